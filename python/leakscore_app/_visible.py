@@ -6,6 +6,7 @@ bidirectional mark may reverse a line, an invisible character may make two names
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from html import escape
@@ -55,6 +56,14 @@ def visible(text: str) -> str:
         if _is_hidden(character)
     }
     return text.translate(escaped)
+
+
+_ESCAPED = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[nrt])")
+
+
+def unescaped(text: str) -> str:
+    """Return the text that `visible` shows so, if it has no backslash of its own."""
+    return _ESCAPED.sub(lambda match: match[0].encode().decode("unicode_escape"), text)
 
 
 def markup(text: str) -> str:

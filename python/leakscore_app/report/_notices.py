@@ -13,7 +13,7 @@ from leakscore_app.document.text import counted
 from leakscore_app.report._game import DIFFERENCE, default_rounds
 from leakscore_app.report._model import Compared, Content, Doubles, Game, Observations, Owned
 from leakscore_app.report._words import capitalised, named, times
-from leakscore_app.tables.doubts import option_value
+from leakscore_app.tables.doubts import option
 from leakscore_app.tables.records import Records
 from leakscore_app.tables.table import Table
 
@@ -53,7 +53,7 @@ def observed(
     about_records = tuple(_about_persons(owned, table, records, copies))
     doubts = [
         f"column {visible(name)!r} has {different} different values in {len(table.values)}: say "
-        f"--id {option_value(visible(name))} if it tells whose they are"
+        f"{option('--id', visible(name), of_list=False)} if it tells whose they are"
         for name, different in table.shared.items()
     ]
     if len(copies):
@@ -214,7 +214,7 @@ def _about_persons(
             f"{visible(name)} has {different} different values in {len(table.values)} records. If "
             "it tells whose the records are, each person is recognised by all of them together, "
             "more surely than this report says, which judges every record alone: say "
-            f"--id {option_value(visible(name))}.",
+            f"{option('--id', visible(name), of_list=False)}.",
         )
     if len(copies):
         yield about_copies(f"{int(copies.sum())} of {len(records.rows)}", int(copies.max()))

@@ -83,7 +83,7 @@ def _first_words(
 ) -> list[str]:
     """Return the first cells of a column of numbers: words, numbers as `_NUMBER`, "" for none."""
     rows = min(_ABOVE, grid.rows)
-    absent = MISSING | {word.lower() for word in options.missing_values}
+    absent = MISSING | options.words_for_missing
     words = [""] * rows
     if cells.text is not None:
         words = [(word or "").strip() for word in cells.text[:rows].to_pylist()]

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
+from leakscore_app._visible import unescaped
 from leakscore_app.tables import memory_limit
 
 
@@ -96,6 +97,12 @@ class ReadingOptions:
             return False
         return self.columns is None or name in self.columns
 
+    @property
+    def words_for_missing(self) -> frozenset[str]:
+        """What stands for a missing value besides the usual words, also as messages show it."""
+        words = {*self.missing_values, *map(unescaped, self.missing_values)}
+        return frozenset({word.lower() for word in words} - {"none"})
+
     def of_text(self) -> tuple[object, ...]:
         """Return what is said of how a text is written."""
         marks = self.delimiter, self.decimal, self.thousands
@@ -177,6 +184,14 @@ class Grid:
         ]
         lines = None if self.lines is None else self.lines[:rows]
         return replace(self, columns=columns, rows=rows, lines=lines)
+
+
+def without_values(count: int, first: Sequence[int]) -> list[str]:
+    """Say how many rows are left out that hold no value, and the line of the first."""
+    if not count:
+        return []
+    rows = "a row without any value is" if count == 1 else f"{count} rows without any value are"
+    return [f"{rows} left out (line {first[0]}{', ...' * (count > 1)})"]
 
 
 def text_of(words: Sequence[str | None]) -> Any:

@@ -138,9 +138,11 @@ def _named(grid: Grid) -> dict[str, Cells]:
         name = cells.name.strip() or f"column {index}"
         if name in names:
             first = list(names).index(name) + 1
+            below = grid.lines is not None and len(grid.lines) > 0
+            above = f" --skip-lines {grid.lines[0] - 1}" if below else " and --skip-lines"
             raise ValueError(
                 f"{grid.name}: columns {first} and {index} are both named {visible(name)!r}: "
-                "rename one of them, or number them by --header no and --skip-lines"
+                f"rename one of them, or number them by --header no{above}"
             )
         names[name] = cells
     return names
@@ -188,7 +190,7 @@ def _empty(name: str, rows: int, left: str) -> Column:
 def _surveys(
     names: Mapping[str, Cells], wanted: Iterable[str], options: ReadingOptions
 ) -> dict[str, Survey]:
-    missing = frozenset(word.lower() for word in options.missing_values if word.lower() != "none")
+    missing = options.words_for_missing
     return {
         name: survey_of(names[name].text, words=options.words, missing=missing)
         for name in wanted

@@ -54,7 +54,9 @@ def bad_cells(
         below = f"--skip-last {count} leaves out {lines} below the table"
     if is_near(cell) and 2 * count > total:
         return f"{where}: {shown!r}: in {count} of {total} cells signs or units differ", drop
-    word = "" if complete else f"--missing-values {option_value(shown)} reads this cell as missing"
+    word = f"{option('--missing-values', visible(cell))} reads this cell as missing"
+    if complete or len(visible(cell)) > len(shown):
+        word = ""
     return (
         f"{what}, like {count} of {total} cells",
         _either(below, drop, word) or "every record needs a number here",
@@ -65,12 +67,16 @@ def _either(*remedies: str) -> str:
     return ", ".join(filter(None, remedies))
 
 
-def option_value(name: str) -> str:
-    """Return a name as an option for lists of names needs it on a command line."""
-    if "," in name or '"' in name:
-        quoted = name.replace('"', '""')
-        return f"'\"{quoted}\"'"
-    return name if name.replace("_", "").replace("-", "").isalnum() else f"'{name}'"
+def option(name: str, value: str, *, of_list: bool = True) -> str:
+    """Return an option as a shell takes it, with a value that is shown as `visible` does.
+
+    A list of names is a line of csv.
+    """
+    if of_list and ("," in value or '"' in value):
+        value = '"{}"'.format(value.replace('"', '""'))
+    plain = value.replace("_", "").replace("-", "").isalnum()
+    quoted = value if plain else "'{}'".format(value.replace("'", "'\\''"))
+    return f"{name}{'=' if value.startswith('-') else ' '}{quoted}"
 
 
 def refuse_marks(
@@ -92,7 +98,8 @@ def refuse_marks(
             column = by_name[name]
             column.refused = _contradiction(grid, surveys, first, second)
             column.remedy = (
-                "--decimal or --thousands with --bad-cells missing reads one of them as missing"
+                "--decimal , --bad-cells missing or --decimal . --bad-cells missing reads one of "
+                "them as missing"
             )
 
 

@@ -40,7 +40,7 @@ def proportions_of(
     labels = _labels(cells, grid.rows)
     if labels is None:
         raise ValueError(f"{grid.name}: column {visible(name)!r} holds no words (--proportions)")
-    levels = levels_of(labels, {word.lower() for word in options.missing_values})
+    levels = levels_of(labels, options.words_for_missing)
     if levels is None:
         raise ValueError(
             f"{grid.name}: column {visible(name)!r} has more than 1000 levels: they are no "

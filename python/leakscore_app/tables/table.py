@@ -21,7 +21,7 @@ from leakscore_app._visible import listed, visible
 from leakscore_app.tables import files, memory_limit
 from leakscore_app.tables.cells import Cells, Grid, ReadingOptions
 from leakscore_app.tables.columns import DecodedTable, content_of
-from leakscore_app.tables.doubts import option_value
+from leakscore_app.tables.doubts import option
 from leakscore_app.tables.formats import npy
 from leakscore_app.tables.formats.arrow import cells_of, index_of
 from leakscore_app.tables.grids import grid_of, inner_file, require_meaning
@@ -268,7 +268,7 @@ def _table(name: str, path: str | None, sha256: str, content: DecodedTable, grid
         shared=content.shared,
         refused={
             j: f"{column.refused}: {column.remedy}"
-            + f", --exclude {option_value(visible(column.name))} leaves the column out" * others
+            + f", {option('--exclude', visible(column.name))} leaves the column out" * others
             for j, column in enumerate(columns)
             if column.refused
         },

@@ -23,7 +23,7 @@ from leakscore_app.report._leakage import Shrinkage
 from leakscore_app.report._model import Cell, Risk
 from leakscore_app.report.statistic.pooled import PooledCells
 from leakscore_app.tables import memory_limit
-from leakscore_app.tables.doubts import option_value
+from leakscore_app.tables.doubts import option
 from leakscore_app.tables.records import CONSTANT, LeftColumn, LeftRows, Records, records_of
 from leakscore_app.tables.sources.blocks import ROWS
 from leakscore_app.tables.table import Table
@@ -319,7 +319,7 @@ def no_fit(
     what, column = statistic.kind.replace("-", " "), visible(error.column)
     who = f"the person of record {record}" if persons else f"record {record}"
     source = column.partition("=")[0]  # of one of its levels, see --proportions
-    remedy = f"leave the column out (--exclude {option_value(source)}) or that record"
+    remedy = f"leave the column out ({option('--exclude', source)}) or that record"
     if error.column in statistic.apart:
         remedy = "leave that record out"
     return ValueError(

@@ -17,7 +17,7 @@ from leakscore_app.passes.third import Triangle, Triangulate
 from leakscore_app.report._model import Doubles
 from leakscore_app.report.statistic.featured import GROUPLESS
 from leakscore_app.tables.columns import ASKED, NOT_PUBLISHED
-from leakscore_app.tables.doubts import option_value
+from leakscore_app.tables.doubts import option
 from leakscore_app.tables.grammar.codes import code_at_end
 from leakscore_app.tables.labels import plain
 from leakscore_app.tables.records import (
@@ -264,7 +264,7 @@ def _require_codes(
             raise ValueError(
                 f"{opened.name}, column {visible(name)!r}: {shown} lies far from all others: "
                 f"--missing-values {shown} if it stands for a missing value, --missing-values none "
-                f"if it is a value, --exclude {option_value(visible(name))} leaves the column out"
+                f"if it is a value, {option('--exclude', visible(name))} leaves the column out"
             )
 
 

@@ -8,13 +8,14 @@ import itertools
 import re
 from collections import deque
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore_app.tables import memory_limit
-from leakscore_app.tables.cells import Cells, Grid, ReadingOptions
+from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, without_values
 from leakscore_app.tables.files import File
 from leakscore_app.tables.formats import sniff
 from leakscore_app.tables.formats.layout import Layout, layout_of
@@ -75,15 +76,15 @@ def read_delimited(file: File, options: ReadingOptions) -> Grid:
     file.require(memory_limit.COLUMN * layout.width)
     if layout.body < len(sample.lines):
         above = sample.lines[layout.body] - 1
-        columns, lines = _split(file, below_line(data, above), delimiter, layout, below + above)
+        rows = _split(file, below_line(data, above), delimiter, layout, below + above)
     elif sample.whole:
-        columns, lines = _empty(layout.width), np.empty(0, np.int64)
+        rows = Rows(_empty(layout.width), np.empty(0, np.int64), np.empty(0, np.int64))
     else:
         raise ValueError(
             f"{file.name}: no table begins in its first {len(sample.lines)} lines: --skip-lines "
             "leaves out lines above the table"
         )
-    grid = _grid(file.name, columns, lines, layout)
+    grid = _grid(file.name, rows, layout)
     grid.notes[:0] = notes
     if options.skip_last:
         grid.notes.append(_left_out(options.skip_last))
@@ -258,27 +259,37 @@ def _empty(width: int) -> list[Any]:
     return [pyarrow.chunked_array([], pyarrow.string()) for _ in range(width)]
 
 
-def _split(
-    file: File, data: bytes, delimiter: str, layout: Layout, above: int
-) -> tuple[list[Any], npt.NDArray[np.int64]]:
-    """Return the columns and the line of each row; rows without any cell are left out."""
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Columns of text, and the line on which each row begins, from 1.
+
+    `blank` are the lines of the rows without any value, which are left out.
+    """
+
+    columns: list[Any]
+    lines: npt.NDArray[np.int64]
+    blank: npt.NDArray[np.int64]
+
+
+def _split(file: File, data: bytes, delimiter: str, layout: Layout, above: int) -> Rows:
+    """Return the rows below so many lines."""
     pyarrow = _pyarrow(file.name)
     try:
-        columns, lines = split(data, delimiter, layout.width)
+        rows = split(data, delimiter, layout.width)
     except RaggedError:
         _refuse_ragged(file, data, delimiter, layout.width, above)
         raise
     except pyarrow.ArrowInvalid as error:
         raise ValueError(f"{file.name} cannot be split into cells: {error}") from None
-    return columns, above + lines
+    return Rows(rows.columns, above + rows.lines, above + rows.blank)
 
 
 class RaggedError(ValueError):
     """A line has another number of cells than the others."""
 
 
-def split(data: bytes, delimiter: str, width: int) -> tuple[list[Any], npt.NDArray[np.int64]]:
-    """Return columns of text and the line of each row, from 1, without rows of blank cells."""
+def split(data: bytes, delimiter: str, width: int) -> Rows:
+    """Return columns of text and the line of each row, without rows of blank cells."""
     table, blank = cells_of(data, delimiter, width, {})
     columns = list(table.columns)
     return _without_blank_rows(columns, _lines(columns, blank, b'"' in data))
@@ -419,9 +430,7 @@ def _lines(columns: list[Any], blank: list[int], quoted: bool) -> npt.NDArray[np
     return lines
 
 
-def _without_blank_rows(
-    columns: list[Any], lines: npt.NDArray[np.int64]
-) -> tuple[list[Any], npt.NDArray[np.int64]]:
+def _without_blank_rows(columns: list[Any], lines: npt.NDArray[np.int64]) -> Rows:
     """Leave out the rows without any cell, as spreadsheets and final lines have them."""
     import pyarrow
     import pyarrow.compute as compute
@@ -431,18 +440,19 @@ def _without_blank_rows(
         if not column.null_count:
             blank = compute.match_substring_regex(column, r"^\s*$")
             if not compute.any(blank).as_py():
-                return columns, lines
+                return Rows(columns, lines, lines[:0])
             filled |= ~np.asarray(blank.to_numpy(zero_copy_only=False), bool)
         else:
             text = compute.invert(compute.match_substring_regex(column, r"^\s*$")).fill_null(False)
             filled |= np.asarray(text.to_numpy(zero_copy_only=False), bool)
         if filled.all():
-            return columns, lines
+            return Rows(columns, lines, lines[:0])
     mask = pyarrow.array(filled)
-    return [column.filter(mask) for column in columns], lines[filled]
+    return Rows([column.filter(mask) for column in columns], lines[filled], lines[~filled])
 
 
-def _grid(name: str, columns: list[Any], lines: npt.NDArray[np.int64], layout: Layout) -> Grid:
+def _grid(name: str, rows: Rows, layout: Layout) -> Grid:
     names = layout.names or [f"column {j}" for j in range(1, layout.width + 1)]
-    cells = [Cells(given, text=text) for given, text in zip(names, columns, strict=True)]
-    return Grid(name, cells, len(lines), lines, list(layout.notes), layout.header)
+    cells = [Cells(given, text=text) for given, text in zip(names, rows.columns, strict=True)]
+    notes = [*layout.notes, *without_values(len(rows.blank), rows.blank[:1])]
+    return Grid(name, cells, len(rows.lines), rows.lines, notes, layout.header)

@@ -165,6 +165,6 @@ def numbers_of(
     return columns, lines, ends
 
 
-def texts_of(form: Form, data: bytes) -> tuple[list[Any], npt.NDArray[np.int64], int]:
+def texts_of(form: Form, data: bytes) -> delimited.Rows:
     """Read a piece with all columns as text; see `numbers_of`."""
-    return *delimited.split(data, form.delimiter, form.layout.width), newlines_in(data)
+    return delimited.split(data, form.delimiter, form.layout.width)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,16 @@ from leakscore_app.tables.files import File
 _SUFFIXES = {"sav": ".sav", "por": ".por", "dta": ".dta", "sas7bdat": ".sas7bdat", "xpt": ".xpt"}
 _READERS = {"sav": "sav", "por": "por", "dta": "dta", "sas7bdat": "sas7bdat", "xpt": "xport"}
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64)
+# Formats of days, weeks, months and quarters, counted from a day of the package's own: the library
+# gives some of them as numbers. Of a year the number is the year itself.
+_COUNTED = {
+    "dta": re.compile(r"%-?(?:d|t[^gy]).*"),
+    "sav": re.compile(r"(?:MOYR|QYR|WKYR|[AEJS]?DATE|DATETIME|YMDHMS)[\d.]*"),
+    "sas": re.compile(
+        r"(?:(?:DT)?(?:MONYY|MMYY|YYMM|YYMON|YYQR?|YEAR)[CDNPS]?|QTRR?|MONTH|MONNAME|WEEK[UVW]"
+        r"|WEEKDAY|DOWNAME|DAY|JULIAN|JULDAY|WORDDAT[EX])[\d.]*"
+    ),
+}
 
 
 def read_survey_file(file: File, options: ReadingOptions) -> Grid:
@@ -57,17 +68,22 @@ def read_survey_file(file: File, options: ReadingOptions) -> Grid:
             raise ValueError(f"{file.name} is damaged: {error}") from None
         except UnicodeDecodeError:
             raise ValueError(f"{file.name} is damaged: its text is in no known encoding") from None
-    cells = [_cells(name, content[name]) for name in about.column_names]
+    kind = {"dta": "dta", "sav": "sav", "por": "sav"}.get(file.kind, "sas")
+    shapes = {name: shape or "" for name, shape in about.original_variable_types.items()}
+    cells = [
+        _cells(name, content[name], dated=_COUNTED[kind].fullmatch(shapes[name]) is not None)
+        for name in about.column_names
+    ]
     size = len(next(iter(content.values()))) if content else 0
     return Grid(file.name, cells, size).without_last(options.skip_last)
 
 
-def _cells(name: str, values: Any) -> Cells:
+def _cells(name: str, values: Any, *, dated: bool) -> Cells:
     array = np.asarray(values)
-    if array.dtype.kind in "fiub":
+    if array.dtype.kind in "fiub" and not dated:
         return Cells(name, numbers=array.astype(np.float64))
     filled = [None if _is_missing(value) else value for value in array.tolist()]
-    if any(isinstance(value, _DATES) for value in filled):
+    if dated or any(isinstance(value, _DATES) for value in filled):
         words = [None if value is None else str(value) for value in filled]
         return Cells(name, text=text_of(words), other="dates")
     if all(value is None or isinstance(value, float | int) for value in filled):

@@ -13,10 +13,11 @@ import numpy as np
 
 from leakscore_app._visible import listed, visible
 from leakscore_app.tables import memory_limit
-from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, text_of
+from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, text_of, without_values
 from leakscore_app.tables.files import File
 from leakscore_app.tables.formats import packed
 from leakscore_app.tables.formats.layout import is_number, layout_of
+from leakscore_app.tables.formats.sheet_xml import Unsaid, column_of, unsaid
 
 _FIRST = 200
 _ROW = re.compile(rb'<row[^>]*? r="(\d+)"')
@@ -60,13 +61,14 @@ def read_workbook(file: File, options: ReadingOptions) -> Grid:
         _require_room(file)
         book = python_calamine.load_workbook(io.BytesIO(file.data))
         name, rows = _chosen(file, book, options)
+        beside = unsaid(file, list(book.sheet_names).index(name))
     except python_calamine.PasswordError:
         raise ValueError(f"{file.name} is encrypted: save it without a password") from None
     except (python_calamine.CalamineError, *packed.DAMAGE) as error:
         if str(error).startswith(file.name):  # refused for another reason
             raise
         raise ValueError(f"{file.name} is damaged: {error}") from None
-    return _grid(file, name, rows, options)
+    return _grid(file, name, beside.filled(rows), options, beside)
 
 
 def _require_room(file: File) -> None:
@@ -88,14 +90,7 @@ def _area(sheet: bytes) -> int:
     """Return the cells between the first one and the outermost row and column."""
     rows = max((int(match[1]) for match in _ROW.finditer(sheet)), default=0)
     columns = {match[1] for match in _CELL.finditer(sheet)}
-    return rows * max(map(_column, columns), default=0)
-
-
-def _column(letters: bytes) -> int:
-    number = 0
-    for letter in letters:
-        number = 26 * number + letter - 64
-    return number
+    return rows * max(map(column_of, columns), default=0)
 
 
 def _chosen(file: File, book: Any, options: ReadingOptions) -> tuple[str, list[list[Any]]]:
@@ -127,11 +122,14 @@ def _has_numbers(rows: Sequence[Sequence[Any]]) -> bool:
     return any(isinstance(c, float | int) or (isinstance(c, str) and is_number(c)) for c in cells)
 
 
-def _grid(file: File, sheet: str, rows: list[list[Any]], options: ReadingOptions) -> Grid:
+def _grid(
+    file: File, sheet: str, rows: list[list[Any]], options: ReadingOptions, beside: Unsaid
+) -> Grid:
     rows = rows[options.skip_lines :]
     lines = np.arange(len(rows), dtype=np.int64) + options.skip_lines + 1
     filled = [i for i, row in enumerate(rows) if any(_text(cell).strip() for cell in row)]
     filled = filled[: max(0, len(filled) - (options.skip_last or 0))]
+    blank = lines[np.setdiff1d(np.arange(filled[-1] if filled else 0), filled)]
     if not filled:
         raise ValueError(f"{file.name}, sheet {visible(sheet)!r} is empty")
     rows, lines = [rows[i] for i in filled], lines[filled]
@@ -142,8 +140,11 @@ def _grid(file: File, sheet: str, rows: list[list[Any]], options: ReadingOptions
     body = rows[layout.body :]
     cells = list(zip(*body, strict=True)) if body else [()] * layout.width
     columns = [_cells(name, column) for name, column in zip(names, cells, strict=True)]
+    lines = lines[layout.body :]
+    blank = blank[blank > lines[0]] if len(lines) else blank[:0]
     notes = [f"the sheet {visible(sheet)!r} is read", *layout.notes]
-    return Grid(file.name, columns, len(body), lines[layout.body :], notes, layout.header)
+    notes += [*without_values(len(blank), blank[:1]), *beside.notes(names, lines.tolist())]
+    return Grid(file.name, columns, len(body), lines, notes, layout.header)
 
 
 def _text(cell: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from leakscore_app.tables.grammar.conventions import ALL, CONVENTIONS, conventions_of
@@ -42,10 +42,10 @@ def vote_of(surveys: Mapping[str, Survey], decimal: str | None, thousands: str |
     left = ALL
     for survey in surveys.values():
         left &= survey.conventions
-    if not left:
+    if not left and allowed == ALL:
         return Vote(_first(allowed), {}, _contrary(surveys), False)
-    if not left & allowed:
-        return Vote(_first(allowed), {}, (), True)  # the options make bad cells of some numbers
+    if not left & allowed:  # the options make bad cells of some numbers
+        return Vote(_first(allowed, surveys.values()), {}, (), True)
     left &= allowed
     doubtful = _doubtful(surveys, left)
     if doubtful and all(mark == "." and not surveys[n].bare for n, (_, mark) in doubtful.items()):
@@ -57,8 +57,10 @@ def vote_of(surveys: Mapping[str, Survey], decimal: str | None, thousands: str |
     return Vote(convention, doubtful, (), told)
 
 
-def _first(left: int) -> int:
-    return next(i for i in range(len(CONVENTIONS)) if left >> i & 1)
+def _first(left: int, surveys: Collection[Survey] = ()) -> int:
+    """Return the first of the conventions that most columns follow."""
+    indices = (i for i in range(len(CONVENTIONS)) if left >> i & 1)
+    return max(indices, key=lambda i: sum(one.conventions >> i & 1 for one in surveys))
 
 
 def _contrary(surveys: Mapping[str, Survey]) -> tuple[str, ...]:

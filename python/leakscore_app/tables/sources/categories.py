@@ -119,7 +119,7 @@ class Categories:
     @classmethod
     def of(cls, options: ReadingOptions) -> Categories:
         """Look for the columns that `ask` names."""
-        return cls(absent=MISSING | {word.lower() for word in options.missing_values})
+        return cls(absent=MISSING | options.words_for_missing)
 
     def ask(self, file: str, columns: Sequence[str], options: ReadingOptions) -> ReadingOptions:
         """Return the options with the names of the columns, and note those of categories."""

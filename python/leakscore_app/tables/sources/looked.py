@@ -47,7 +47,7 @@ def texts_in(
     """
     import pyarrow
 
-    missing = frozenset(word.lower() for word in options.missing_values if word.lower() != "none")
+    missing = options.words_for_missing
     seen = {name: Surveyed() for name in texts}
     rows = 0
     for batch in batches:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from leakscore_app._visible import listed, visible
 from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.columns import ASKED, with_names
-from leakscore_app.tables.doubts import option_value
+from leakscore_app.tables.doubts import option
 from leakscore_app.tables.formats.long_text import newlines_in
 from leakscore_app.tables.labels import plain
 from leakscore_app.tables.sources.arrays import ArrayPart, CallablePart, NpyPart, numbered
@@ -381,7 +381,7 @@ def _require_same_columns(first: FilePart, part: FilePart) -> None:
         text, numbers = (first, part) if column in ours else (part, first)
         raise ValueError(
             f"column {visible(column)!r} holds numbers in {numbers.name} and none in {text.name}: "
-            f"--exclude {option_value(visible(column))} leaves it out"
+            f"{option('--exclude', visible(column))} leaves it out"
         )
 
 

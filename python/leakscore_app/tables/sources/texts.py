@@ -17,12 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.typing import Doubles
-from leakscore_app.tables.cells import ReadingOptions
+from leakscore_app.tables.cells import ReadingOptions, without_values
 from leakscore_app.tables.columns import GROUP, read_as_missing
 from leakscore_app.tables.formats.long_text import (
     AtOnceError,
     Form,
     form_of,
+    newlines_in,
     numbers_of,
     pieces_of,
     require_plain,
@@ -127,7 +128,7 @@ class TextPart:
             plain = []
         text = [j for j in chosen if j not in plain]
         found = numbers_of(self.form, data, plain, text)
-        columns: Any = texts_of(self.form, data)[0] if found is None else found[0]
+        columns: Any = texts_of(self.form, data).columns if found is None else found[0]
         rows = len(columns[chosen[0]])
         values = np.empty((rows, len(chosen)))
         for place, j in enumerate(chosen):
@@ -238,6 +239,8 @@ class _Reading:
     line: int = 0
     convention: int = 0
     last: bytes = b""
+    blank: int = 0
+    first_blank: list[int] = field(default_factory=list)
     kept: list[int] = field(default_factory=list)
     pieces: list[Piece] = field(default_factory=list)
     breaks: list[tuple[int, int]] = field(default_factory=list)
@@ -263,7 +266,13 @@ class _Reading:
         text = [j for j in (*self.wanted, *self.coded) if j not in plain]
         found = numbers_of(self.form, data, plain, text) if plain else None
         columns: Any
-        columns, lines, ends = texts_of(self.form, data) if found is None else found
+        if found is None:
+            rows = texts_of(self.form, data)
+            columns, lines, ends = rows.columns, rows.lines, newlines_in(data)
+            self.first_blank = self.first_blank or [*(self.line + rows.blank[:1]).tolist()]
+            self.blank += len(rows.blank)
+        else:
+            columns, lines, ends = found
         if not self.pieces:
             self._require_no_label(columns, slice(0, 1))
         for j in self.coded:
@@ -335,11 +344,12 @@ class _Reading:
 
     def part(self, state: states.State) -> TextPart:
         """Return what was found."""
-        columns, lines, _ = texts_of(self.form, self.last)
-        if len(lines) <= _LABELLED and self.rows > len(lines):
+        last = texts_of(self.form, self.last)
+        if len(last.lines) <= _LABELLED and self.rows > len(last.lines):
             raise AtOnceError
-        self._require_no_label(columns, slice(-_LABELLED, None))
+        self._require_no_label(last.columns, slice(-_LABELLED, None))
         convention, notes = self._vote()
+        notes[:0] = without_values(self.blank, self.first_blank)
         if convention != self.convention or not all(self.seen[j].numeric for j in self.kept):
             self.blocks.forget()
         self.blocks.end(self.rows)
