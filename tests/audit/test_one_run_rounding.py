@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from mpmath import mp
+from scipy.stats import binom
 
 from leakscore.audit import one_run, one_run_fdp
 from leakscore.distributions import clopper_pearson
@@ -78,6 +79,16 @@ def test_one_guess_of_a_kind_is_a_kind() -> None:
         assert mu > both[2] + 0.01
 
 
+def test_a_grid_of_a_family() -> None:
+    """The largest parameter and the largest that was possible, each at a half of the level."""
+    canaries = np.arange(600.0), np.arange(600) >= 301
+    grid = one_run_fdp(*canaries, [20, 280], [20, 280], gaussian, 0.9)
+    alone = [one_run_fdp(*canaries, k, k, gaussian, 0.95) for k in (20, 280)]
+    assert alone[1].max_certifiable > alone[0].max_certifiable > 0.8
+    assert grid.max_certifiable == pytest.approx(alone[1].max_certifiable, rel=1e-9)
+    assert 2.0 < float(grid) == pytest.approx(float(alone[1]), rel=1e-9)
+
+
 @pytest.mark.parametrize("kind", ["both", "in", "out"])
 def test_every_count_tells_the_walk_that_certifies(kind: str) -> None:
     """Right at both ends, or at one of them and nine times of ten at the other."""
@@ -100,5 +111,13 @@ def test_every_count_tells_the_walk_that_certifies(kind: str) -> None:
         assert (bound.k_plus > 0, bound.k_minus > 0) == (kind == "in", kind == "out")
     order = included[::-1], ~included
     assert bound.correct == order[0][: bound.k_plus].sum() + order[1][: bound.k_minus].sum()
+    right = np.cumsum(order[0][:300] if kind == "in" else order[1][:300])
+    if kind == "both":
+        right = np.cumsum(np.stack([order[0][:300], order[1][:300]], axis=1).ravel())
+    q = 1.0 / (1.0 + np.exp(-bound.epsilon))  # the count that is shown is the rarest, by its tail
+    tails = binom.logsf(right - 1, np.arange(1, right.size + 1), q)
+    shown = binom.logsf(bound.correct - 1, bound.k_plus + bound.k_minus, q)
+    assert tails.min() <= shown < tails.min() + 1.0
+    assert tails.max() - tails.min() > 3.0
     wrong = one_run(np.arange(600.0), np.arange(600) < 301, k="all")
     assert (wrong.p_value, wrong.epsilon) == (1.0, 0.0)
