@@ -86,7 +86,7 @@ def trade_off(
         axes.fill_between(alpha, least, 1.0 - alpha, color="0.9", lw=0, label=label, zorder=0)
     axes.plot([0, 1], [1, 0], color="0.7", lw=0.8, zorder=0)
     for label, curve in drawn:
-        _lines(axes, label, alpha, np.asarray(curve(alpha)), np.asarray(curve.upper(alpha)))
+        _lines(axes, label, alpha, np.asarray([curve(alpha), curve.upper(alpha)]))
     axes.set(xlabel=r"Type I error $\alpha$", ylabel=r"Type II error $\beta$", aspect="equal")
     axes.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
     axes.legend(fontsize=8)
@@ -128,20 +128,20 @@ def roc(curves: Rates, *, lowest: float = 1e-5, ax: Axes | None = None) -> Axes:
     ('log', 3)
     """
     drawn = list(_labelled("curves", curves, (TradeOff, Audit)))
-    left = validation.scalar("lowest", lowest, 0.0, 1.0, closed="neither")
+    start = validation.scalar("lowest", lowest, 0.0, 1.0, closed="neither")
     axes = _axes(ax)
-    alpha = np.geomspace(left, 1.0, _POINTS)
-    axes.plot([left, 1], [left, 1], color="0.7", lw=0.8, zorder=0)
+    alpha = np.geomspace(start, 1.0, _POINTS)
+    axes.plot([start, 1], [start, 1], color="0.7", lw=0.8, zorder=0)
     for label, curve in drawn:
         if isinstance(curve, Audit):
             empirical = curve.roc()
             axes.step(empirical.fpr, empirical.tpr, where="post", lw=1.2, label=label)
         else:
-            power = np.asarray(curve.power(alpha))
-            _lines(axes, label, alpha, power, np.asarray(curve.upper.power(alpha)))
+            powers = np.asarray([curve.power(alpha), curve.upper.power(alpha)])
+            _lines(axes, label, alpha, powers)
     axes.set_xscale("log", nonpositive="mask")  # no line to the left edge without false positives
     axes.set_yscale("log", nonpositive="mask")
-    axes.set(xlim=(left, 1), ylim=(left, 1.05))
+    axes.set(xlim=(start, 1), ylim=(start, 1.05))
     axes.set(xlabel="false positive rate", ylabel="true positive rate")
     axes.legend(fontsize=8)
     return axes
@@ -210,7 +210,7 @@ def power_against_noise(
     for label, make in makers.items():
         curves = [_made(label, make(float(amount))) for amount in amounts]
         ends = np.array([curve.interval("power", level) for curve in curves]).reshape(-1, 2)
-        _lines(axes, label, amounts, ends[:, 1], ends[:, 0])
+        _lines(axes, label, amounts, ends.T[::-1])
     axes.axhline(level, color="0.7", lw=0.8, zorder=0)
     axes.set(xscale="log", xlabel="noise", ylabel=rf"power at $\alpha$ = {level:g}")
     if "" not in makers:
@@ -244,8 +244,8 @@ def _labelled(name: str, curves: Any, kinds: tuple[type, ...]) -> Iterator[tuple
     pairs = curves.items() if isinstance(curves, Mapping) else _named(curves)
     for label, curve in pairs:
         if not isinstance(curve, kinds):
-            wanted = " or ".join(kind.__name__ for kind in kinds)
-            raise TypeError(f"Expected {name} to hold only {wanted}, not {curve!r}")
+            names = " or ".join(kind.__name__ for kind in kinds)
+            raise TypeError(f"Expected {name} to hold only {names}, not {curve!r}")
         if isinstance(curve, TradeOff) and 0 in curve.shape:
             raise ValueError(f"Expected {name} to hold no curve of shape {curve.shape}")
         yield label, curve
@@ -265,9 +265,9 @@ def _rates() -> Doubles:
     return 0.5 - 0.5 * np.cos(np.linspace(0.0, np.pi, _POINTS))
 
 
-def _lines(axes: Axes, label: str, x: Doubles, y: Doubles, other: Doubles) -> None:
-    """Draw one line for each row, and the band to the other end where it is one."""
-    rows, others = y.reshape(-1, x.size), other.reshape(-1, x.size)
+def _lines(axes: Axes, label: str, x: Doubles, ends: Doubles) -> None:
+    """Draw a line for each curve, and the band to its other end where it is known within bounds."""
+    rows, others = ends.reshape(2, -1, x.size)
     for i, (row, end) in enumerate(zip(rows, others, strict=True)):
         name = label if len(rows) == 1 else f"{label}[{i}]"
         (line,) = axes.plot(x, row, lw=1.4, label=name)

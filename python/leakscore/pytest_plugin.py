@@ -42,7 +42,7 @@ class Privacy:
         from leakscore.testing import check_private
 
         seed = self._next_seed() if rng is None else rng
-        found = check_private(
+        check = check_private(
             mechanism,
             data,
             neighbour,
@@ -53,16 +53,16 @@ class Privacy:
         )
         self.checks.append(
             {
-                "claim": str(found.claim),
-                "verdict": "refuted" if found.refuted else "not refuted",
-                "rounds": found.rounds,
-                "p_value": found.p_value,
-                "confidence": found.confidence,
+                "claim": str(check.claim),
+                "verdict": "refuted" if check.refuted else "not refuted",
+                "rounds": check.rounds,
+                "p_value": check.p_value,
+                "confidence": check.confidence,
                 "seed": str(seed),
-                "witness": found.witness,
+                "witness": check.witness,
             }
         )
-        return found
+        return check
 
     def assert_private(
         self,
@@ -77,7 +77,7 @@ class Privacy:
     ) -> None:
         """Fail the test if the claim is refuted; the message repeats the seed."""
         __tracebackhide__ = True
-        found = self.check(
+        check = self.check(
             mechanism,
             data,
             neighbour,
@@ -86,7 +86,7 @@ class Privacy:
             confidence=confidence,
             rng=rng,
         )
-        found.require_unrefuted(self.checks[-1]["seed"])
+        check.require_unrefuted(self.checks[-1]["seed"])
 
     def _next_seed(self) -> int:
         text = f"{self._seed}:{self._name}:{len(self.checks)}".encode()
@@ -125,12 +125,12 @@ def privacy(request: pytest.FixtureRequest) -> Iterator[Privacy]:
 
 def _checks_of(report: pytest.TestReport) -> list[dict[str, Any]]:
     """Return the checks that a report carries, also from another process."""
-    found: dict[str, dict[str, Any]] = {}
+    checks: dict[str, dict[str, Any]] = {}
     for key, value in report.user_properties:
         if str(key).startswith(f"{_KEY}["):
             number, _, name = str(key).partition(".")
-            found.setdefault(number, {})[name] = value
-    return list(found.values())
+            checks.setdefault(number, {})[name] = value
+    return list(checks.values())
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from leakscore.audit import Audit, Monitor, RequiredRounds, required, required_rounds
-from leakscore.audit.required import _Plan
+from leakscore.audit.required import BandPlan
 from leakscore.tradeoff import (
     TradeOff,
     approximate_dp,
@@ -69,7 +69,9 @@ def test_played(f: TradeOff, epsilon: float, delta: float, options: dict) -> Non
 def test_counts_that_suffice(method: str, epsilon: float, delta: float) -> None:
     """Every pair of counts of errors, audited: it suffices iff a corner has no fewer of either."""
     n, confidence = 40, 0.5
-    plan = _Plan(gaussian(2.0), epsilon, delta, confidence, method)
+    plan = BandPlan(
+        curve=gaussian(2.0), epsilon=epsilon, delta=delta, confidence=confidence, method=method
+    )
     corners = np.stack(plan._corners(n), axis=1)
     for k0 in range(0, n + 1, 3):
         for k1 in range(n + 1):

@@ -9,14 +9,14 @@ from leakscore import _state, validation
 from leakscore.audit.certified import Certified
 from leakscore.audit.claims import Refuted
 from leakscore.audit.counts import ScoreHistogram
-from leakscore.audit.roc import Intervals
+from leakscore.audit.roc import Rates
 from leakscore.audit.scores import ClassScores, RankedBits, arrays_of, samples_of
 from leakscore.typing import Seed
 
 _VERSION = 1  # of the bytes
 
 
-class Audit(Certified, Refuted, Intervals):
+class Audit(Certified, Refuted, Rates):
     """Scores of a membership attack, sorted once, and what they prove.
 
     Parameters
@@ -179,7 +179,9 @@ class Audit(Certified, Refuted, Intervals):
         (Audit(n_members=10000, n_nonmembers=10000), 0.922)
         """
         audit = cls.__new__(cls)
-        audit._samples = ScoreHistogram(edges, member_counts, nonmember_counts, below, above)
+        audit._samples = ScoreHistogram(
+            edges, member_counts, nonmember_counts, below=below, above=above
+        )
         return audit
 
     def merge(self, other: Audit) -> Audit:

@@ -376,7 +376,7 @@ def critical_value(n: int, confidence: float = 0.95, method: str = "weighted-ell
 def _massart(sides: float, method: str, n: int, miss: float) -> Band:
     """Massart (1990): P(sup (rate - k/n) > t) <= exp(-2 n t^2), twice that for both sides."""
     width = math.sqrt(math.log(sides / miss) / (2.0 * n))
-    return Band(method, n, miss, "closed form", width)
+    return Band(method, n, miss, "closed form", critical=width)
 
 
 def _kolmogorov(method: str, n: int, miss: float) -> Band:
@@ -387,7 +387,7 @@ def _kolmogorov(method: str, n: int, miss: float) -> Band:
     if n > _LARGEST_KS:
         return _massart(1.0, method, n, miss)
     width = float(kolmogorov.isf(miss, n)) * (1.0 + 8.0 * _ULP)
-    return Band(method, n, miss, "exact", width)
+    return Band(method, n, miss, "exact", critical=width)
 
 
 def _bonferroni(method: str, n: int, miss: float) -> Band:
@@ -395,23 +395,19 @@ def _bonferroni(method: str, n: int, miss: float) -> Band:
     level = miss / n
     sets = [(index, beta_bounds(index, n, level)[0]) for index in boundaries(n)]
     words = "closed form" if sets[0][0].size == n else "closed form on a square-root grid"
-    return _steps(method, n, miss, words, level, sets)
+    knots, values = _steps(n, miss, sets)
+    return Band(method, n, miss, words, critical=level, knots=knots, values=values)
 
 
 def _calibrated(method: str, n: int, miss: float) -> Band:
     """Local levels whose crossing probability is the miss (Moscovich and Nadler 2017)."""
     critical = solve(method, n, miss)
-    return _steps(method, n, miss, algorithm(n), critical, constraints(method, n, critical))
+    knots, values = _steps(n, miss, constraints(method, n, critical))
+    return Band(method, n, miss, algorithm(n), critical=critical, knots=knots, values=values)
 
 
-def _steps(
-    method: str,
-    n: int,
-    miss: float,
-    algorithm: str,
-    critical: float,
-    sets: list[tuple[Counts, Doubles]],
-) -> Band:
+def _steps(n: int, miss: float, sets: list[tuple[Counts, Doubles]]) -> tuple[Counts, Doubles]:
+    """Return knots and values of a band from its constraints."""
     parts = [(index - 1, bounds) for index, bounds in sets]
     if len(sets) == 2:
         parts.insert(1, far_counts(n, FAR_SHARE * miss))
@@ -420,7 +416,7 @@ def _steps(
     bounds = np.concatenate([bounds for _, bounds in parts])
     # The bound of a count is also a bound of all smaller counts.
     values = np.minimum.accumulate(bounds[::-1])[::-1].copy()
-    return Band(method, n, miss, algorithm, critical, frozen(knots), frozen(values))
+    return frozen(knots), frozen(values)
 
 
 _MAKERS: dict[str, Callable[[str, int, float], Band]] = {

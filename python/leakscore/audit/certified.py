@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, validation
-from leakscore.audit.bands import BAND_METHODS, band
+from leakscore.audit.bands import BAND_METHODS, Band, band
 from leakscore.audit.methods import EpsilonMethod, FourOutcomes, RateBands, SortedBits
 from leakscore.audit.one_threshold import Credible, Split
 from leakscore.audit.results import Bound
@@ -327,10 +329,10 @@ def epsilons(
     validation.choice("method", method, BAND_METHODS)
     validation.choice("orientation", orientation, ("high", "both"))
     both = orientation == "both"
-    miss = (1.0 - level) / (4.0 if both else 2.0)
-    result = _one_way(table, inside, deltas.ravel(), miss, method)
+    bands = partial(band, method, miss=(1.0 - level) / (4.0 if both else 2.0))
+    result = _one_way(table, inside, deltas.ravel(), bands)
     if both:  # a test that flags low scores is the complement of one with the classes swapped
-        low = _one_way(table, ~inside, deltas.ravel(), miss, method)
+        low = _one_way(table, ~inside, deltas.ravel(), bands)
         result = np.where(low > result, low, result)
     return result.reshape(table.shape[:1] + deltas.shape)
 
@@ -370,7 +372,7 @@ def _members(member: npt.ArrayLike, shape: tuple[int, ...]) -> Flags:
     return inside
 
 
-def _one_way(table: Array, inside: Flags, deltas: Doubles, miss: float, method: str) -> Doubles:
+def _one_way(table: Array, inside: Flags, deltas: Doubles, bands: Callable[[int], Band]) -> Doubles:
     """Take the rows of as many members together: they have the same bands."""
     rounds = table.shape[1]
     counts = np.broadcast_to(inside.sum(axis=1), table.shape[:1])
@@ -378,6 +380,7 @@ def _one_way(table: Array, inside: Flags, deltas: Doubles, miss: float, method: 
     bits: Any = inside.view(np.uint8)
     for members in np.unique(counts).tolist():
         rows = np.flatnonzero(counts == members)
-        bands = (band(method, size, miss).core for size in (rounds - members, members))
-        result[rows] = _core.rows_epsilon(table, bits, rows, deltas, rounds - members, *bands)
+        sizes = rounds - members, members
+        pair = (bands(size).core for size in sizes)
+        result[rows] = _core.rows_epsilon(table, bits, rows, deltas, sizes[0], *pair)
     return result

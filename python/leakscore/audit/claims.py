@@ -334,7 +334,15 @@ def bounded(audit: SampledAudit, confidence: float, method: str, orientation: st
     none = np.zeros(1, dtype=np.int64)
     algorithms = dict.fromkeys((fpr_band.algorithm, fnr_band.algorithm))
     least = fpr_band(none), fnr_band(none)
-    return Bounded(audit, tests, flags_low, least, level, chosen, "; ".join(algorithms))
+    return Bounded(
+        audit,
+        tests,
+        flags_low=flags_low,
+        least=least,
+        confidence=level,
+        method=chosen,
+        algorithm="; ".join(algorithms),
+    )
 
 
 class Refuted(SampledAudit):
@@ -552,8 +560,8 @@ class Refuted(SampledAudit):
             raise TypeError(f"Expected family={family!r} to be a function of one parameter")
         curves = Family(family, neighbours)
         tests = bounded(self, confidence, method, orientation)
-        bound, index = largest_parameter(curves, tests.fpr, tests.fnr, least, most)
-        cap = largest_certifiable(curves, *tests.least, least, most)
+        bound, index = largest_parameter(curves, tests.fpr, tests.fnr, (least, most))
+        cap = largest_certifiable(curves, *tests.least, (least, most))
         about = curves.about(least + min(1.0, most - least))
         fields = tests.fields(index, CLAIM, FAMILY, *about.assumptions)
         return ParameterBound(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,8 @@ from leakscore import _core, _validate_counts
 from leakscore.audit.bands import Band, Frontier
 from leakscore.numeric import frozen
 from leakscore.typing import Array, Doubles
+
+Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ class ScoreHistogram:
         edges: npt.ArrayLike,
         members: npt.ArrayLike,
         nonmembers: npt.ArrayLike,
+        *,
         below: npt.ArrayLike | None = None,
         above: npt.ArrayLike | None = None,
     ) -> None:
@@ -143,7 +146,8 @@ class ScoreHistogram:
         # fpr falls and fnr rises: of equal fpr the first is best, of equal fnr the last.
         best = np.flatnonzero(np.diff(fpr, prepend=2.0))
         best = best[np.diff(fnr[best], append=2.0) > 0]
-        return Frontier(self.edges[places[best]], flagged[best], missed[best], fpr[best], fnr[best])
+        counts = flagged[best], missed[best]
+        return Frontier(self.edges[places[best]], *counts, fpr[best], fnr[best])
 
     def epsilon(self, fpr_band: Band, fnr_band: Band, deltas: Doubles) -> tuple[Array, ...]:
         """Return the best edge for each delta and what it certifies, as columns; see `Scores`."""
@@ -175,11 +179,7 @@ class ScoreHistogram:
 
     def merge(self, other: object) -> ScoreHistogram:
         """Return the histogram of both sets of scores."""
-        if not isinstance(other, ScoreHistogram):
-            raise ValueError(
-                "Expected two audits of one kind: bin the scores with numpy.histogram(scores, "
-                "edges) and Audit.from_counts first"
-            )
+        other = require_kind(other, ScoreHistogram)
         if not np.array_equal(self.edges, other.edges):
             raise ValueError("Expected two histograms with the same edges")
         return ScoreHistogram(
@@ -237,6 +237,16 @@ class ScoreHistogram:
         dtype: Any = object if n0 * n1 >= 2**63 else np.int64
         gaps = n0 * self._members_above.astype(dtype) - n1 * self._nonmembers_above.astype(dtype)
         return float(gaps.max()) / (float(n0) * float(n1))
+
+
+def require_kind(other: object, kind: type[Kind]) -> Kind:
+    """Refuse to merge scores with counts."""
+    if not isinstance(other, kind):
+        raise ValueError(
+            "Expected two audits of one kind: bin the scores with numpy.histogram(scores, "
+            "edges) and Audit.from_counts first"
+        )
+    return other
 
 
 def _above(counts: Array) -> Array:

@@ -46,25 +46,25 @@ def margins(curve: TradeOff, fpr: Doubles, fnr: Doubles) -> Doubles:
 
 
 def largest_parameter(
-    family: Callable[[float], TradeOff], fpr: Doubles, fnr: Doubles, low: float, high: float
+    family: Callable[[float], TradeOff], fpr: Doubles, fnr: Doubles, limits: tuple[float, float]
 ) -> tuple[float, int]:
-    """Return the largest refuted parameter of the search, at least `low`, and its point.
+    """Return the largest refuted parameter between limits, at least the lower one, and its point.
 
-    Raises RuntimeError if every parameter is refuted and `high` is infinite.
+    Raises RuntimeError if every parameter is refuted and the upper limit is infinite.
     """
     search = _Search(family, fpr, fnr)
-    bottom, top = search.bracket(low, high)
+    bottom, top = search.bracket(*limits)
     if bottom < top:
         bottom = search.narrow(bottom, top)
     return bottom, search.best
 
 
 def largest_certifiable(
-    family: Callable[[float], TradeOff], fpr: Doubles, fnr: Doubles, low: float, high: float
+    family: Callable[[float], TradeOff], fpr: Doubles, fnr: Doubles, limits: tuple[float, float]
 ) -> float:
     """Return the largest parameter that a point refutes; inf if it refutes all."""
     try:
-        return largest_parameter(family, fpr, fnr, low, high)[0]
+        return largest_parameter(family, fpr, fnr, limits)[0]
     except AllRefutedError:
         return np.inf
 
@@ -90,8 +90,8 @@ class _Search:
 
     def _curve(self, parameter: float) -> TradeOff:
         if parameter not in self._curves:
-            made = one_curve(f"family({parameter!r})", self._family(parameter))
-            self._curves[parameter] = made
+            curve = one_curve(f"family({parameter!r})", self._family(parameter))
+            self._curves[parameter] = curve
         return self._curves[parameter]
 
     def excess(self, parameter: float) -> float:
@@ -176,7 +176,7 @@ class Family:
 
     def __init__(self, make: Callable[[float], TradeOff], stated: str | None) -> None:
         self._make, self._stated = make, stated
-        self._premise, self._first, self._made = UNSTATED, "", False
+        self._premise, self._first, self._used = UNSTATED, "", False
         settled(self._premise, stated, make)  # refuses an unknown relation
 
     def __call__(self, parameter: float) -> TradeOff:
@@ -186,7 +186,7 @@ class Family:
             name, premise = f"family({parameter!r})", curve._premise
             self._premise = joined([(self._first, self._premise), (name, premise)])
             self._first = self._first or (name if premise.neighbours else "")
-            self._made = True
+            self._used = True
         return curve
 
     def is_of(self, make: Callable[[float], TradeOff]) -> bool:
@@ -195,6 +195,6 @@ class Family:
 
     def about(self, parameter: float) -> Premise:
         """Give the premise of the curves made so far, at least of one parameter."""
-        if not self._made:
+        if not self._used:
             self(parameter)
         return self._premise._replace(neighbours=self._stated or self._premise.neighbours)

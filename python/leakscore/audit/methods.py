@@ -193,7 +193,7 @@ class SortedBits(_Refuter):
     >>> from leakscore.audit import Audit, SortedBits
     >>> audit = Audit.from_rounds(range(40), [False] * 20 + [True] * 20, random_bits=True)
     >>> audit.epsilon(method=SortedBits()).epsilon
-    1.5
+    1.55
     """
 
     name = "sorted-bits"
@@ -308,7 +308,7 @@ class FourOutcomes(_Refuter):
     --------
     >>> from leakscore.audit import Audit, FourOutcomes
     >>> Audit(range(20, 40), range(20)).epsilon(method=FourOutcomes()).epsilon
-    1.5
+    2.05
     """
 
     name = "four-outcomes"

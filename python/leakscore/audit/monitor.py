@@ -112,7 +112,7 @@ class Monitor:
     (True, True, True)
     """
 
-    __slots__ = ("_origins", "_setup", "_told", "_wealth")
+    __slots__ = ("_doubted", "_origins", "_setup", "_wealth")
 
     def __init__(
         self,
@@ -127,17 +127,24 @@ class Monitor:
         history: int = 1_000_000,
     ) -> None:
         self._setup = assembled(
-            claim_of(claim), confidence, delta, design, epsilons, mus, inclusion, history
+            claim_of(claim),
+            confidence=confidence,
+            delta=delta,
+            design=design,
+            epsilons=epsilons,
+            mus=mus,
+            inclusion=inclusion,
+            history=history,
         )
         self._wealth = self._setup.wealth()
         self._origins: frozenset[str] = frozenset()
-        self._told = design == "pairs"  # that the coins may be none
+        self._doubted = design == "pairs"  # that the coins may be none
 
     @classmethod
-    def _of(cls, made: Setup, wealth: _core.Wealth, origins: frozenset[str]) -> Monitor:
+    def _of(cls, setup: Setup, wealth: _core.Wealth, origins: frozenset[str]) -> Monitor:
         monitor = cls.__new__(cls)
-        monitor._setup, monitor._wealth, monitor._origins = made, wealth, origins
-        monitor._told = made.design == "pairs"
+        monitor._setup, monitor._wealth, monitor._origins = setup, wealth, origins
+        monitor._doubted = setup.design == "pairs"
         return monitor
 
     def update(self, scores: npt.ArrayLike, member: npt.ArrayLike) -> None:
@@ -197,8 +204,8 @@ class Monitor:
             block = slice(start, start + _BLOCK)
             self._wealth.add(numbers[block], np.ascontiguousarray(inside[block]))
         # Of updates of few rounds only some look at the coins, which takes as long as a bet.
-        if not self._told and self.rounds % _DOUBTED < numbers.size:
-            self._told = self._doubt(inside if first else inside[:0])
+        if not self._doubted and self.rounds % _DOUBTED < numbers.size:
+            self._doubted = self._doubt(inside if first else inside[:0])
 
     def _doubt(self, first: Flags) -> bool:
         return warn_of_unfair(self.members, self.rounds, self.inclusion) or (
@@ -324,7 +331,7 @@ class Monitor:
         Raises
         ------
         ValueError
-            If `other` shares rounds with this monitor, as a copy does, merged or not, or was made
+            If `other` shares rounds with this monitor, as a copy does, merged or not, or was setup
             with other arguments.
         TypeError
             If `other` is not a Monitor.

@@ -168,7 +168,7 @@ class Credible(Split):
     >>> from leakscore.audit import Audit, Credible
     >>> audit = Audit(range(1000, 2000), range(1000))
     >>> round(float(audit.epsilon(method=Credible(threshold=999.5))), 2)
-    5.9
+    7.21
     """
 
     name = "credible"
@@ -220,7 +220,7 @@ def _pointwise(n: int, miss: float) -> Band:
     """Clopper-Pearson bounds, each at this level: not a band, but the bound at one threshold."""
     index = indexes(n)
     knots, values = np.append(index - 1, n), np.append(beta_bounds(index, n, miss)[0], 1.0)
-    return Band("split", n, miss, "closed form", miss, knots, values)
+    return Band("split", n, miss, "closed form", critical=miss, knots=knots, values=values)
 
 
 def _halfway(below: float, inside: Array, outside: Array, low: bool) -> float:

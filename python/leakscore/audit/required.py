@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -162,7 +164,7 @@ def required_rounds(
     goal = validation.scalar("epsilon", epsilon, 0.0)
     miss = validation.scalar("delta", delta, 0.0, 1.0, closed="left")
     level = validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
-    wanted = validation.scalar("power", power, 0.0, 1.0, closed="neither")
+    aim = validation.scalar("power", power, 0.0, 1.0, closed="neither")
     chosen = validation.choice("method", method, (*BAND_METHODS, "monitor"))
     true = float(curve.epsilon(miss))
     if goal >= true:
@@ -170,10 +172,9 @@ def required_rounds(
             f"Expected epsilon={goal!r} below the {true:.6g} of {tradeoff!r} at delta={miss!r}: no "
             "number of rounds shows more than there is"
         )
-    plan: _Plan | WatchedPlan = WatchedPlan(curve, goal, miss, level)
-    if chosen != "monitor":
-        plan = _Plan(curve, goal, miss, level, chosen)
-    rounds = plan.search(wanted)
+    claim: dict[str, Any] = {"curve": curve, "epsilon": goal, "delta": miss, "confidence": level}
+    plan = WatchedPlan(**claim) if chosen == "monitor" else BandPlan(**claim, method=chosen)
+    rounds = plan.search(aim)
     reached, error = plan.simulated(rounds)
     return RequiredRounds(
         rounds=rounds,
@@ -189,21 +190,44 @@ def required_rounds(
     )
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """Audits of one mechanism with any number of rounds."""
+@dataclass(frozen=True, kw_only=True)
+class _Plan(ABC):
+    """Audits of a mechanism whose scores attain a curve, with a claim (epsilon, delta)."""
 
     curve: TradeOff
     epsilon: float
     delta: float
     confidence: float
+
+    @abstractmethod
+    def search(self, aim: float) -> int:
+        """Return the least number of rounds of each kind with the power that is aimed at."""
+
+    @abstractmethod
+    def simulated(self, rounds: int) -> tuple[float, float]:
+        """Return the share of simulated audits that succeed, and its standard error."""
+
+    @abstractmethod
+    def cap(self, rounds: int) -> float:
+        """Return the bound of perfectly separated scores."""
+
+
+def _share(successes: int, runs: int) -> tuple[float, float]:
+    """Return a share and its standard error."""
+    smoothed = (successes + 1.0) / (runs + 2.0)
+    return successes / runs, math.sqrt(smoothed * (1.0 - smoothed) / runs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BandPlan(_Plan):
+    """Audits of a fixed number of rounds."""
+
     method: str
 
     def _band(self, rounds: int) -> Band:
         return band(self.method, rounds, (1.0 - self.confidence) / 2.0)
 
     def cap(self, rounds: int) -> float:
-        """Return the bound of perfectly separated scores."""
         least = float(self._band(rounds)(np.zeros(1, dtype=np.intp))[0])
         return max(float(np.log(max(1.0 - self.delta - least, 0.0) / least)), 0.0)
 
@@ -222,8 +246,7 @@ class _Plan:
         while (high - low > 1).any():  # the bound of `low` is below the limit, of `high` it is not
             middle = np.maximum((low + high) // 2, 0)
             below = band(middle) < limit
-            low = np.where(below, middle, low)
-            high = np.where(below, high, middle)
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
         return low
 
     def _corners(self, rounds: int) -> tuple[Indices, Indices]:
@@ -249,7 +272,6 @@ class _Plan:
         return pairs[0, kept], pairs[1, kept]
 
     def simulated(self, rounds: int, effort: int = _FINAL, seed: int = 1) -> tuple[float, float]:
-        """Return the share of simulated audits that exceed epsilon, and its standard error."""
         false_positives, false_negatives = self._corners(rounds)
         if not false_positives.size:
             return 0.0, 0.0
@@ -262,11 +284,9 @@ class _Plan:
             outside = _order_statistics(rng, rounds, false_positives + 1, size)
             inside = _order_statistics(rng, rounds, rounds - false_negatives, size)
             successes += int((inside <= self.curve.power(outside)).any(axis=1).sum())
-        share = (successes + 1.0) / (reps + 2.0)
-        return successes / reps, float(np.sqrt(share * (1.0 - share) / reps))
+        return _share(successes, reps)
 
-    def search(self, wanted: float) -> int:
-        """Return the least number of rounds with the required simulated power, to 1 %."""
+    def search(self, aim: float) -> int:
         tried: dict[int, float] = {}
 
         def power(rounds: int) -> float:
@@ -276,7 +296,7 @@ class _Plan:
             return tried[rounds]
 
         low, high, factor = 0, self._guess(), 1.25
-        while power(high) < wanted:
+        while power(high) < aim:
             low, high, factor = high, int(np.ceil(high * factor)), factor * 1.25
         factor = 1.25
         while low == 0 and high > 1:
@@ -284,16 +304,10 @@ class _Plan:
             factor *= 1.25
             if below == 0:
                 break
-            if power(below) < wanted:
-                low = below
-            else:
-                high = below
+            low, high = (below, high) if power(below) < aim else (low, below)
         while low and high - low > 1 and high > _CLOSE * low:
-            middle = _between(low, tried[low], high, tried[high], wanted)
-            if power(middle) < wanted:
-                low = middle
-            else:
-                high = middle
+            middle = _between((low, tried[low]), (high, tried[high]), aim)
+            low, high = (middle, high) if power(middle) < aim else (low, middle)
         return high
 
     def _guess(self) -> int:
@@ -312,9 +326,10 @@ class _Plan:
         return int(counts[np.argmax(enough), 0]) if enough.any() else _MOST
 
 
-def _between(low: int, under: float, high: int, over: float, wanted: float) -> int:
-    """Return where a line through the probits on log rounds meets the required power."""
-    ends = norm.ppf(np.clip([under, wanted, over], 0.5 / _REPS[1], 1.0 - 0.5 / _REPS[1]))
+def _between(below: tuple[int, float], above: tuple[int, float], aim: float) -> int:
+    """Return where a line through the probits of two powers, on log rounds, meets the aim."""
+    (low, under), (high, over) = below, above
+    ends = norm.ppf(np.clip([under, aim, over], 0.5 / _REPS[1], 1.0 - 0.5 / _REPS[1]))
     share = (ends[1] - ends[0]) / (ends[2] - ends[0]) if ends[2] > ends[0] else 0.5
     middle = int(low * (high / low) ** float(np.clip(share, 0.1, 0.9)))
     return min(max(middle, low + 1), high - 1)
@@ -346,30 +361,16 @@ _FIRST, _SHARE = 4, 32  # rounds of a block: these, or one in so many of those p
 _DRAWN_AT_ONCE = 8192  # that are drawn together
 
 
-@dataclass(frozen=True)
-class WatchedPlan:
-    """Audits with fair coins, looked at as the rounds come.
+@dataclass(frozen=True, kw_only=True)
+class WatchedPlan(_Plan):
+    """Audits with fair coins, looked at as the rounds come."""
 
-    Attributes
-    ----------
-    curve : TradeOff
-        That the scores attain.
-    epsilon, delta, confidence : float
-        Of the claim.
-    """
-
-    curve: TradeOff
-    epsilon: float
-    delta: float
-    confidence: float
-
-    def search(self, wanted: float) -> int:
-        """Return half of the rounds within which a share `wanted` of the audits refute."""
+    def search(self, aim: float) -> int:
         rng = np.random.default_rng(0)
         times = [self._stopped(rng) for _ in range(_PILOTS)]
         runs = _runs(float(np.median(times)), _SEARCHED)
         times += [self._stopped(rng) for _ in range(runs - _PILOTS)]
-        rounds = float(np.quantile(times, wanted, method="inverted_cdf"))
+        rounds = float(np.quantile(times, aim, method="inverted_cdf"))
         if not math.isfinite(rounds):
             raise RuntimeError(
                 f"More than {_LONGEST // 2} rounds of each kind are needed, which are not simulated"
@@ -377,15 +378,11 @@ class WatchedPlan:
         return math.ceil(rounds / 2.0)
 
     def simulated(self, rounds: int) -> tuple[float, float]:
-        """Return the share of other audits that refute in time, and its standard error."""
         rng = np.random.default_rng(1)
         runs = _runs(2.0 * rounds, _PLAYED)
-        successes = sum(self._stopped(rng, 2 * rounds) <= 2 * rounds for _ in range(runs))
-        share = (successes + 1.0) / (runs + 2.0)
-        return successes / runs, math.sqrt(share * (1.0 - share) / runs)
+        return _share(sum(self._stopped(rng, 2 * rounds) <= 2 * rounds for _ in range(runs)), runs)
 
     def cap(self, rounds: int) -> float:
-        """Return the bound of perfectly separated scores."""
         monitor = Monitor(None, delta=self.delta, confidence=self.confidence, design="pairs")
         member = np.arange(2 * rounds) % 2
         monitor.update(member, member)
@@ -398,7 +395,7 @@ class WatchedPlan:
     @cached_property
     def _setup(self) -> Setup:
         claim = claim_of((self.epsilon, self.delta))
-        return assembled(claim, self.confidence, None, "coins", (), (), 0.5, _LONGEST)
+        return assembled(claim, confidence=self.confidence, epsilons=(), history=_LONGEST)
 
     def _stopped(self, rng: np.random.Generator, most: int | None = None) -> float:
         """Play one audit, and return its rounds until refutation, to a block; or infinity."""

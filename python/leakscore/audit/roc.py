@@ -16,6 +16,19 @@ from leakscore.audit.scores import ClassScores, SampledAudit, allowed_errors
 from leakscore.results import Result
 from leakscore.typing import Array, Counts, Doubles, Scalar, Seed
 
+# Up to this many scores or bins every threshold has a row.
+_ROWS = 2**17
+_SLACK = 2.0**-46  # beyond the rounding of a sum of 2^40 areas, pairwise
+
+
+# Up to the first number of scores or bins each is a cell; more are grouped into about the second
+# number of cells per class.
+_CELLS, _GROUPS = 2**16, 2**11
+_BLOCK = 2**16  # draws and cells of the resamples that are worked on at once
+
+
+_STATISTICS = ("auc", "advantage", "tpr_at")
+
 
 @dataclass(frozen=True, eq=False)
 class Roc(Result):
@@ -42,94 +55,6 @@ class Roc(Result):
     fpr: Doubles
     tpr: Doubles
     thresholds: Doubles
-
-
-class EmpiricalRoc(SampledAudit):
-    """The empirical curves of an `Audit`."""
-
-    __slots__ = ()
-
-    def roc(self) -> Roc:
-        """Return the empirical ROC curve: every distinct threshold, nothing dropped.
-
-        Returns
-        -------
-        Roc
-
-        Examples
-        --------
-        >>> from leakscore.audit import Audit
-        >>> Audit([2.0, 3.0], [1.0, 2.0]).roc()
-        Roc(fpr=array([0. , 0. , 0.5, 1. ]), tpr=array([0. , 0.5, 1. , 1. ]), \
-thresholds=array([  3.,   2.,   1., -inf]))
-        """
-        return Roc(*self._samples.roc())
-
-    def auc(self) -> float:
-        """Return the area under the ROC curve, exactly: P(member > non-member) + P(equal) / 2.
-
-        Examples
-        --------
-        >>> from leakscore.audit import Audit
-        >>> Audit([2.0, 3.0], [1.0, 2.0]).auc()
-        0.875
-        """
-        return self._samples.auc()
-
-    def advantage(self) -> float:
-        """Return the largest ``tpr - fpr`` over all thresholds.
-
-        The threshold is chosen on the same scores, so the mean is 0.63 sqrt(1/n0 + 1/n1) even for
-        scores without information. This certifies nothing; `epsilon` does.
-
-        Examples
-        --------
-        >>> from leakscore.audit import Audit
-        >>> Audit([2.0, 3.0], [1.0, 2.0]).advantage()
-        0.5
-        """
-        return self._samples.advantage()
-
-    @overload
-    def tpr_at(self, fpr: Scalar) -> float: ...
-    @overload
-    def tpr_at(self, fpr: npt.ArrayLike) -> Doubles: ...
-    def tpr_at(self, fpr: npt.ArrayLike) -> float | Doubles:
-        """Return the largest true positive rate whose empirical false positive rate is allowed.
-
-        Parameters
-        ----------
-        fpr : float or array_like
-            Largest false positive rate allowed, in [0, 1].
-
-        Returns
-        -------
-        float or ndarray
-            Of the shape of `fpr`: the best observed threshold with at most that rate, without
-            interpolation.
-
-        Raises
-        ------
-        ValueError
-            If `fpr` is outside [0, 1] or NaN.
-
-        Examples
-        --------
-        >>> from leakscore.audit import Audit
-        >>> Audit([2.0, 3.0], [1.0, 2.0]).tpr_at([0.0, 0.49, 0.5]).tolist()
-        [0.5, 0.5, 1.0]
-        """
-        allowed = validation.interval("fpr", fpr, 0.0, 1.0)
-        n0, n1 = self.n_nonmembers, self.n_members
-        count = allowed_errors(allowed, n0)
-        # The threshold is the next non-member: it and all scores below stay unflagged.
-        place = self._samples.nth_nonmember(np.minimum(count, n0 - 1))
-        return np.where(count == n0, 1.0, self._samples.members_above(place) / n1)[()]
-
-
-# Up to this many scores or bins every threshold has a row.
-_ROWS = 2**17
-_SLACK = 2.0**-46  # beyond the rounding of a sum of 2^40 areas, pairwise
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,53 +170,6 @@ class RocBand(Assuming):
         return lower[()], upper[()]
 
 
-def roc_band(samples: ClassScores | ScoreHistogram, confidence: float, method: str) -> RocBand:
-    """Return the band, a quarter of the miss probability for each side of each class."""
-    miss = (1.0 - confidence) / 4.0
-    fpr_band = band(method, samples.n_nonmembers, miss)
-    tpr_band = band(method, samples.n_members, miss)
-    complete = samples.most_thresholds <= _ROWS
-    points = samples.points(None if complete else (_ranks(fpr_band), _ranks(tpr_band)))
-    fpr_lower, fpr_upper = _bounds(points.nonmembers, fpr_band)
-    tpr_lower, tpr_upper = _bounds(points.members, tpr_band)
-    return RocBand(
-        thresholds=points.thresholds,
-        fpr=points.nonmembers.counts / samples.n_nonmembers,
-        tpr=points.members.counts / samples.n_members,
-        fpr_lower=fpr_lower,
-        fpr_upper=fpr_upper,
-        tpr_lower=tpr_lower,
-        tpr_upper=tpr_upper,
-        confidence=confidence,
-        method=method,
-        assumptions=ROUNDS,
-    )
-
-
-def _ranks(upper: Band) -> Array:
-    """Return where the bounds of either side step up; evenly spread ranks if all do."""
-    if upper.knots.size == 0:
-        return spread_ranks(upper.n, _ROWS)
-    ranks = np.union1d(upper.knots, upper.n - 1 - upper.knots)
-    return ranks[(ranks >= 0) & (ranks < upper.n)]
-
-
-def _bounds(flagged: Flagged, upper: Band) -> tuple[Doubles, Doubles]:
-    """Return bounds on the share flagged."""
-    return upper.lower(flagged.least), upper(flagged.counts)
-
-
-def _area(x: Doubles, y: Doubles) -> float:
-    """Return the area under a polyline."""
-    return float(np.sum(np.diff(x) * (y[1:] + y[:-1]))) / 2.0
-
-
-# Up to the first number of scores or bins each is a cell; more are grouped into about the second
-# number of cells per class.
-_CELLS, _GROUPS = 2**16, 2**11
-_BLOCK = 2**16  # draws and cells of the resamples that are worked on at once
-
-
 @dataclass(frozen=True, eq=False)
 class BootstrapInterval(Assuming):
     """An approximate interval, without a guarantee; see `Audit.bootstrap`.
@@ -336,69 +214,87 @@ class BootstrapInterval(Assuming):
     seed: int | None = None
 
 
-def tpr_resamples(
-    samples: ClassScores | ScoreHistogram, fpr: float, resamples: int, rng: np.random.Generator
-) -> Doubles:
-    """Return `tpr_at` of resamples, without resampling: two draws have exactly the same law.
-
-    With k false positives allowed, the threshold is the (k+1)-th largest of n0 non-members drawn
-    with replacement, at rank floor(n0 V) of the sample, V the (k+1)-th smallest of n0 uniforms:
-    Beta(k+1, n0-k). The members above it are then binomial.
-    """
-    n0, n1 = samples.n_nonmembers, samples.n_members
-    k = int(allowed_errors(np.float64(fpr), n0))
-    if k == n0:
-        return np.ones(resamples)
-    ranks = (n0 * rng.beta(k + 1, n0 - k, resamples)).astype(np.int64)
-    flagged = samples.members_above(samples.nth_nonmember(np.minimum(ranks, n0 - 1)))
-    return rng.binomial(n1, flagged / n1) / n1
-
-
-def curve_resamples(
-    samples: ClassScores | ScoreHistogram, statistic: str, resamples: int, rng: np.random.Generator
-) -> Doubles:
-    """Return the AUC or the advantage of resamples, minus that of the sample in the same cells."""
-    if samples.most_thresholds <= _CELLS:
-        points = samples.points()
-    else:
-        sizes = (samples.n_nonmembers, samples.n_members)
-        points = samples.points((spread_ranks(sizes[0], _GROUPS), spread_ranks(sizes[1], _GROUPS)))
-    cells = [np.diff(x.counts, prepend=0) for x in (points.nonmembers, points.members)]
-    measure = _core.cells_auc if statistic == "auc" else _core.cells_advantage
-    draws = [_Draws(counts, rng) for counts in cells]
-    rows = max(1, _BLOCK // max(x.work for x in draws))
-    drawn = [
-        measure(*(x.resampled(min(rows, resamples - done)) for x in draws))
-        for done in range(0, resamples, rows)
-    ]
-    return np.concatenate(drawn) - measure(*(counts[None] for counts in cells))
-
-
-class _Draws:
-    """Draws with replacement from the scores of one class: single ones, or the cells' counts."""
-
-    def __init__(self, counts: Counts, rng: np.random.Generator) -> None:
-        self.counts, self.rng = counts, rng
-        self.n = int(counts.sum())
-        self.single = self.n <= 8 * counts.size
-        self.work = counts.size + self.n * self.single
-        if self.single:
-            self.cell_of = np.repeat(np.arange(counts.size), counts)
-
-    def resampled(self, rows: int) -> Counts:
-        """Return the counts of the cells in that many resamples, one a row."""
-        if not self.single:
-            return self.rng.multinomial(self.n, self.counts / self.n, size=rows)
-        return _core.cell_counts(self.rng.random((rows, self.n)), self.cell_of, self.counts.size)
-
-
-_STATISTICS = ("auc", "advantage", "tpr_at")
-
-
-class Intervals(EmpiricalRoc):
-    """The intervals of an `Audit`."""
+class Rates(SampledAudit):
+    """The ROC curve of an `Audit`, and intervals for it."""
 
     __slots__ = ()
+
+    def roc(self) -> Roc:
+        """Return the empirical ROC curve: every distinct threshold, nothing dropped.
+
+        Returns
+        -------
+        Roc
+
+        Examples
+        --------
+        >>> from leakscore.audit import Audit
+        >>> Audit([2.0, 3.0], [1.0, 2.0]).roc()
+        Roc(fpr=array([0. , 0. , 0.5, 1. ]), tpr=array([0. , 0.5, 1. , 1. ]), \
+thresholds=array([  3.,   2.,   1., -inf]))
+        """
+        return Roc(*self._samples.roc())
+
+    def auc(self) -> float:
+        """Return the area under the ROC curve, exactly: P(member > non-member) + P(equal) / 2.
+
+        Examples
+        --------
+        >>> from leakscore.audit import Audit
+        >>> Audit([2.0, 3.0], [1.0, 2.0]).auc()
+        0.875
+        """
+        return self._samples.auc()
+
+    def advantage(self) -> float:
+        """Return the largest ``tpr - fpr`` over all thresholds.
+
+        The threshold is chosen on the same scores, so the mean is 0.63 sqrt(1/n0 + 1/n1) even for
+        scores without information. This certifies nothing; `epsilon` does.
+
+        Examples
+        --------
+        >>> from leakscore.audit import Audit
+        >>> Audit([2.0, 3.0], [1.0, 2.0]).advantage()
+        0.5
+        """
+        return self._samples.advantage()
+
+    @overload
+    def tpr_at(self, fpr: Scalar) -> float: ...
+    @overload
+    def tpr_at(self, fpr: npt.ArrayLike) -> Doubles: ...
+    def tpr_at(self, fpr: npt.ArrayLike) -> float | Doubles:
+        """Return the largest true positive rate whose empirical false positive rate is allowed.
+
+        Parameters
+        ----------
+        fpr : float or array_like
+            Largest false positive rate allowed, in [0, 1].
+
+        Returns
+        -------
+        float or ndarray
+            Of the shape of `fpr`: the best observed threshold with at most that rate, without
+            interpolation.
+
+        Raises
+        ------
+        ValueError
+            If `fpr` is outside [0, 1] or NaN.
+
+        Examples
+        --------
+        >>> from leakscore.audit import Audit
+        >>> Audit([2.0, 3.0], [1.0, 2.0]).tpr_at([0.0, 0.49, 0.5]).tolist()
+        [0.5, 0.5, 1.0]
+        """
+        allowed = validation.interval("fpr", fpr, 0.0, 1.0)
+        n0, n1 = self.n_nonmembers, self.n_members
+        count = allowed_errors(allowed, n0)
+        # The threshold is the next non-member: it and all scores below stay unflagged.
+        place = self._samples.nth_nonmember(np.minimum(count, n0 - 1))
+        return np.where(count == n0, 1.0, self._samples.members_above(place) / n1)[()]
 
     def band(self, confidence: float = 0.95, method: str = "weighted-ell") -> RocBand:
         """Bound the true ROC curve: both rates, from both sides, at all thresholds at once.
@@ -450,7 +346,26 @@ class Intervals(EmpiricalRoc):
         [0.82, 0.91]
         """
         level = validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
-        return roc_band(self._samples, level, validation.choice("method", method, BAND_METHODS))
+        chosen = validation.choice("method", method, BAND_METHODS)
+        miss = (1.0 - level) / 4.0
+        fpr_band = band(chosen, self._samples.n_nonmembers, miss)
+        tpr_band = band(chosen, self._samples.n_members, miss)
+        complete = self._samples.most_thresholds <= _ROWS
+        points = self._samples.points(None if complete else (_ranks(fpr_band), _ranks(tpr_band)))
+        fpr_lower, fpr_upper = _bounds(points.nonmembers, fpr_band)
+        tpr_lower, tpr_upper = _bounds(points.members, tpr_band)
+        return RocBand(
+            thresholds=points.thresholds,
+            fpr=points.nonmembers.counts / self._samples.n_nonmembers,
+            tpr=points.members.counts / self._samples.n_members,
+            fpr_lower=fpr_lower,
+            fpr_upper=fpr_upper,
+            tpr_lower=tpr_lower,
+            tpr_upper=tpr_upper,
+            confidence=level,
+            method=chosen,
+            assumptions=ROUNDS,
+        )
 
     def bootstrap(
         self,
@@ -539,3 +454,77 @@ class Intervals(EmpiricalRoc):
             seed=seed,
             assumptions=ROUNDS,
         )
+
+
+def _ranks(upper: Band) -> Array:
+    """Return where the bounds of either side step up; evenly spread ranks if all do."""
+    if upper.knots.size == 0:
+        return spread_ranks(upper.n, _ROWS)
+    ranks = np.union1d(upper.knots, upper.n - 1 - upper.knots)
+    return ranks[(ranks >= 0) & (ranks < upper.n)]
+
+
+def _bounds(flagged: Flagged, upper: Band) -> tuple[Doubles, Doubles]:
+    """Return bounds on the share flagged."""
+    return upper.lower(flagged.least), upper(flagged.counts)
+
+
+def _area(x: Doubles, y: Doubles) -> float:
+    """Return the area under a polyline."""
+    return float(np.sum(np.diff(x) * (y[1:] + y[:-1]))) / 2.0
+
+
+def tpr_resamples(
+    samples: ClassScores | ScoreHistogram, fpr: float, resamples: int, rng: np.random.Generator
+) -> Doubles:
+    """Return `tpr_at` of resamples, without resampling: two draws have exactly the same law.
+
+    With k false positives allowed, the threshold is the (k+1)-th largest of n0 non-members drawn
+    with replacement, at rank floor(n0 V) of the sample, V the (k+1)-th smallest of n0 uniforms:
+    Beta(k+1, n0-k). The members above it are then binomial.
+    """
+    n0, n1 = samples.n_nonmembers, samples.n_members
+    k = int(allowed_errors(np.float64(fpr), n0))
+    if k == n0:
+        return np.ones(resamples)
+    ranks = (n0 * rng.beta(k + 1, n0 - k, resamples)).astype(np.int64)
+    flagged = samples.members_above(samples.nth_nonmember(np.minimum(ranks, n0 - 1)))
+    return rng.binomial(n1, flagged / n1) / n1
+
+
+def curve_resamples(
+    samples: ClassScores | ScoreHistogram, statistic: str, resamples: int, rng: np.random.Generator
+) -> Doubles:
+    """Return the AUC or the advantage of resamples, minus that of the sample in the same cells."""
+    if samples.most_thresholds <= _CELLS:
+        points = samples.points()
+    else:
+        sizes = (samples.n_nonmembers, samples.n_members)
+        points = samples.points((spread_ranks(sizes[0], _GROUPS), spread_ranks(sizes[1], _GROUPS)))
+    cells = [np.diff(x.counts, prepend=0) for x in (points.nonmembers, points.members)]
+    measure = _core.cells_auc if statistic == "auc" else _core.cells_advantage
+    draws = [_Draws(counts, rng) for counts in cells]
+    rows = max(1, _BLOCK // max(x.work for x in draws))
+    drawn = [
+        measure(*(x.resampled(min(rows, resamples - done)) for x in draws))
+        for done in range(0, resamples, rows)
+    ]
+    return np.concatenate(drawn) - measure(*(counts[None] for counts in cells))
+
+
+class _Draws:
+    """Draws with replacement from the scores of one class: single ones, or the cells' counts."""
+
+    def __init__(self, counts: Counts, rng: np.random.Generator) -> None:
+        self.counts, self.rng = counts, rng
+        self.n = int(counts.sum())
+        self.single = self.n <= 8 * counts.size
+        self.work = counts.size + self.n * self.single
+        if self.single:
+            self.cell_of = np.repeat(np.arange(counts.size), counts)
+
+    def resampled(self, rows: int) -> Counts:
+        """Return the counts of the cells in that many resamples, one a row."""
+        if not self.single:
+            return self.rng.multinomial(self.n, self.counts / self.n, size=rows)
+        return _core.cell_counts(self.rng.random((rows, self.n)), self.cell_of, self.counts.size)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from leakscore import _core, validation
 from leakscore.audit.bands import Band, Frontier, frontier
-from leakscore.audit.counts import Flagged, Points, ScoreHistogram
+from leakscore.audit.counts import Flagged, Points, ScoreHistogram, require_kind
 from leakscore.numeric import frozen
 from leakscore.typing import Array, Counts, Doubles, Flags
 
@@ -219,11 +219,7 @@ class ClassScores:
 
     def merge(self, other: object) -> ClassScores:
         """Return all scores of both."""
-        if not isinstance(other, ClassScores):
-            raise ValueError(
-                "Expected two audits of one kind: bin the scores with numpy.histogram(scores, "
-                "edges) and Audit.from_counts first"
-            )
+        other = require_kind(other, ClassScores)
         merged = ClassScores.__new__(ClassScores)
         evens, odds = (
             [_merged(*pair) for pair in zip(self.half(odd=odd), other.half(odd=odd), strict=True)]
@@ -391,68 +387,58 @@ _HISTOGRAM, _SCORES, _RANKED = 3, 4, 8
 
 
 def arrays_of(samples: Samples) -> list[Array]:
-    """Return all that is known of the scores."""
+    """Return all that is known of the scores: what `Audit.to_bytes` writes."""
     if isinstance(samples, ScoreHistogram):
         return [samples.edges, samples.member_counts, samples.nonmember_counts]
-    arrays = [
-        samples.members,
-        samples._odd_members.packed(),
-        samples.nonmembers,
-        samples._odd_nonmembers.packed(),
-    ]
-    bits = samples.ranked
-    if bits is None:
-        return arrays
-    return [
-        *arrays,
-        np.array([bits.rounds]),
-        bits.scores,
-        bits.lots,
-        bits.member.astype(np.uint8),
-    ]
+    arrays = [samples.members, samples._odd_members.packed()]
+    arrays += [samples.nonmembers, samples._odd_nonmembers.packed()]
+    if (bits := samples.ranked) is not None:
+        arrays += [np.array([bits.rounds]), bits.scores, bits.lots, bits.member.astype(np.uint8)]
+    return arrays
 
 
 def samples_of(arrays: list[Array]) -> Samples:
     """Return the data that these arrays describe; ValueError if there can be none."""
     if len(arrays) == _HISTOGRAM:
         return ScoreHistogram(*arrays)
-    if len(arrays) not in (_SCORES, _RANKED):
-        raise ValueError("Expected edges and counts, or scores")
+    _require(len(arrays) in (_SCORES, _RANKED), "edges and counts, or scores")
     members, odd_members, nonmembers, odd_nonmembers = arrays[:_SCORES]
-    if members.dtype != nonmembers.dtype:
-        raise ValueError("Expected scores of one dtype")
+    _require(members.dtype == nonmembers.dtype, "scores of one dtype")
     samples = object.__new__(ClassScores)
-    samples.members, samples._odd_members = _checked(members, odd_members)
-    samples.nonmembers, samples._odd_nonmembers = _checked(nonmembers, odd_nonmembers)
-    samples.ranked = None
-    if len(arrays) == _RANKED:
-        samples.ranked = _ranked(samples, *arrays[_SCORES:])
+    samples.members, samples._odd_members = _restored(members, odd_members)
+    samples.nonmembers, samples._odd_nonmembers = _restored(nonmembers, odd_nonmembers)
+    samples.ranked = _ranked(samples, arrays[_SCORES:]) if len(arrays) == _RANKED else None
     return samples
 
 
-def _checked(scores: Array, odd: Array) -> tuple[Array, OddBits]:
-    if scores.dtype.kind != "f" or scores.ndim != 1 or scores.size == 0:
-        raise ValueError("Expected scores of both classes")
-    if not (scores[1:] >= scores[:-1]).all() or np.isnan(scores[-1]):
-        raise ValueError("Expected ascending scores")
-    if odd.dtype != np.uint8 or odd.shape != ((scores.size + 7) // 8,):
-        raise ValueError("Expected a bit for each score")
+def _require(holds: bool | np.bool_, words: str) -> None:
+    if not holds:
+        raise ValueError(f"Expected {words}")
+
+
+def _restored(scores: Array, odd: Array) -> tuple[Array, OddBits]:
+    kind = scores.dtype.kind == "f" and scores.ndim == 1 and scores.size > 0
+    _require(kind, "scores of both classes")
+    ascend = (scores[1:] >= scores[:-1]).all() and not np.isnan(scores[-1])
+    _require(ascend, "ascending scores")
+    _require(
+        odd.dtype == np.uint8 and odd.shape == ((scores.size + 7) // 8,), "a bit for each score"
+    )
     return frozen(scores), OddBits(odd)
 
 
-def _ranked(
-    samples: ClassScores, rounds: Array, scores: Array, lots: Array, member: Array
-) -> RankedBits:
+def _ranked(samples: ClassScores, arrays: list[Array]) -> RankedBits:
+    rounds, scores, lots, member = arrays
     total = samples.n_members + samples.n_nonmembers
     kept = total if total <= MAX_ROUNDS else 0
-    if rounds.dtype != np.int64 or rounds.shape != (1,) or rounds[0] != total:
-        raise ValueError("Expected as many rounds as scores")
-    if not scores.shape == lots.shape == member.shape == (kept,) or lots.dtype != np.uint32:
-        raise ValueError("Expected a lot and a bit for each round")
-    if member.dtype != np.uint8 or (member > 1).any() or scores.dtype != samples.members.dtype:
-        raise ValueError("Expected bits of the rounds")
+    counted = rounds.dtype == np.int64 and rounds.shape == (1,) and rounds[0] == total
+    _require(counted, "as many rounds as scores")
+    shapes = scores.shape == lots.shape == member.shape == (kept,) and lots.dtype == np.uint32
+    _require(shapes, "a lot and a bit for each round")
+    bits = member.dtype == np.uint8 and not (member > 1).any()
+    _require(bits and scores.dtype == samples.members.dtype, "bits of the rounds")
     inside = member.astype(np.bool_)
-    for each, theirs in ((samples.members, inside), (samples.nonmembers, ~inside)):
-        if kept and not np.array_equal(np.sort(scores[theirs]), each):
-            raise ValueError("Expected the scores of the rounds")
+    for each, flags in ((samples.members, inside), (samples.nonmembers, ~inside)):
+        same = not kept or np.array_equal(np.sort(scores[flags]), each)
+        _require(same, "the scores of the rounds")
     return RankedBits._ranked(total, scores, lots, inside)

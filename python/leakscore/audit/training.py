@@ -449,7 +449,7 @@ def _walk(share: float, exposed: float, right: Flags, turns: tuple[int, int]) ->
     sizes = _core.sorted_bits_grid(2 * right.size)
     counts = np.cumsum(right, dtype=np.int64)[sizes - 1]
     plus = sizes if turns == (1, 0) else (sizes + 1) // 2 * turns[0]
-    return Walk(share, exposed, sizes, counts, plus, sizes - plus)
+    return Walk(share, exposed, sizes, counts, plus=plus, minus=sizes - plus)
 
 
 def _refuted(walks: list[Walk], miss: float) -> int:

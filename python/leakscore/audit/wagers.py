@@ -97,13 +97,14 @@ class Setup:
 
 def assembled(
     claim: WatchedClaim,
+    *,
     confidence: float,
-    delta: float | None,
-    design: str,
-    epsilons: npt.ArrayLike | None,
-    mus: npt.ArrayLike,
-    inclusion: float,
-    history: int,
+    delta: float | None = None,
+    design: str = "coins",
+    epsilons: npt.ArrayLike | None = None,
+    mus: npt.ArrayLike = (),
+    inclusion: float = 0.5,
+    history: int = 1_000_000,
 ) -> Setup:
     """Check the arguments of a monitor, the claim apart (`claim_of`)."""
     level = validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
@@ -127,16 +128,16 @@ def assembled(
             "bet against"
         )
     return Setup(
-        claim.name,
-        claim.tangents,
-        level,
-        at,
-        chosen,
-        tuple(grid.tolist()),
-        tuple(parameters.tolist()),
-        coin,
-        validation.count("history", history, 4, _MOST),
-        claim.assumptions,
+        claim=claim.name,
+        tangents=claim.tangents,
+        confidence=level,
+        delta=at,
+        design=chosen,
+        epsilons=tuple(grid.tolist()),
+        mus=tuple(parameters.tolist()),
+        inclusion=coin,
+        history=validation.count("history", history, 4, _MOST),
+        assumed=claim.assumptions,
     )
 
 
@@ -193,9 +194,9 @@ _FORGED = (ValueError, TypeError, LookupError, OverflowError, AttributeError)
 _SUM = 16  # bytes of the checksum
 
 
-def to_bytes(made: Setup, wealth: _core.Wealth, origins: frozenset[str]) -> bytes:
+def to_bytes(setup: Setup, wealth: _core.Wealth, origins: frozenset[str]) -> bytes:
     """Return setup, identities of the rounds and state; no clock and no address is in them."""
-    fields = dataclasses.asdict(made) | {"origins": sorted(origins)}
+    fields = dataclasses.asdict(setup) | {"origins": sorted(origins)}
     head = json.dumps(fields, allow_nan=False).encode()
     body = _FIRST + head + b"\n" + wealth.state()
     return body + _checksum(body)
@@ -213,8 +214,8 @@ def from_bytes(raw: bytes) -> tuple[Setup, _core.Wealth, frozenset[str]]:
     try:
         fields = json.loads(head)
         origins = fields.pop("origins") if first == _FIRST else None
-        made = _setup(fields)
-        wealth = made.wealth()
+        setup = _setup(fields)
+        wealth = setup.wealth()
         wealth.restore(state)
         if origins is None:  # the checksum is alike for copies
             origins = [checksum.hex()] if wealth.counts()[0] else []
@@ -224,7 +225,7 @@ def from_bytes(raw: bytes) -> tuple[Setup, _core.Wealth, frozenset[str]]:
             raise ValueError("its rounds have no identity")
     except (*_FORGED, RecursionError) as error:
         raise ValueError(f"Expected raw to be the bytes of a monitor: {error}") from None
-    return made, wealth, frozenset(origins)
+    return setup, wealth, frozenset(origins)
 
 
 def _checksum(body: bytes) -> bytes:

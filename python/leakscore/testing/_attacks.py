@@ -32,7 +32,7 @@ class Failures:
     raised: int = 0
     first: Exception | None = None
 
-    def told(self, rounds: int) -> str:
+    def described(self, rounds: int) -> str:
         """Return what a check that found nothing says of them; refuse one without any output."""
         raised = f"{self.raised} raised"
         if self.first is not None:
@@ -287,9 +287,9 @@ def _binned(column: int) -> Fit:
 
         def bins(array: Doubles) -> np.ndarray:
             place = np.searchsorted(edges, array[:, column]).astype(np.float64)
-            own = np.minimum(np.searchsorted(atoms, array[:, column]), max(atoms.size - 1, 0))
-            hit = atoms[own] == array[:, column] if atoms.size else np.zeros(len(array), bool)
-            return np.where(hit, -1.0 - own, place)
+            atom = np.minimum(np.searchsorted(atoms, array[:, column]), max(atoms.size - 1, 0))
+            hit = atoms[atom] == array[:, column] if atoms.size else np.zeros(len(array), bool)
+            return np.where(hit, -1.0 - atom, place)
 
         values, ratios = _by_value(bins(rows), member)
         return lambda array: _looked_up(bins(array), values, ratios)
@@ -367,15 +367,15 @@ def best_event(scores: Doubles, member: Flags, epsilons: Doubles) -> Event:
     ordered = np.sort(scores)
     ranks = np.unique(np.rint(2.0 ** (np.arange(60) / 2.0)))
     ranks = ranks[ranks <= max(scores.size // 2, 1)].astype(np.intp)
-    found = []
+    events = []
     for highest in (True, False):
         thresholds = np.unique(ordered[-ranks] if highest else ordered[ranks - 1])
         for threshold in thresholds.tolist():
             inside = scores >= threshold if highest else scores <= threshold
             size = int(inside.sum())
             right = int((member[inside] == highest).sum())
-            found.append(Event(_log_wealth(right, size, epsilons), highest, threshold))
-    return max(found, key=lambda event: event.log_wealth)
+            events.append(Event(_log_wealth(right, size, epsilons), highest, threshold))
+    return max(events, key=lambda event: event.log_wealth)
 
 
 def _log_wealth(right: int, size: int, epsilons: Doubles) -> float:

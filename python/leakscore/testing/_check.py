@@ -212,13 +212,13 @@ def check_private(
     kept = _chosen(learned, member, epsilons)
     if not kept:
         words = f"not refuted in {first} rounds; all outputs were alike, and the check ended"
-        found = _result(betting, False, 0.0, 0.0, first, words)
+        check = _result(betting, rounds=first, witness=words)
     else:
         monitors = [Monitor(claim, confidence=confidence, epsilons=()) for _ in kept]
-        found = _bet(game, kept, monitors, most - first, learned, epsilons)
-    if not found.refuted:
-        found = replace(found, witness=found.witness + game.failures.told(found.rounds))
-    return replace(found, seed=seed)
+        check = _bet(game, kept, monitors, rounds=most - first, learned=learned, epsilons=epsilons)
+    if not check.refuted:
+        check = replace(check, witness=check.witness + game.failures.described(check.rounds))
+    return replace(check, seed=seed)
 
 
 def _same(data: Any, neighbour: Any) -> bool:
@@ -261,7 +261,7 @@ def assert_private(
     >>> from leakscore.testing import assert_private
     >>> assert_private(lambda data, rng: data + rng.laplace(), 0.0, 1.0, claim=(1.0, 0.0))
     """
-    found = check_private(
+    check = check_private(
         mechanism,
         data,
         neighbour,
@@ -270,7 +270,7 @@ def assert_private(
         confidence=confidence,
         rng=rng,
     )
-    found.require_unrefuted(found.seed if rng is None else rng)
+    check.require_unrefuted(check.seed if rng is None else rng)
 
 
 @dataclass(frozen=True)
@@ -328,11 +328,12 @@ def _bet(
     game: _CheckedGame,
     kept: list[tuple[ScoreAttack, Score]],
     monitors: list[Monitor],
+    *,
     rounds: int,
     learned: Doubles,
     epsilons: Doubles,
 ) -> PrivacyCheck:
-    """Bet on further rounds until the claim is refuted or none is left."""
+    """Bet on further rounds until the claim is refuted or all are played."""
     bits: list[Flags] = []
     scores: list[list[Doubles]] = [[] for _ in kept]
     played_rounds, peak, now = 0, 0.0, 0.0
@@ -356,11 +357,19 @@ def _bet(
     if peak >= limit:
         seen_scores = np.concatenate(scores[best])
         words = _witness(kept[best][0], seen_scores, np.concatenate(bits), epsilons)
-    return _result(monitors[0], peak >= limit, peak, now, total, words)
+    return _result(
+        monitors[0], rounds=total, witness=words, peak=peak, now=now, refuted=peak >= limit
+    )
 
 
 def _result(
-    monitor: Monitor, refuted: bool, peak: float, now: float, rounds: int, words: str
+    monitor: Monitor,
+    *,
+    rounds: int,
+    witness: str,
+    peak: float = 0.0,
+    now: float = 0.0,
+    refuted: bool = False,
 ) -> PrivacyCheck:
     claim = monitor.claim
     return PrivacyCheck(
@@ -368,7 +377,7 @@ def _result(
         p_value=min(1.0, math.exp(-peak)),
         e_value=math.exp(now) if now < 709.0 else math.inf,
         rounds=rounds,
-        witness=words,
+        witness=witness,
         claim=claim if claim is not None else "",
         confidence=monitor.confidence,
     )

@@ -141,8 +141,7 @@ def _averaged(path: Array, steps: slice, eta: Doubles) -> Doubles:
 def _learning_rate(value: npt.ArrayLike, steps: int) -> Doubles:
     """Return one learning rate for each step."""
     if np.ndim(value) == 0:
-        one = validation.scalar("learning_rate", value, 0.0, closed="neither")
-        return np.full(steps, one)
+        return np.full(steps, validation.scalar("learning_rate", value, 0.0, closed="neither"))
     return validation.vector("learning_rate", value, size=steps, low=0.0, open_low=True)
 
 
@@ -154,16 +153,17 @@ def _references(value: Reference | Sequence[Reference], steps: int, dim: int) ->
         if not isinstance(value, (list, tuple)):
             validation.instance("reference", value, Reference)
         references = [
-            validation.instance(f"reference[{i}]", one, Reference) for i, one in enumerate(value)
+            validation.instance(f"reference[{i}]", each, Reference) for i, each in enumerate(value)
         ]
         if len(references) != steps:
             raise ValueError(
                 f"Expected reference to be one Reference or {steps} of them, not {len(references)}"
             )
-    for one in references:
-        if one.dim != dim:
+    for each in references:
+        if each.dim != dim:
             raise ValueError(
-                f"Expected reference of {one.dim} coordinates to have the {dim} of target_gradients"
+                f"Expected reference of {each.dim} coordinates to have the {dim} of "
+                "target_gradients"
             )
     return references
 
@@ -248,7 +248,7 @@ def white_box_score(
         reference = Reference.fit(clip(table, c), **fit)
         step = slice(t, t + 1)
         steps[step] = covariance_attack(
-            path[t : t + 2], targets[step], reference, eta[t], n, **noise
+            path[t : t + 2], targets[step], reference, eta[t], n=n, **noise
         )
     return steps, float(steps.max())
 
