@@ -105,9 +105,8 @@ def test_profiles_that_are_none_are_refused(epsilon: Any, delta: Any, message: s
 
 def neyman_pearson(p: list[Fraction], q: list[Fraction], alpha: Fraction) -> Fraction:
     """The least false negative rate of laws p (with the record) and q, by the lemma itself."""
-    atoms = sorted(
-        zip(p, q, strict=True), key=lambda pair: -math.inf if not pair[1] else -pair[0] / pair[1]
-    )
+    pairs = zip(p, q, strict=True)
+    atoms = sorted(pairs, key=lambda pair: -pair[0] / pair[1] if pair[1] else -math.inf)
     power, paid = Fraction(0), Fraction(0)
     for with_record, without in atoms:
         share = Fraction(1) if not without else min(Fraction(1), (alpha - paid) / without)

@@ -159,9 +159,10 @@ def from_pld(
     Parameters
     ----------
     pld : object or (k,) array_like
-        A ``PrivacyLossDistribution`` of dp-accounting; any object with ``get_delta_for_epsilon`` and
-        ``get_epsilon_for_delta``, whose deltas are then read at 4,097 epsilons from 0 on; or the
-        finite losses, increasing: logs of the probability with the record over that without it.
+        A ``PrivacyLossDistribution`` of dp-accounting; any object with the methods
+        ``get_delta_for_epsilon`` and ``get_epsilon_for_delta``, whose deltas are read at 4,097
+        epsilons from 0 on; or the finite losses, increasing: logs of the probability with the
+        record over that without it.
     probabilities : (k,) array_like, optional
         Of the losses, with the record. For losses only.
     infinity_mass : float
@@ -178,8 +179,8 @@ def from_pld(
     Returns
     -------
     TradeOff
-        Of shape (), a guarantee. An object with one distribution bounds both orders of the laws, one
-        with two each of them; of losses the curve is that of their pair, exactly. With
+        Of shape (), a guarantee. An object with one distribution bounds both orders of the laws,
+        one with two each of them; of losses the curve is that of their pair, exactly. With
         `optimistic` a bracket, whose `upper` end is the curve of that.
 
     Raises
@@ -261,14 +262,14 @@ def from_rdp(
         p^a q^(1-a) + (1-p)^a (1-q)^(1-a) <= e^((a-1) epsilon_a).
 
     For one order that region is exact: a pair of two-point laws attains each of its points. It is
-    convex, so that the tangent at any point of it is a line of the profile, even if the point is not
-    quite on its border. The curve is the envelope of tangents of all orders, whose deltas are at
-    most 1 % of themselves above the best. The usual conversion drops the second term, and lies below.
+    convex, so that the tangent at any point of it is a line of the profile, even if the point is
+    not quite on its border. The curve is the envelope of tangents of all orders, whose deltas are
+    at most 1 % above the best. The usual conversion drops the second term, and lies below.
 
     References
     ----------
-    Balle et al., "Hypothesis testing interpretations and Renyi differential privacy" (AISTATS 2020);
-    Zhu, Dong & Wang, "Optimal accounting of differential privacy via characteristic function"
+    Balle et al., "Hypothesis testing interpretations and Renyi differential privacy" (AISTATS
+    2020); Zhu, Dong & Wang, "Optimal accounting of differential privacy via characteristic function"
     (AISTATS 2022), appendix F.3; Canonne, Kamath & Steinke, "The discrete Gaussian for differential
     privacy" (NeurIPS 2020), proposition 12, for the usual conversion.
 
@@ -279,7 +280,7 @@ def from_rdp(
     >>> orders = np.arange(2, 65)
     >>> f = from_rdp(orders, orders / 2)  # of gaussian(1.0)
     >>> print(round(f.power(0.01), 4), round(gaussian(1.0).power(0.01), 4))
-    0.1366 0.0924
+    0.1247 0.0924
     """
     order = validation.interval("orders", orders, 1.0, closed="right")
     divergence = validation.interval("epsilons", epsilons, 0.0)
@@ -327,7 +328,7 @@ def from_zcdp(rho: float, xi: float = 0.0, *, neighbours: str | None = None) -> 
     --------
     >>> f = from_zcdp(0.5)  # of gaussian(1.0), and of all that are as private
     >>> print(round(f.epsilon(1e-5), 3))
-    4.699
+    4.729
     """
     slope = validation.scalar("rho", rho, 0.0)
     start = validation.scalar("xi", xi, 0.0)
@@ -342,9 +343,8 @@ def from_zcdp(rho: float, xi: float = 0.0, *, neighbours: str | None = None) -> 
 def _envelope(
     both: tuple[Any, Any], name: str, about: Premise, side: Literal[-1, 1] = -1
 ) -> Polygon:
-    """Give the largest of 0 and the lines of both orders, each (epsilon, delta) or None."""
-    nothing = np.empty(0), np.empty(0)
-    forward, reverse = (Lines.of(*(nothing if given is None else given), side) for given in both)
+    """Give the largest of 0 and the lines of both orders, each epsilons and deltas."""
+    forward, reverse = (Lines.of(epsilon, delta, side) for epsilon, delta in both)
     x, y = forward.arc()
     down, across = reverse.arc()  # the axes exchanged
     steep = Polygon(x, y, "guarantee")
@@ -494,11 +494,10 @@ def _renyi_lines(orders: Doubles, divergences: Doubles) -> tuple[Doubles, Double
         best = Lines.of(first[0].ravel(), first[1].ravel(), -1)
         used = np.isin(first[0], best.epsilon)
         rows = np.flatnonzero(used.any(axis=1))
-        ends = np.array(
-            [(used[i].argmax(), used[i].size - 1 - used[i][::-1].argmax()) for i in rows]
-        )
-        near = odds[rows, np.maximum(ends[:, 0] - 1, 0)][:, np.newaxis]
-        far = odds[rows, np.minimum(ends[:, 1] + 1, odds.shape[1] - 1)][:, np.newaxis]
+        start = used[rows].argmax(axis=1)
+        stop = used.shape[1] - used[rows, ::-1].argmax(axis=1)
+        near = odds[rows, np.maximum(start - 1, 0)][:, np.newaxis]
+        far = odds[rows, np.minimum(stop, odds.shape[1] - 1)][:, np.newaxis]
         points = max(_TANGENTS[1] // rows.size, 193)
         finer = near + (far - near) * np.linspace(0.0, 1.0, points)
         for lines in (first, _tangents(order[rows], divergence[rows], finer)):
