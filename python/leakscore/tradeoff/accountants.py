@@ -269,9 +269,9 @@ def from_rdp(
     References
     ----------
     Balle et al., "Hypothesis testing interpretations and Renyi differential privacy" (AISTATS
-    2020); Zhu, Dong & Wang, "Optimal accounting of differential privacy via characteristic function"
-    (AISTATS 2022), appendix F.3; Canonne, Kamath & Steinke, "The discrete Gaussian for differential
-    privacy" (NeurIPS 2020), proposition 12, for the usual conversion.
+    2020); Zhu, Dong & Wang, "Optimal accounting of differential privacy via characteristic
+    function" (AISTATS 2022), appendix F.3; for the usual conversion Canonne, Kamath & Steinke, "The
+    discrete Gaussian for differential privacy" (NeurIPS 2020), proposition 12.
 
     Examples
     --------
