@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
-from leakscore.tradeoff.curve import TradeOff
+from leakscore.tradeoff.curve import TradeOff, log_rest
 from leakscore.tradeoff.premise import Premise, premise_of
 from leakscore.tradeoff.polygon import Polygon, log_gap, lower_hull
 from leakscore.tradeoff.shapes import Between
@@ -62,8 +62,8 @@ class Lines:
             across = fall - epsilon[steep] - log_gap(epsilon[flat], epsilon[steep])
             power = np.logaddexp(log_delta[steep], across + epsilon[steep])
             above = power < 0.0
-            down = _log_rest(power[above])
-            start, ends = _log_rest(log_delta[-1:]), _log_rest(log_delta) - epsilon
+            down = log_rest(power[above])
+            start, ends = log_rest(log_delta[-1:]), log_rest(log_delta) - epsilon
         log_alpha = np.concatenate([[-np.inf], across[above][::-1], [ends.max()]])
         log_beta = np.concatenate([start, down[::-1], [-np.inf]])
         return (log_alpha, log_beta) if np.isfinite(start[0]) else (log_alpha[:1], log_beta[-1:])
@@ -71,7 +71,7 @@ class Lines:
     def edge(self, vertex: int) -> tuple[float, float]:
         """Give epsilon and the log of 1 - delta of the line to the right of a vertex of the arc."""
         line = max(self.epsilon.size - 1 - vertex, 0)
-        return float(self.epsilon[line]), float(_log_rest(self.log_delta[line : line + 1])[0])
+        return float(self.epsilon[line]), float(log_rest(self.log_delta[line : line + 1])[0])
 
 
 def from_profile(
@@ -378,9 +378,9 @@ def _crossing(steep: tuple[float, float], flat: tuple[float, float]) -> tuple[fl
     if total <= 0.0:
         return None
     with np.errstate(divide="ignore", invalid="ignore"):
-        across = steep[1] + _log_rest(np.array(flat[1] - flat[0] - steep[1])) - steep[0]
-        down = flat[1] + _log_rest(np.array(steep[1] - steep[0] - flat[1])) - flat[0]
-        whole = _log_rest(np.array(-total))
+        across = steep[1] + log_rest(np.array(flat[1] - flat[0] - steep[1])) - steep[0]
+        down = flat[1] + log_rest(np.array(steep[1] - steep[0] - flat[1])) - flat[0]
+        whole = log_rest(np.array(-total))
     point = float(across - whole), float(down - whole)
     return None if np.isnan(point).any() else point
 
@@ -487,7 +487,7 @@ def _renyi_lines(orders: Doubles, divergences: Doubles) -> tuple[Doubles, Double
     order, divergence = orders[~pure, np.newaxis], divergences[~pure, np.newaxis]
     if order.size:
         # The log odds of q, from where the power reaches 1 down.
-        top = -divergence - _log_rest(-np.maximum(divergence, 1e-300))
+        top = -divergence - log_rest(-np.maximum(divergence, 1e-300))
         shares = np.linspace(0.0, 1.0, _TANGENTS[0]) ** 2
         odds = top + (1.5 * np.minimum(top, 0.0) - _REACH - top) * shares
         first = _tangents(order, divergence, odds)
@@ -552,9 +552,3 @@ def _increasing(name: str, value: npt.ArrayLike) -> Doubles:
             f"{float(array[i - 1])!r}"
         )
     return array
-
-
-def _log_rest(logs: Doubles) -> Doubles:
-    """Give log(1 - e^logs), accurate at both ends."""
-    with np.errstate(divide="ignore", under="ignore"):
-        return np.where(logs < -0.7, np.log1p(-np.exp(logs)), np.log(-np.expm1(logs)))
