@@ -21,8 +21,8 @@ import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.tradeoff.curve import TradeOff, log_rest
-from leakscore.tradeoff.premise import Premise, premise_of
 from leakscore.tradeoff.polygon import Polygon, log_gap, lower_hull
+from leakscore.tradeoff.premise import Premise, premise_of
 from leakscore.tradeoff.shapes import Between
 from leakscore.typing import Doubles
 
