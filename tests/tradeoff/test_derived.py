@@ -131,6 +131,7 @@ NUMBERS: list[tuple[str, tuple[float, ...]]] = [
     ("delta", (0.1,)),
     ("epsilon", (1e-3,)),
     ("ppv", (0.01, 0.5)),
+    ("bayes", (0.3,)),
     ("ppv", (0.0, 0.5)),
 ]
 WIDE = tradeoff.correlated_gaussian([[1, 0], [-1, 2]], [[1, 1]])  # mu of 3.16 and of 1.41

@@ -7,6 +7,7 @@ curves of many targets.
 """
 
 from leakscore.tradeoff._calibrate import calibrate
+from leakscore.tradeoff.accountants import from_pld, from_profile, from_rdp, from_zcdp
 from leakscore.tradeoff.batches import (
     correlated_gaussian,
     fixed_batch_gaussian,
@@ -58,6 +59,10 @@ __all__ = [
     "discrete_laplace",
     "fixed_batch_gaussian",
     "from_llr",
+    "from_pld",
+    "from_profile",
+    "from_rdp",
+    "from_zcdp",
     "gaussian",
     "gaussian_mean",
     "gdp_epsilon",

@@ -18,7 +18,7 @@ _LOG2 = float(np.log(2.0))
 _DIRECTIONS = ("forward", "reverse", "both")
 _QUANTITIES = (
     *("beta", "power", "log_power", "advantage", "auc", "delta", "epsilon"),
-    *("reconstruction", "ppv"),
+    *("reconstruction", "ppv", "bayes"),
 )
 
 
@@ -459,6 +459,52 @@ class TradeOff(Premised, ABC, Generic[Value]):
         return value
 
     @overload
+    def bayes(self, prior: Scalar) -> Value: ...
+    @overload
+    def bayes(self, prior: npt.ArrayLike) -> Doubles: ...
+    def bayes(self, prior: npt.ArrayLike) -> Value | Doubles:
+        """Return how often the best guess is right, for an attacker with this prior.
+
+        Parameters
+        ----------
+        prior : array_like
+            Probability of the record being in the data, in [0, 1]. Without the release the best
+            guess is right with probability max(prior, 1 - prior).
+
+        Returns
+        -------
+        float or ndarray, shape ``f.shape + prior.shape``
+            The largest prior power(alpha) + (1 - prior)(1 - alpha).
+
+        Raises
+        ------
+        ValueError
+            If `prior` is outside [0, 1] or NaN.
+
+        Notes
+        -----
+        With r = (1 - prior) / prior it is 1 - prior + prior delta(log r), delta in direction
+        "forward". The error, 1 less it, is called Bayes risk.
+
+        References
+        ----------
+        Chatzikokolakis, Palamidessi & Panangaden, "On the Bayes risk in information-hiding
+        protocols" (Journal of Computer Security 2008).
+
+        Examples
+        --------
+        >>> from leakscore.tradeoff import gaussian
+        >>> print(gaussian(1.0).bayes([0.1, 0.5, 0.9]).round(4))
+        [0.9019 0.6915 0.9019]
+        """
+        given = validation.interval("prior", prior, 0.0, 1.0)
+        member, other = (given, 1.0 - given) if self.null != "with" else (1.0 - given, given)
+        with np.errstate(divide="ignore"):
+            gain = np.asarray(self._delta(np.log(other) - np.log(member)))
+        success: Value | Doubles = np.maximum(other + member * gain, np.maximum(other, member))[()]
+        return success
+
+    @overload
     def interval(
         self, quantity: str, *args: Scalar, **kwargs: Scalar | str
     ) -> tuple[Value, Value]: ...
@@ -475,7 +521,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
         ----------
         quantity : str
             "beta", for f(alpha) itself, or the name of the method: "power", "log_power",
-            "advantage", "auc", "delta", "epsilon", "reconstruction" or "ppv".
+            "advantage", "auc", "delta", "epsilon", "reconstruction", "ppv" or "bayes".
         *args, **kwargs
             The method's arguments.
 

@@ -1,0 +1,554 @@
+"""Curves from what an accountant states: a privacy profile, a PLD, Renyi divergences, zCDP.
+
+Each statement bounds one order of the pair of laws. "Forward" is H1 (with the record) against H0: a
+pair (epsilon, delta) holds if no event has power above delta + e^epsilon alpha, so that
+
+    f(alpha) >= 1 - delta - e^epsilon alpha.
+
+"Reverse" is H0 against H1, the same line with alpha and f(alpha) exchanged. The curve is the upper
+envelope of all lines. Lines of slope -1 and steeper are a lower convex hull of points (epsilon, log
+delta), and so are the flatter ones with the axes exchanged: both arcs keep their relative accuracy
+at their own corner.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import validation
+from leakscore.tradeoff.curve import TradeOff, log_rest
+from leakscore.tradeoff.polygon import Polygon, log_gap, lower_hull
+from leakscore.tradeoff.premise import Premise, premise_of
+from leakscore.tradeoff.shapes import Between
+from leakscore.typing import Doubles
+
+_RELATIONS = ("both", "forward", "reverse")
+_GIVEN = "every bound that was given holds"
+# Relative rounding of a delta and of a vertex made of two lines.
+_SLACK = 2.0**-46
+_ROUNDING = 2.0**-53
+_REACH = 180.0  # log odds of alpha over which tangents of a Renyi region are taken
+_TANGENTS = 97, 40_000  # of each order at a first look; of all that are the best somewhere
+_EXCESS = 1e-9  # by how much the masses of a PLD may exceed 1
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Bounds of one order: f >= 1 - delta - e^epsilon alpha, for each epsilon >= 0."""
+
+    epsilon: Doubles
+    log_delta: Doubles
+
+    @classmethod
+    def of(cls, epsilon: Doubles, delta: Doubles, side: int) -> Lines:
+        """Give the lines that touch the envelope; deltas are rounded to a safe `side`."""
+        with np.errstate(divide="ignore"):
+            log_delta = np.minimum(np.log(delta) - side * _SLACK, 0.0)
+        # The last line says nothing, so that there is always one.
+        epsilon, log_delta = np.append(epsilon, 0.0), np.append(log_delta, 0.0)
+        order = np.lexsort((log_delta, epsilon))
+        return cls(*lower_hull(epsilon[order], log_delta[order]))
+
+    def arc(self) -> tuple[Doubles, Doubles]:
+        """Give logs of alpha and f of the vertices of the envelope, from alpha = 0 to f = 0."""
+        flat, steep = slice(None, -1), slice(1, None)
+        log_delta, epsilon = self.log_delta, self.epsilon
+        with np.errstate(divide="ignore", invalid="ignore"):
+            fall = log_delta[flat] + log_gap(log_delta[steep], log_delta[flat])
+            across = fall - epsilon[steep] - log_gap(epsilon[flat], epsilon[steep])
+            power = np.logaddexp(log_delta[steep], across + epsilon[steep])
+            above = power < 0.0
+            down = log_rest(power[above])
+            start, ends = log_rest(log_delta[-1:]), log_rest(log_delta) - epsilon
+        log_alpha = np.concatenate([[-np.inf], across[above][::-1], [ends.max()]])
+        log_beta = np.concatenate([start, down[::-1], [-np.inf]])
+        return (log_alpha, log_beta) if np.isfinite(start[0]) else (log_alpha[:1], log_beta[-1:])
+
+    def edge(self, vertex: int) -> tuple[float, float]:
+        """Give epsilon and the log of 1 - delta of the line to the right of a vertex of the arc."""
+        line = max(self.epsilon.size - 1 - vertex, 0)
+        return float(self.epsilon[line]), float(log_rest(self.log_delta[line : line + 1])[0])
+
+
+def from_profile(
+    epsilon: npt.ArrayLike,
+    delta: npt.ArrayLike,
+    *,
+    relation: str = "both",
+    neighbours: str | None = None,
+) -> TradeOff:
+    """Return the trade-off curve that a privacy profile guarantees.
+
+    Parameters
+    ----------
+    epsilon, delta : (k,) array_like
+        At least two points of the profile, all of which hold. Epsilons are finite and increasing;
+        negative ones are allowed. Deltas are in [0, 1]. More points make a tighter curve.
+    relation : {"both", "forward", "reverse"}
+        The order of the two laws that the profile bounds: with the record against without it
+        ("forward"), the other, or both, as (epsilon, delta)-differential privacy does.
+    neighbours : {"replace", "add-remove", "zero-out"}, optional
+        How the two data sets differ, where the profile says so.
+
+    Returns
+    -------
+    TradeOff
+        Of shape (), a guarantee: the largest of 0, 1 - delta - e^epsilon alpha and, for the other
+        order, e^-epsilon (1 - delta - alpha).
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type.
+    ValueError
+        If there are less than two points, an epsilon is infinite, repeated or out of order, a delta
+        is outside [0, 1] or below 1 - e^epsilon, which no two laws allow, or anything is NaN.
+
+    References
+    ----------
+    Dong, Roth & Su, "Gaussian differential privacy" (JRSS B 2022), proposition 2.12: a curve is the
+    supremum of the lines of its profile.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscore.tradeoff import gaussian
+    >>> epsilon = np.linspace(0.0, 8.0, 2000)
+    >>> f = from_profile(epsilon, gaussian(1.0).delta(epsilon))
+    >>> print(round(f.power(0.01), 5), round(gaussian(1.0).power(0.01), 5))
+    0.09236 0.09236
+    """
+    places = _increasing("epsilon", epsilon)
+    if places.size < 2:
+        raise ValueError(
+            f"Expected epsilon of {places.size} point(s) to have at least 2: of one point, take "
+            "approximate_dp(epsilon, delta)"
+        )
+    deltas = validation.vector("delta", delta, size=places.size, low=0.0, high=1.0)
+    with np.errstate(over="ignore", under="ignore"):
+        impossible = np.flatnonzero(deltas < -np.expm1(places) * (1.0 - 1e-12))
+    if impossible.size:
+        i = int(impossible[0])
+        raise ValueError(
+            f"Expected delta[{i}]={deltas[i]!r} to be at least 1 - exp(epsilon[{i}]) = "
+            f"{-np.expm1(places[i])!r}: no two laws have a smaller one"
+        )
+    order = validation.choice("relation", relation, _RELATIONS)
+    return _envelope(
+        _directed(places, deltas, order),
+        f"from_profile({places.size} points)",
+        premise_of(neighbours, (_GIVEN,)),
+    )
+
+
+def from_pld(
+    pld: Any,
+    probabilities: npt.ArrayLike | None = None,
+    *,
+    infinity_mass: float = 0.0,
+    pessimistic: bool = True,
+    optimistic: Any = None,
+    neighbours: str | None = None,
+) -> TradeOff:
+    """Return the trade-off curve of a privacy loss distribution (PLD).
+
+    Parameters
+    ----------
+    pld : object or (k,) array_like
+        A ``PrivacyLossDistribution`` of dp-accounting; any object with the methods
+        ``get_delta_for_epsilon`` and ``get_epsilon_for_delta``, whose deltas are read at 4,097
+        epsilons from 0 on; or the finite losses, increasing: logs of the probability with the
+        record over that without it.
+    probabilities : (k,) array_like, optional
+        Of the losses, with the record. For losses only.
+    infinity_mass : float
+        Probability with the record of what never occurs without it. For losses only.
+    pessimistic : bool
+        Whether the losses were rounded so that the attacker gains. For losses only: an object says
+        so itself.
+    optimistic : object or tuple, optional
+        A PLD of the same mechanism that was rounded so that the attacker loses, or its losses,
+        probabilities and infinity mass: then the curve is known between two ends.
+    neighbours : {"replace", "add-remove", "zero-out"}, optional
+        How the two data sets differ.
+
+    Returns
+    -------
+    TradeOff
+        Of shape (), a guarantee. An object with one distribution bounds both orders of the laws,
+        one with two each of them; of losses the curve is that of their pair, exactly. With
+        `optimistic` a bracket, whose `upper` end is the curve of that.
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type.
+    ValueError
+        If the PLD is optimistic, as it guarantees nothing; if losses are infinite, repeated or out
+        of order, probabilities are negative, or the masses are no laws: those with the record must
+        add up to 1, and those without it, probability times e^-loss, to 1 at most.
+
+    References
+    ----------
+    Sommer, Meiser & Mohammadi, "Privacy loss classes" (PETS 2019); Doroshenko et al., "Connect the
+    dots" (PETS 2022).
+
+    Examples
+    --------
+    >>> from math import e, log
+    >>> f = from_pld([-1.0, 1.0], [1 / (1 + e), e / (1 + e)])  # randomised response, epsilon 1
+    >>> print(round(f(0.1), 4), round(f.epsilon(0.0), 4))
+    0.7282 1.0
+    """
+    below = _pld_lines("pld", pld, (probabilities, infinity_mass, pessimistic), -1)
+    about = premise_of(neighbours, (_GIVEN,))
+    lower = _envelope(below, "from_pld", about)
+    if optimistic is None:
+        return lower
+    parts = optimistic if isinstance(optimistic, tuple) else (optimistic, None, 0.0)
+    if len(parts) != 3:
+        raise TypeError(
+            f"Expected optimistic of {len(parts)} parts to be a PLD or (losses, probabilities, "
+            "infinity mass)"
+        )
+    above = _pld_lines("optimistic", parts[0], (parts[1], parts[2], False), 1)
+    upper = _envelope(above, "from_pld, optimistic", about, side=1)
+    if (lower.advantage() - upper.advantage()) < -1e-9:
+        raise ValueError("Expected optimistic to leak no more than pld: its advantage is larger")
+    return Between((lower, upper), name="from_pld")
+
+
+def from_rdp(
+    orders: npt.ArrayLike,
+    epsilons: npt.ArrayLike,
+    *,
+    relation: str = "both",
+    neighbours: str | None = None,
+) -> TradeOff:
+    """Return the trade-off curve that Renyi divergences guarantee.
+
+    Parameters
+    ----------
+    orders : (k,) array_like
+        Above 1, increasing; infinity is allowed.
+    epsilons : (k,) array_like
+        The Renyi divergence of each order, at least 0; infinity says nothing.
+    relation : {"both", "forward", "reverse"}
+        Which order of the two laws they bound, as in `from_profile`.
+    neighbours : {"replace", "add-remove", "zero-out"}, optional
+        How the two data sets differ.
+
+    Returns
+    -------
+    TradeOff
+        Of shape (), a guarantee.
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type.
+    ValueError
+        If an order is at most 1 or out of order, a divergence is negative, all are infinite, or
+        anything is NaN.
+
+    Notes
+    -----
+    No event may have a larger divergence than the laws: with power p and false positive rate q,
+
+        p^a q^(1-a) + (1-p)^a (1-q)^(1-a) <= e^((a-1) epsilon_a).
+
+    For one order that region is exact: a pair of two-point laws attains each of its points. It is
+    convex, so that the tangent at any point of it is a line of the profile, even if the point is
+    not quite on its border. The curve is the envelope of tangents of all orders, whose deltas are
+    at most 1 % above the best. The usual conversion drops the second term, and lies below.
+
+    References
+    ----------
+    Balle et al., "Hypothesis testing interpretations and Renyi differential privacy" (AISTATS
+    2020); Zhu, Dong & Wang, "Optimal accounting of differential privacy via characteristic
+    function" (AISTATS 2022), appendix F.3; for the usual conversion Canonne, Kamath & Steinke, "The
+    discrete Gaussian for differential privacy" (NeurIPS 2020), proposition 12.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscore.tradeoff import gaussian
+    >>> orders = np.arange(2, 65)
+    >>> f = from_rdp(orders, orders / 2)  # of gaussian(1.0)
+    >>> print(round(f.power(0.01), 4), round(gaussian(1.0).power(0.01), 4))
+    0.1247 0.0924
+    """
+    order = validation.interval("orders", orders, 1.0, closed="right")
+    divergence = validation.interval("epsilons", epsilons, 0.0)
+    if order.ndim != 1 or not order.size or (np.diff(order) <= 0.0).any():
+        raise ValueError(f"Expected orders of shape {order.shape} to be (k,), increasing, k >= 1")
+    if divergence.shape != order.shape:
+        raise ValueError(
+            f"Expected epsilons of shape {divergence.shape} to be {order.shape}, as orders"
+        )
+    usable = np.isfinite(divergence)
+    if not usable.any():
+        raise ValueError("Expected epsilons to hold a finite divergence: these guarantee nothing")
+    chosen = validation.choice("relation", relation, _RELATIONS)
+    about = premise_of(neighbours, (_GIVEN,))
+    lines = _directed(*_renyi_lines(order[usable], divergence[usable]), chosen)
+    return _envelope(lines, f"from_rdp({order.size} orders)", about)
+
+
+def from_zcdp(rho: float, xi: float = 0.0, *, neighbours: str | None = None) -> TradeOff:
+    """Return the trade-off curve that zero-concentrated differential privacy guarantees.
+
+    Parameters
+    ----------
+    rho, xi : float
+        The Renyi divergence of every order a > 1 is at most xi + rho a, in both orders of the laws;
+        at least 0 and finite.
+    neighbours : {"replace", "add-remove", "zero-out"}, optional
+        How the two data sets differ.
+
+    Returns
+    -------
+    TradeOff
+        Of shape (), a guarantee: that of `from_rdp` for 240 orders from 1.001 to 10,000 and more.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is no number in its range.
+
+    References
+    ----------
+    Bun & Steinke, "Concentrated differential privacy" (TCC 2016), definition 1.1 (and 8.1 for xi).
+
+    Examples
+    --------
+    >>> f = from_zcdp(0.5)  # of gaussian(1.0), and of all that are as private
+    >>> print(round(f.epsilon(1e-5), 3))
+    4.729
+    """
+    slope = validation.scalar("rho", rho, 0.0)
+    start = validation.scalar("xi", xi, 0.0)
+    # The order that is best at a small delta grows as sqrt(log(1/delta) / rho).
+    most = 1e4 * max(1.0, 1.0 / np.sqrt(max(slope, 1e-12)))
+    orders = 1.0 + np.geomspace(1e-3, most, 240)
+    lines = _directed(*_renyi_lines(orders, start + slope * orders), "both")
+    name = f"from_zcdp({slope!r}, {start!r})" if start else f"from_zcdp({slope!r})"
+    return _envelope(lines, name, premise_of(neighbours, (_GIVEN,)))
+
+
+def _envelope(
+    both: tuple[Any, Any], name: str, about: Premise, side: Literal[-1, 1] = -1
+) -> Polygon:
+    """Give the largest of 0 and the lines of both orders, each epsilons and deltas."""
+    forward, reverse = (Lines.of(epsilon, delta, side) for epsilon, delta in both)
+    x, y = forward.arc()
+    down, across = reverse.arc()  # the axes exchanged
+    steep = Polygon(x, y, "guarantee")
+    flat = Polygon(across[::-1], down[::-1], "guarantee")
+    ahead, behind = _above(x, y, flat), _above(across, down, steep)
+    log_alpha = np.concatenate([x[ahead], across[behind]])
+    log_beta = np.concatenate([y[ahead], down[behind]])
+    if ahead.any() and behind.any():
+        point = _crossing(forward.edge(int(ahead.sum()) - 1), reverse.edge(int(behind.sum()) - 1))
+        if point is not None:
+            log_alpha, log_beta = np.append(log_alpha, point[0]), np.append(log_beta, point[1])
+    order = np.lexsort((log_beta, log_alpha))
+    vertices = lower_hull(log_alpha[order], log_beta[order])
+    return Polygon(*vertices, "guarantee", name=name, premise=about, side=side)
+
+
+def _above(log_alpha: Doubles, log_beta: Doubles, other: Polygon) -> npt.NDArray[np.bool_]:
+    """Say which vertices of an arc, from its start on, lie on or above the other arc.
+
+    Asked along both axes, as one of the two numbers may be too small for a double.
+    """
+    with np.errstate(under="ignore"):
+        alpha, beta = np.exp(log_alpha), np.exp(log_beta)
+    above = (beta >= other._beta(alpha)) & (alpha >= other._inverse()._beta(beta))
+    return np.logical_and.accumulate(above)
+
+
+def _crossing(steep: tuple[float, float], flat: tuple[float, float]) -> tuple[float, float] | None:
+    """Give logs of alpha and f where a forward line meets a reverse one; None if both are one."""
+    total = steep[0] + flat[0]
+    if total <= 0.0:
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        across = steep[1] + log_rest(np.array(flat[1] - flat[0] - steep[1])) - steep[0]
+        down = flat[1] + log_rest(np.array(steep[1] - steep[0] - flat[1])) - flat[0]
+        whole = log_rest(np.array(-total))
+    point = float(across - whole), float(down - whole)
+    return None if np.isnan(point).any() else point
+
+
+def _directed(epsilon: Doubles, delta: Doubles, relation: str) -> tuple[Any, Any]:
+    """Give lines of slope -1 and steeper for either order; a flat line is steep for the other."""
+    steep, flat = epsilon >= 0.0, epsilon < 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        # 1 - delta' = (1 - delta) e^-epsilon, rounded so that delta' grows.
+        kept = (1.0 - delta[flat]) * np.exp(-epsilon[flat]) * (1.0 - 4.0 * _ROUNDING)
+    turned = -epsilon[flat], np.clip(1.0 - kept, 0.0, 1.0)
+    straight = epsilon[steep], delta[steep]
+    both = tuple(np.concatenate(pair) for pair in zip(straight, turned, strict=True))
+    return {"both": (both, both), "forward": (straight, turned), "reverse": (turned, straight)}[
+        relation
+    ]
+
+
+def _pld_lines(name: str, pld: Any, given: tuple[Any, Any, bool], side: int) -> tuple[Any, Any]:
+    """Give the lines of both orders of a PLD, an object or its losses."""
+    probabilities, mass, pessimistic = given
+    if hasattr(pld, "_pmf_remove") or hasattr(pld, "get_delta_for_epsilon"):
+        if probabilities is not None or mass:
+            raise TypeError(f"Expected {name}={pld!r} without probabilities and infinity_mass")
+        return _object_lines(name, pld, side)
+    if probabilities is None:
+        raise TypeError(
+            f"Expected {name}={pld!r} to be a PLD (get_delta_for_epsilon), or losses with "
+            "probabilities"
+        )
+    if not pessimistic and side < 0:
+        raise ValueError(
+            f"Expected {name} to be pessimistic: an optimistic one guarantees nothing; pass a "
+            "pessimistic one, and this as optimistic"
+        )
+    losses = _increasing("losses", pld)
+    masses = validation.vector("probabilities", probabilities, size=losses.size, low=0.0, high=1.0)
+    extra = validation.scalar("infinity_mass", mass, 0.0, 1.0)
+    with np.errstate(over="ignore"):
+        with_record, without = masses.sum() + extra, (masses * np.exp(-losses)).sum()
+    if abs(with_record - 1.0) > _EXCESS:
+        raise ValueError(
+            f"Expected probabilities and infinity_mass with sum {with_record!r} to add up to 1"
+        )
+    if without > 1.0 + _EXCESS:
+        raise ValueError(
+            f"Expected the masses without the record, probabilities times exp(-losses), of sum "
+            f"{without!r} to add up to 1 at most: where rounding of rare losses did that, take "
+            "from_profile of the deltas at epsilons from 0 on"
+        )
+    with np.errstate(divide="ignore"):
+        logs = np.log(masses)
+    forward = _tail_lines(losses, logs, extra)
+    reverse = _tail_lines(-losses[::-1], (logs - losses)[::-1], max(1.0 - without, 0.0))
+    return forward, reverse
+
+
+def _object_lines(name: str, pld: Any, side: int) -> tuple[Any, Any]:
+    """Give the lines of slope -1 and steeper of an object of dp-accounting, or of its deltas."""
+    if not hasattr(pld, "_pmf_remove"):
+        top = float(pld.get_epsilon_for_delta(1e-15))
+        epsilon = np.linspace(0.0, top if np.isfinite(top) else 100.0, 4097)
+        delta = np.clip(np.asarray(pld.get_delta_for_epsilon(epsilon), dtype=float), 0.0, 1.0)
+        return (epsilon, delta), (epsilon, delta)
+    pmfs = [pld._pmf_remove, pld._pmf_add]
+    lines = []
+    for pmf in pmfs[:1] if pld._symmetric else pmfs:
+        if bool(pmf._pessimistic_estimate) != (side < 0):
+            raise ValueError(
+                f"Expected {name} to be {'pessimistic' if side < 0 else 'optimistic'}: "
+                f"{'an optimistic one guarantees nothing' if side < 0 else 'no upper end follows'}"
+            )
+        dense = pmf.to_dense_pmf()
+        losses = (dense._lower_loss + np.arange(dense.size)) * dense._discretization
+        masses = np.maximum(dense._probs, 0.0)
+        kept = losses > 0.0
+        with np.errstate(divide="ignore"):
+            logs = np.log(masses[kept])
+        lines.append(_tail_lines(losses[kept], logs, float(dense._infinity_mass)))
+    return lines[0], lines[-1]
+
+
+def _tail_lines(losses: Doubles, log_mass: Doubles, beyond: float) -> tuple[Doubles, Doubles]:
+    """Give epsilons and deltas at 0 and at each positive loss.
+
+    From one loss to the one before, delta grows by (e^next - e^this) times the mass of H0 beyond:
+    sums of positive terms, from the largest loss down.
+    """
+    positive = losses > 0.0
+    places = np.concatenate([[0.0], losses[positive]])
+    with np.errstate(divide="ignore"):
+        terms = (log_mass - losses)[positive][::-1]
+        outside = np.logaddexp.accumulate(terms)[::-1]  # log mass of H0 beyond each place
+        rises = outside + places[1:] + log_gap(places[:-1], places[1:])
+    steps = np.exp(np.minimum(rises, 0.0))
+    delta = beyond + np.concatenate([np.cumsum(steps[::-1])[::-1], [0.0]])
+    return places, np.minimum(delta, 1.0)
+
+
+def _renyi_lines(orders: Doubles, divergences: Doubles) -> tuple[Doubles, Doubles]:
+    """Give tangents of the regions of all orders, closer where an order is the best."""
+    pure = np.isinf(orders)
+    epsilon, delta = [divergences[pure]], [np.zeros(int(pure.sum()))]
+    order, divergence = orders[~pure, np.newaxis], divergences[~pure, np.newaxis]
+    if order.size:
+        # The log odds of q, from where the power reaches 1 down.
+        top = -divergence - log_rest(-np.maximum(divergence, 1e-300))
+        shares = np.linspace(0.0, 1.0, _TANGENTS[0]) ** 2
+        odds = top + (1.5 * np.minimum(top, 0.0) - _REACH - top) * shares
+        first = _tangents(order, divergence, odds)
+        best = Lines.of(first[0].ravel(), first[1].ravel(), -1)
+        used = np.isin(first[0], best.epsilon)
+        rows = np.flatnonzero(used.any(axis=1))
+        start = used[rows].argmax(axis=1)
+        stop = used.shape[1] - used[rows, ::-1].argmax(axis=1)
+        near = odds[rows, np.maximum(start - 1, 0)][:, np.newaxis]
+        far = odds[rows, np.minimum(stop, odds.shape[1] - 1)][:, np.newaxis]
+        points = max(_TANGENTS[1] // rows.size, 193)
+        finer = near + (far - near) * np.linspace(0.0, 1.0, points)
+        for lines in (first, _tangents(order[rows], divergence[rows], finer)):
+            epsilon.append(lines[0].ravel())
+            delta.append(lines[1].ravel())
+    return np.concatenate(epsilon), np.concatenate(delta)
+
+
+def _tangents(order: Doubles, divergence: Doubles, q_odds: Doubles) -> tuple[Doubles, Doubles]:
+    """Give the tangents, epsilon and delta, near the border of the region above each q.
+
+    With r = p/q and s = (1-p)/(1-q) the gradient of the divergence is a (r^(a-1) - s^(a-1)) along p
+    and (1-a) (r^a - s^a) along q. Nothing of it overflows over r^(a-1).
+    """
+    less, budget = order - 1.0, (order - 1.0) * divergence
+    log_q, log_1q = -np.logaddexp(0.0, -q_odds), -np.logaddexp(0.0, q_odds)
+    low, high = q_odds, np.maximum(q_odds, 0.0) + 750.0  # log odds of p: from q on
+    with np.errstate(under="ignore", over="ignore", divide="ignore", invalid="ignore"):
+        for _ in range(50):  # to 1e-12 of the log odds: any point will do
+            odds = 0.5 * (low + high)
+            log_p, log_1p = -np.logaddexp(0.0, -odds), -np.logaddexp(0.0, odds)
+            first = order * log_p - less * log_q
+            size = np.logaddexp(first, order * log_1p - less * log_1q)
+            inside = size <= budget
+            low, high = np.where(inside, odds, low), np.where(inside, high, odds)
+        log_p, log_1p = -np.logaddexp(0.0, -low), -np.logaddexp(0.0, low)
+        log_r, log_s = log_p - log_q, log_1p - log_1q
+        ratio = np.exp(less * (log_s - log_r))
+        p, q = np.exp(log_p), np.exp(log_q)
+        rest = ratio * (1.0 + less * (p - np.exp(log_s) * q))
+        bound = np.exp(budget - less * log_r)
+        span = order * -np.expm1(less * (log_s - log_r))
+        sizes = bound * (1.0 + np.abs(budget) + np.abs(less * log_r)) + np.abs(rest) * (
+            1.0 + np.abs(less * (log_s - log_r))
+        )
+        delta = (bound - rest + 16.0 * _ROUNDING * sizes) / span
+        epsilon = np.log(less / order) + log_r
+        epsilon = epsilon + np.log1p(-np.exp(order * (log_s - log_r))) - np.log1p(-ratio)
+    # A line that says nothing in place of one that rounding spoils.
+    valid = np.isfinite(epsilon) & (delta >= 0.0) & (delta <= 1.0) & (log_r > log_s)
+    return np.where(valid, epsilon, 0.0), np.where(valid, delta, 1.0)
+
+
+def _increasing(name: str, value: npt.ArrayLike) -> Doubles:
+    """A finite vector whose entries increase."""
+    array = validation.vector(name, value)
+    steps = np.flatnonzero(np.diff(array) <= 0.0)
+    if steps.size:
+        i = int(steps[0]) + 1
+        raise ValueError(
+            f"Expected {name} to increase, not {name}[{i}]={float(array[i])!r} after "
+            f"{float(array[i - 1])!r}"
+        )
+    return array

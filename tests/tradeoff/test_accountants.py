@@ -1,0 +1,289 @@
+"""Curves from an accountant's statements, against exact arithmetic and brute force."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from leakscore import tradeoff
+from leakscore.tradeoff import from_pld, from_profile, from_rdp, from_zcdp
+
+ALPHA = np.concatenate([[0.0], 10.0 ** np.arange(-12.0, 0.0, 0.25), np.linspace(0.1, 1.0, 50)])
+
+
+def envelope(alpha: float, epsilon: np.ndarray, delta: np.ndarray, relation: str) -> mpmath.mpf:
+    """The largest of the lines, in 60 digits."""
+    with mpmath.workdps(60):
+        best, x = mpmath.mpf(0), mpmath.mpf(alpha)
+        for e, d in zip(epsilon.tolist(), delta.tolist(), strict=True):
+            ratio, rest = mpmath.exp(mpmath.mpf(e)), 1 - mpmath.mpf(d)
+            if relation in ("both", "forward"):
+                best = max(best, rest - ratio * x)
+            if relation in ("both", "reverse"):
+                best = max(best, (rest - x) / ratio)
+        return best
+
+
+@pytest.mark.parametrize("relation", ["both", "forward", "reverse"])
+@pytest.mark.parametrize("seed", range(6))
+def test_profile_is_the_envelope_of_its_lines(relation: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(2, 9))
+    epsilon = np.sort(rng.normal(1.0, 1.0 + seed, size))
+    delta = np.maximum(10.0 ** -rng.uniform(0.0, 3.0 * (1 + seed), size), -np.expm1(epsilon))
+    delta += 1e-6 * (1.0 - delta) * (epsilon < 0.0)
+    f = from_profile(epsilon, delta, relation=relation)
+    for alpha in [0.0, *10.0 ** -rng.uniform(0.0, 12.0, 30), *rng.uniform(0.0, 1.0, 30), 1.0]:
+        truth = envelope(alpha, epsilon, delta, relation)
+        assert f(alpha) <= truth
+        assert float(truth - f(alpha)) <= 1e-12 * min(float(truth) + 1e-3, 1.0)
+        power = 1 - truth  # the same from the other side, where the power is small
+        assert power <= f.power(alpha) <= float(power) * (1.0 + 1e-12) + 1e-14
+
+
+@pytest.mark.parametrize("mu", [0.1, 0.5, 1.0])
+def test_profile_of_a_gaussian_curve_gives_it_back(mu: float) -> None:
+    g = tradeoff.gaussian(mu)
+    epsilon = np.linspace(0.0, 6.5 * mu, 2000)
+    f = from_profile(epsilon, g.delta(epsilon))
+    assert (f(ALPHA) <= g(ALPHA)).all()
+    np.testing.assert_allclose(f(ALPHA), g(ALPHA), rtol=0, atol=1e-6)
+    assert f.inverse() is f
+    assert f.kind == "guarantee"
+
+
+def test_profile_of_one_order_bounds_that_order_alone() -> None:
+    g = tradeoff.relaxed_gaussian(2.0)  # not its own inverse
+    epsilon = np.linspace(-9.0, 9.0, 3000)
+    forward = from_profile(epsilon, g.delta(epsilon, "forward"), relation="forward")
+    reverse = from_profile(epsilon, g.delta(epsilon, "reverse"), relation="reverse")
+    for f in (forward, reverse):
+        assert (f(ALPHA) <= g(ALPHA)).all()
+        np.testing.assert_allclose(f(ALPHA), g(ALPHA), rtol=0, atol=1e-4)
+    both = from_profile(epsilon[1500:], g.delta(epsilon[1500:]))
+    assert both(0.5) < forward(0.5) - 0.01  # the hull of the curve and its inverse
+
+
+def test_two_points_are_a_corner_of_approximate_dp() -> None:
+    f, g = from_profile([0.5, 1.0], [1.0, 0.01]), tradeoff.approximate_dp(1.0, 0.01)
+    assert (f(ALPHA) <= g(ALPHA)).all()
+    np.testing.assert_allclose(f(ALPHA), g(ALPHA), rtol=1e-13, atol=1e-14)
+
+
+def test_profile_says_what_it_is_about() -> None:
+    f = from_profile([0.0, 1.0], [0.3, 0.1], neighbours="zero-out")
+    assert f.neighbours == "zero-out"
+    assert any("given" in text for text in f.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "message"),
+    [
+        ([1.0], [0.1], r"approximate_dp"),
+        ([1.0, 0.0], [0.1, 0.2], r"epsilon to increase"),
+        ([1.0, 1.0], [0.1, 0.1], r"epsilon to increase"),
+        ([0.0, np.inf], [0.1, 0.0], r"epsilon.*finite|finite"),
+        ([0.0, np.nan], [0.1, 0.0], r"epsilon"),
+        ([0.0, 1.0], [0.1, np.nan], r"delta"),
+        ([0.0, 1.0], [1.1, 0.1], r"delta\[0\]=1.1 in \[0, 1\]"),
+        ([0.0, 1.0], [0.1, -0.1], r"delta\[1\]"),
+        ([0.0, 1.0], [0.1], r"delta of shape \(1,\)"),
+        ([-1.0, 1.0], [0.1, 0.1], r"no two laws"),
+    ],
+)
+def test_profiles_that_are_none_are_refused(epsilon: Any, delta: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        from_profile(epsilon, delta)
+
+
+def neyman_pearson(p: list[Fraction], q: list[Fraction], alpha: Fraction) -> Fraction:
+    """The least false negative rate of laws p (with the record) and q, by the lemma itself."""
+    pairs = zip(p, q, strict=True)
+    atoms = sorted(pairs, key=lambda pair: -pair[0] / pair[1] if pair[1] else -math.inf)
+    power, paid = Fraction(0), Fraction(0)
+    for with_record, without in atoms:
+        share = Fraction(1) if not without else min(Fraction(1), (alpha - paid) / without)
+        power, paid = power + share * with_record, paid + share * without
+    return 1 - power
+
+
+def test_losses_give_the_curve_of_their_pair() -> None:
+    weights = [5, 3, 9, 1, 6], [7, 8, 2, 0, 4]  # an atom that never occurs without the record
+    p = [Fraction(w, 24) for w in weights[0]]
+    q = [Fraction(w, 21) for w in weights[1]]
+    pairs = sorted((math.log(a / b), float(a)) for a, b in zip(p, q, strict=True) if b)
+    losses, masses = zip(*pairs, strict=True)
+    f = from_pld(losses, masses, infinity_mass=1 / 24)
+    for alpha in np.linspace(0.0, 1.0, 41).tolist():
+        truth = float(neyman_pearson(p, q, Fraction(alpha)))
+        assert f(alpha) <= truth + 1e-16
+        assert f(alpha) == pytest.approx(truth, abs=1e-13)
+    assert f.inverse() is not f
+
+
+def pmf(losses: np.ndarray, masses: np.ndarray, beyond: float, pessimistic: bool) -> Any:
+    """What a distribution of dp-accounting looks like, on a grid of losses."""
+    step = losses[1] - losses[0]
+    dense = SimpleNamespace(
+        _lower_loss=round(losses[0] / step),
+        _discretization=step,
+        _probs=masses,
+        size=masses.size,
+        _infinity_mass=beyond,
+        _pessimistic_estimate=pessimistic,
+    )
+    dense.to_dense_pmf = lambda: dense
+    return dense
+
+
+def gaussian_pmf(mu: float, step: float, up: bool) -> Any:
+    """Losses of a Gaussian pair, N(mu^2/2, mu^2) with the record, rounded up or down."""
+    grid = step * np.arange(-round(9 * mu / step), round(9 * mu / step) + 1)
+    ends = (grid - mu * mu / 2.0) / mu
+    cdf = np.array([0.5 * math.erfc(-x / math.sqrt(2.0)) for x in ends])
+    tail = np.array([0.5 * math.erfc(x / math.sqrt(2.0)) for x in ends])
+    if up:
+        return pmf(grid, np.diff(cdf, prepend=0.0), float(tail[-1]), True)
+    return pmf(grid, -np.diff(tail, append=0.0), 0.0, False)
+
+
+def pld(*pmfs: Any) -> Any:
+    return SimpleNamespace(_pmf_remove=pmfs[0], _pmf_add=pmfs[-1], _symmetric=len(pmfs) == 1)
+
+
+def test_rounded_losses_bracket_a_gaussian_curve() -> None:
+    g, step = tradeoff.gaussian(1.0), 1e-3
+    f = from_pld(pld(gaussian_pmf(1.0, step, True)), optimistic=pld(gaussian_pmf(1.0, step, False)))
+    low, high = f.interval("beta", ALPHA)
+    assert (low <= g(ALPHA)).all()
+    assert (g(ALPHA) <= high + 1e-16).all()
+    assert 1e-5 < (high - low).max() < 5e-3
+    assert f.lower.inverse() is f.lower
+    with pytest.raises(ValueError, match="optimistic one guarantees nothing"):
+        from_pld(pld(gaussian_pmf(1.0, step, False)))
+    with pytest.raises(ValueError, match="no upper end"):
+        from_pld(pld(gaussian_pmf(1.0, step, True)), optimistic=pld(gaussian_pmf(1.0, step, True)))
+
+
+def test_an_object_of_deltas_is_read_at_many_epsilons() -> None:
+    g = tradeoff.gaussian(2.0)
+    f = from_pld(SimpleNamespace(get_delta_for_epsilon=g.delta, get_epsilon_for_delta=g.epsilon))
+    assert (f(ALPHA) <= g(ALPHA)).all()
+    np.testing.assert_allclose(f(ALPHA), g(ALPHA), rtol=0, atol=1e-5)
+
+
+def test_a_pld_of_an_accountant_lies_below_dp_sgd() -> None:
+    privacy = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    made = privacy.from_gaussian_mechanism(1.0, sampling_prob=0.01).self_compose(1000)
+    f, g = from_pld(made), tradeoff.subsampled_gaussian(1.0, 0.01, 1000)
+    assert (f(ALPHA) <= g.upper(ALPHA)).all()
+    np.testing.assert_allclose(f(ALPHA), g.upper(ALPHA), rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("losses", "masses", "extra", "error", "message"),
+    [
+        ([1.0, 0.0], [0.5, 0.5], {}, ValueError, "losses to increase"),
+        ([0.0, np.inf], [0.5, 0.5], {}, ValueError, "losses"),
+        ([-1.0, 1.0], [0.5, 0.4], {}, ValueError, "add up to 1"),
+        ([-1.0, 1.0], [0.9, 0.1], {}, ValueError, "without the record"),
+        ([-1.0, 1.0], [-0.1, 1.1], {}, ValueError, r"probabilities\[0\]"),
+        ([-1.0, 1.0], None, {}, TypeError, "probabilities"),
+        ([0.0], [1.0], {"pessimistic": False}, ValueError, "guarantees nothing"),
+        ([0.0], [0.5], {"infinity_mass": np.inf}, ValueError, "infinity_mass"),
+    ],
+)
+def test_losses_that_are_no_law_are_refused(
+    losses: Any, masses: Any, extra: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        from_pld(losses, masses, **extra)
+
+
+def most_power(order: float, divergence: float, alpha: float, swapped: bool) -> float:
+    """The largest power of one event under a Renyi divergence, by bisection in the log odds."""
+
+    def excess(odds: float) -> float:
+        law = [-np.logaddexp(0.0, -odds), -np.logaddexp(0.0, odds)]
+        other = [math.log(alpha), math.log1p(-alpha)]
+        first, second = (other, law) if swapped else (law, other)
+        terms = [order * a + (1.0 - order) * b for a, b in zip(first, second, strict=True)]
+        return float(np.logaddexp(*terms)) - (order - 1.0) * divergence
+
+    if excess(700.0) <= 0.0:
+        return 1.0
+    odds = brentq(excess, math.log(alpha) - math.log1p(-alpha), 700.0, xtol=1e-14)
+    return 1.0 / (1.0 + math.exp(-odds))
+
+
+@pytest.mark.parametrize(
+    ("order", "divergence"), [(2.0, 1.0), (1.5, 0.1), (32.0, 3.0), (8.0, 1e-4), (64.0, 30.0)]
+)
+@pytest.mark.parametrize("alpha", [1e-8, 1e-3, 0.05, 0.3, 0.9])
+def test_one_order_gives_its_exact_region(order: float, divergence: float, alpha: float) -> None:
+    ways = [most_power(order, divergence, alpha, swapped) for swapped in (False, True)]
+    for relation, power in zip(("both", "forward"), (min(ways), ways[0]), strict=True):
+        f = from_rdp([order], [divergence], relation=relation)
+        assert power * (1.0 - 1e-12) <= f.power(alpha) <= power * (1.0 + 1e-6)
+
+
+@pytest.mark.parametrize("mu", [0.01, 1.0, 8.0])
+def test_orders_of_a_gaussian_guarantee_less_than_its_curve(mu: float) -> None:
+    orders = 1.0 + np.geomspace(1e-2, 1e3, 80)
+    f, g = from_rdp(orders, orders * mu * mu / 2.0), tradeoff.gaussian(mu)
+    assert (f(ALPHA) <= g(ALPHA)).all()
+    # No more than the usual conversion of the same orders.
+    epsilon = np.linspace(0.0, 12.0 * mu, 40)[:, np.newaxis]
+    less = orders - 1.0
+    usual = (
+        less * (orders * mu * mu / 2.0 - epsilon) + less * np.log1p(-1.0 / orders) - np.log(orders)
+    )
+    deltas = f.delta(epsilon[:, 0])
+    assert (deltas <= np.exp(np.minimum(usual.min(axis=1), 0.0)) * (1.0 + 1e-2)).all()
+    z = from_zcdp(mu * mu / 2.0)
+    assert (z(ALPHA) <= g(ALPHA)).all()
+    assert (z.power(ALPHA[1:]) <= f.power(ALPHA[1:]) * (1.0 + 1e-2)).all()
+
+
+def test_pure_differential_privacy_is_the_infinite_order() -> None:
+    f, g = from_rdp([2.0, np.inf], [np.inf, 1.5]), tradeoff.approximate_dp(1.5)
+    assert (f(ALPHA) <= g(ALPHA)).all()
+    np.testing.assert_allclose(f(ALPHA), g(ALPHA), rtol=1e-13, atol=1e-14)
+
+
+def test_zcdp_of_nothing_is_no_leakage_and_xi_costs() -> None:
+    assert from_zcdp(0.0).advantage() < 1e-6
+    assert from_zcdp(0.5, 0.3)(0.1) < from_zcdp(0.5)(0.1)
+
+
+@pytest.mark.parametrize(
+    ("orders", "epsilons", "message"),
+    [
+        ([1.0, 2.0], [0.1, 0.1], r"orders\[0\]=1.0 in \(1, inf\]"),
+        ([0.5], [0.1], r"orders"),
+        ([3.0, 2.0], [0.1, 0.1], "increasing"),
+        ([2.0, 2.0], [0.1, 0.1], "increasing"),
+        ([2.0], [-0.1], r"epsilons\[0\]"),
+        ([2.0], [np.nan], r"epsilons"),
+        ([2.0], [np.inf], "finite divergence"),
+        ([2.0, 3.0], [0.1], "as orders"),
+    ],
+)
+def test_orders_that_are_none_are_refused(orders: Any, epsilons: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        from_rdp(orders, epsilons)
+
+
+def test_far_tails_stay_finite() -> None:
+    f = from_rdp(np.arange(2.0, 400.0), np.arange(2.0, 400.0) * 450.0)  # mu = 30
+    assert 0.0 <= f(1e-300) < 1.0
+    assert math.isfinite(f.epsilon(1e-9))
+    tiny = from_profile([0.0, 700.0], [1e-300, 1e-308])
+    assert 0.0 < tiny.power(1e-308) < 1e-290
