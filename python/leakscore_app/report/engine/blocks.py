@@ -49,7 +49,7 @@ from leakscore_app.report._model import (
     Release,
     ReportInput,
 )
-from leakscore_app.report._notices import about_copies
+from leakscore_app.report._notices import about_copies, doubt_of, equal_records
 from leakscore_app.report.engine.attack import LinearAttack, Others, ProjectedBins
 from leakscore_app.report.engine.block_features import cells_of, features_of
 from leakscore_app.report.engine.crowd import (
@@ -479,9 +479,14 @@ class BlockTable:
             )
         if self.options.records is None:
             text += " The JSON lists the worst records (--records all lists all)."
-        notices = [*_copies(self.judged.found.copies, self.size)]
-        notices.append(Notice("note", "long-table", text))
-        return Observations(tuple(self.judged.counting), tuple(notices))
+        copies, doubt = self.judged.found.copies, ""
+        notices = [Notice("note", "long-table", text)]
+        if len(copies.several()):
+            equal = _equal(copies, self.size)
+            notices.insert(0, about_copies(equal, int(copies.several().max())))
+            if not self.options.distinct_records:
+                doubt = doubt_of([equal_records(equal)])
+        return Observations(tuple(self.judged.counting), tuple(notices), doubt=doubt)
 
 
 def _middle(histogram: SparseHistogram, ties: Ties) -> tuple[Doubles, int]:
@@ -492,12 +497,9 @@ def _middle(histogram: SparseHistogram, ties: Ties) -> tuple[Doubles, int]:
     return np.array([score for score, _ in pairs]), pairs[0][1]
 
 
-def _copies(copies: Copies, rows: int) -> list[Notice]:
-    several = copies.several()
-    if not len(several):
-        return []
-    share = float(several.sum() / copies.counts.sum())
-    about = f"{int(several.sum())} of {rows}"
-    if not copies.whole:
-        about = f"About {100 * share:.2g} % of {rows}"
-    return [about_copies(about, int(several.max()))]
+def _equal(copies: Copies, rows: int) -> str:
+    """Say how many records are equal to another one, or that share of a sample."""
+    several = int(copies.several().sum())
+    if copies.whole:
+        return f"{several} of {rows}"
+    return f"About {100 * several / float(copies.counts.sum()):.2g} % of {rows}"

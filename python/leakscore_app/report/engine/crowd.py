@@ -81,7 +81,7 @@ class Crowd(Population):
         return np.full(len(self.numbers), self.n * self.correction)
 
     def added(self, noise_std: float = 0.0) -> Doubles:
-        """Leakage to the informed attacker, (K,); `noise_std` is that of `informed`."""
+        """Leakage to the informed attacker, (K,); `noise_std` as in `Population`."""
         variance = self.n * noise_std**2 / self.correction
         return np.asarray(self.distances(self.law.with_noise(variance)) / self.divisors)
 

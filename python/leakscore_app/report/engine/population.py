@@ -363,7 +363,7 @@ class Population:
     def added(self, noise_std: float = 0.0) -> Doubles:
         """Leakage to the informed attacker from the batch that the present mean adds, (P,).
 
-        `noise_std` is that of `informed`.
+        `noise_std` is in standard deviations of a record.
         """
         share = self.n / self.batch_size  # the attacker multiplies the noise when subtracting
         variance = self.batch_size * (share * noise_std) ** 2 / self.correction

@@ -236,4 +236,6 @@ class WholeTable:
 
     def observations(self, listing: Listing) -> Observations:
         """Say what was seen of the records."""
-        return observed(self.table, self.records, listing.owned)
+        distinct = self.options.distinct_records
+        block = self.featured.block
+        return observed(self.table, self.records, listing.owned, block, distinct=distinct)
