@@ -48,7 +48,7 @@ OCTAVE = ("tests/tradeoff/test_octaves.py",)
 KNOWN = ("tests/tradeoff/test_known.py",)
 REGROUPED = ("tests/tradeoff/test_regrouped.py",)
 
-LONG_CHANGES = "python/leakscore_app/report/streamed/changes.py"
+LONG_CHANGES = "python/leakscore_app/report/engine/crowd.py"
 UNREAD = ("tests/report/test_unread.py",)
 ATTACKERS = ("tests/streaming/test_attackers.py",)
 
@@ -553,7 +553,7 @@ AUDITS = (
     ),
     Mutation(
         "records-enough",
-        "python/leakscore_app/report/_remedies.py",
+        "python/leakscore_app/report/engine/leakage.py",
         "else (middle, high)\n        return high",
         "else (middle, high)\n        return low",
         ("tests/report/test_remedies.py",),
@@ -795,7 +795,7 @@ COMPILED = (
     ),
     Mutation(
         "told-and-added",
-        "python/leakscore_app/report/_remedies.py",
+        "python/leakscore_app/report/engine/leakage.py",
         "np.where(told > self.largest_leakage(), 0.0, told) + added",
         "np.maximum(np.where(told > self.largest_leakage(), 0.0, told), added)",
         ("tests/report/test_accumulated.py",),

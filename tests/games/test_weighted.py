@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from leakscore.games.projections import weighted_sums
-from leakscore_app.report import _game
+from leakscore_app.report.engine import game as _game
 
 ROUNDS = 4000
 RNG = np.random.default_rng(11)

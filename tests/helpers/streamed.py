@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from leakscore_app.report import Report, _report
-from leakscore_app.report.streamed import files
+from leakscore_app.report.engine import opening as files
 from leakscore_app.tables.formats import long_text
 from leakscore_app.tables.sources import opened
 

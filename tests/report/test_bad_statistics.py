@@ -11,7 +11,7 @@ import pytest
 from leakscore import statistics
 from leakscore_app import report
 from leakscore_app.cli import main
-from leakscore_app.report.statistic import featured
+from leakscore_app.report.engine import features as featured
 from leakscore_app.tables import memory_limit
 
 RNG = np.random.default_rng(2)

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from leakscore_app import report
-from leakscore_app.report.rounds.ends import highest, mean_upper
-from leakscore_app.report.rounds.skewed import laws, share_of
+from leakscore_app.report.engine.attack import laws, share_of
+from leakscore_app.report.engine.game import highest, mean_upper
 
 LEVEL = 0.05
 SHARES = [0.0, 1e-6, 1e-4, 1e-3, 0.03, 0.3, 0.9, 0.999]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from leakscore.leakage.table_law import TableLaw
-from leakscore_app.report.streamed import changes
-from leakscore_app.report.streamed.people import Crowd
+from leakscore_app.report.engine import crowd as changes
+from leakscore_app.report.engine.crowd import Crowd
 
 
 @pytest.mark.parametrize("size", [30, 300, 5000])

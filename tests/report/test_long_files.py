@@ -12,7 +12,7 @@ import pytest
 from leakscore_app import report
 from leakscore_app.cli import main
 from leakscore_app.report import _report
-from leakscore_app.report.streamed import files
+from leakscore_app.report.engine import opening as files
 from leakscore_app.tables.sources import blocks, opened
 
 pyarrow = pytest.importorskip("pyarrow")

@@ -13,12 +13,11 @@ import pytest
 from leakscore import statistics
 from leakscore.statistics import Statistic
 from leakscore_app import report
-from leakscore_app.passes.cells import InCells
-from leakscore_app.passes.scores import Score
-from leakscore_app.passes.tree import joined, run
+from leakscore_app.passes.scores import InCells, Score
+from leakscore_app.passes.tree import Passes, joined, run
 from leakscore_app.report import _report
-from leakscore_app.report.streamed import analysis, featured
-from leakscore_app.report.streamed.passes import Passes
+from leakscore_app.report.engine import block_features as featured
+from leakscore_app.report.engine import blocks as _blocks
 from leakscore_app.tables import memory_limit
 from leakscore_app.tables.sources import opened as sources
 from leakscore_app.tables.table import Table
@@ -132,7 +131,7 @@ def test_records_are_left_out_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -
     alone[[5, 90, 1500]] = ["p", "q", "r"]
     found = []
     for together in (1, 9 * 3, 1 << 23):
-        monkeypatch.setattr(analysis, "_TOGETHER", together)
+        monkeypatch.setattr(_blocks, "_TOGETHER", together)
         streamed, _ = both(monkeypatch, table(kind=alone), statistics.Counts("kind"))
         found.append(streamed.to_json())
     assert found[0] == found[1] == found[2]

@@ -11,8 +11,8 @@ from scipy import stats
 from leakscore import leakage, tradeoff
 from leakscore.leakage.anew import rough_noise
 from leakscore_app import report
-from leakscore_app.report._leakage import Population
-from leakscore_app.report.noise import anew
+from leakscore_app.report.engine import noise as anew
+from leakscore_app.report.engine.population import Population
 from tests.report.test_noise_shape import advantage, refitted, skewed
 
 LIMIT = 0.03

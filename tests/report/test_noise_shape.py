@@ -12,7 +12,7 @@ from leakscore import leakage
 from leakscore.statistics import Sum
 from leakscore_app import report
 from leakscore_app.cli import main
-from leakscore_app.report._leakage import Population
+from leakscore_app.report.engine.population import Population
 
 
 def skewed(size: int = 120, dim: int = 4) -> np.ndarray:
@@ -126,8 +126,8 @@ def test_leakages_under_a_matrix(finite: bool) -> None:
     expected = refitted(
         values, 20, root @ root.T * np.outer(people.scale, people.scale), finite=finite
     )
-    np.testing.assert_allclose(people.shaped(root @ root.T), expected, rtol=1e-9)
-    nothing = people.shaped(np.zeros((3, 3)))
+    np.testing.assert_allclose(people.noisy(root @ root.T, people.told), expected, rtol=1e-9)
+    nothing = people.noisy(np.zeros((3, 3)), people.told)
     np.testing.assert_allclose(nothing, people.informed(), rtol=1e-9)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from leakscore import statistics
 from leakscore_app import report
-from leakscore_app.report.statistic.pooled import Pooled, PooledCells
+from leakscore_app.report.engine.pooled import Pooled, PooledCells
 
 SIZES = [50, 12, 6, 2, 1]
 DIM = 2

@@ -10,7 +10,7 @@ from scipy import stats
 
 from leakscore.audit import Audit
 from leakscore_app import report
-from leakscore_app.report._remedies import Budget
+from leakscore_app.report.engine.leakage import Budget
 
 
 @pytest.fixture(scope="module")

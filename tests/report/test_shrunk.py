@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from leakscore import Reference
-from leakscore_app.report._leakage import Population
+from leakscore_app.report.engine.population import Population
 
 
 @pytest.mark.parametrize("finite", [False, True])

@@ -13,11 +13,12 @@ from scipy import stats
 
 from leakscore_app import report
 from leakscore_app.cli import main
-from leakscore_app.report._game import play
-from leakscore_app.report._leakage import Population
 from leakscore_app.report._model import Game
-from leakscore_app.report._remedies import Budget, noise_of
 from leakscore_app.report._verdict import verdict_of
+from leakscore_app.report.engine.game import play
+from leakscore_app.report.engine.leakage import Budget
+from leakscore_app.report.engine.noise import Search, TheoryNoise
+from leakscore_app.report.engine.population import Population
 
 LIMITS = {"max_advantage": "advantage", "max_power": "power"}
 
@@ -234,13 +235,14 @@ def test_noise_that_no_game_confirms_is_not_offered(table: report.Table) -> None
     budget = Budget(max_advantage=0.05, epsilon=None, delta=1e-5)
     played: list[float] = []
 
-    def stubborn(index: int, noise_std: float) -> Game:
-        rng = np.random.default_rng(0)
-        game = play(people, index, index + 1, "informed", rounds=200, rng=rng, noise_std=noise_std)
-        played.append(noise_std)
+    def stubborn(index: int, theory: TheoryNoise) -> Game:
+        rng, std = np.random.default_rng(0), theory.std
+        game = play(people, index, index + 1, "informed", rounds=200, rng=rng, noise_std=std)
+        played.append(std)
         return replace(game, advantage=replace(game.advantage, upper=0.06))
 
-    noise = noise_of(people, budget, np.arange(300) + 1, table.columns, stubborn)
+    rows, never = np.arange(300) + 1, lambda index, limit: "never"
+    noise, _ = Search(people, budget, rows, table.columns, "same", stubborn, never).noise()
     assert not noise.confirmed
     assert 3 < len(played) < 50
     assert played == sorted(played)

@@ -12,7 +12,7 @@ from leakscore import statistics
 from leakscore.statistics import KnownWeights
 from leakscore_app import report
 from leakscore_app.cli import main
-from leakscore_app.report import _game
+from leakscore_app.report.engine import game as _game
 
 SIZE = 120
 RNG = np.random.default_rng(12)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscore_app.passes.histogram import SparseHistogram
-from leakscore_app.passes.lines import SINGLE, Line, cuts_of
-from leakscore_app.passes.middle import Middle, Ties
-from leakscore_app.report.streamed.playing import bins_of
+from leakscore_app.passes.projections import SINGLE, Line, cuts_of
+from leakscore_app.passes.scores import Middle, SparseHistogram, Ties
+from leakscore_app.report.engine.attack import bins_of
 
 
 @pytest.mark.parametrize("law", ["normal", "t2", "few values", "outlier"])

@@ -252,6 +252,13 @@ class _LeftOut:
         return most / (1 + self.shrink * most)
 
 
+def noise_for_rows(
+    rows: Array, reference: Reference, wish: Wish, fit: CovarianceFit, share: float
+) -> ShapedNoise:
+    """Find the noise for some rows of the table whose moments a reference has, each left out."""
+    return _left_out(rows, reference, wish, _LeftOut.of(reference, fit, wish.n, share))
+
+
 def _left_out(table: Array, reference: Reference, wish: Wish, law: _LeftOut) -> ShapedNoise:
     weights, kept = weights_of(wish.weights, reference, largest_errors("X", table, reference.mean))
     part = np.ascontiguousarray(law.floor[np.ix_(kept, kept)])

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core
+from leakscore.leakage._optimal import ShapedNoise, noise_for_rows
+from leakscore.leakage.wish import Wish
 from leakscore.reference import Reference
+from leakscore.reference.fitting import CovarianceFit
 from leakscore.typing import Doubles
 
 __all__ = ["TableLaw"]
@@ -40,8 +44,8 @@ class TableLaw:
         Divided by N.
     limits : (2, d) ndarray, optional
         What values are clipped at.
-    noise : float
-        What noise on a mean of n adds to each variance: n times its variance.
+    noise : float or (d, d) ndarray
+        What noise on a mean of n adds to each variance, or to the covariance: n times its own.
     """
 
     kept: npt.NDArray[np.intp]
@@ -51,16 +55,47 @@ class TableLaw:
     mean: Doubles
     cov: Doubles
     limits: Doubles | None = None
-    noise: float = 0.0
+    noise: float | Doubles = 0.0
 
     @cached_property
     def _reference(self) -> Reference:
         grow = self.rows / (self.rows - 1)
-        return Reference(self.mean, self.cov + self.noise / grow * np.eye(len(self.mean)))
+        more = self.noise * np.eye(len(self.mean)) if np.ndim(self.noise) == 0 else self.noise
+        return Reference(self.mean, self.cov + more / grow)
 
-    def with_noise(self, variance: float) -> TableLaw:
-        """Return the law with n times the variance of noise on a mean of n."""
+    def with_noise(self, variance: float | Doubles) -> TableLaw:
+        """Return the law with n times the variance, or covariance, of noise on a mean of n."""
         return replace(self, noise=variance)
+
+    def least_noise(
+        self,
+        values: Doubles,
+        n: int,
+        *,
+        max_leakage: float,
+        shape: Literal["optimal", "optimal-diagonal"] = "optimal",
+        share: float = 1.0,
+    ) -> ShapedNoise:
+        """Find the noise of least cost for some rows of the table, each left out.
+
+        It costs no more than that for all rows: where they all keep within the limit with it, too,
+        its certificate is theirs.
+
+        Parameters
+        ----------
+        values : (k, d) ndarray
+            The rows, of the judged columns and in units of the law.
+        n : int
+            Records averaged.
+        max_leakage : float
+        shape : {"optimal", "optimal-diagonal"}
+        share : float
+            1 - n/N of a finite population, otherwise 1.
+        """
+        reference = Reference(self.mean, self.cov)
+        fit = CovarianceFit(self.rows, 0, None, 0.0, 0.0, np.diag(self.cov))
+        wish = Wish(n, max_leakage, shape == "optimal-diagonal", None, None, None)
+        return noise_for_rows(values, reference, wish, fit, share)
 
     def with_columns(self, columns: Sequence[int]) -> TableLaw:
         """Return the law of some of the judged columns; the same rows remain complete."""

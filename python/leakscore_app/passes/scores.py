@@ -13,13 +13,189 @@ import numpy.typing as npt
 
 from leakscore.leakage.table_law import TableLaw
 from leakscore.typing import Doubles
-from leakscore_app.passes.cells import InCells
-from leakscore_app.passes.copies import Words, mixed
-from leakscore_app.passes.histogram import SparseHistogram
-from leakscore_app.passes.middle import Middle
+from leakscore_app.passes.first import Words, mixed
 from leakscore_app.tables.sources.blocks import Block
 
 Integers = npt.NDArray[np.int64]
+_BITS = 44  # of the code of a score that its bin leaves out: 256 bins between powers of two
+
+
+def bin_of(scores: Doubles) -> Integers:
+    """Return the bin of each score, the upper bits of its code: larger scores, larger bins."""
+    return np.asarray(np.abs(scores).view(np.int64) >> _BITS)
+
+
+def lower_end(bins: Integers) -> Doubles:
+    """Return the least score of each bin."""
+    return np.asarray((bins << _BITS).view(np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class SparseHistogram:
+    """How many scores lie in each bin that is not empty; `bins` increase."""
+
+    bins: Integers
+    counts: Integers
+
+    @classmethod
+    def of(cls, scores: Doubles) -> SparseHistogram:
+        """Count scores."""
+        return cls(*np.unique(bin_of(scores), return_counts=True))
+
+    def merge(self, other: SparseHistogram) -> SparseHistogram:
+        """Add other scores."""
+        bins, place = np.unique(np.concatenate([self.bins, other.bins]), return_inverse=True)
+        counts = np.zeros(len(bins), np.int64)
+        np.add.at(counts, place.reshape(-1), np.concatenate([self.counts, other.counts]))
+        return SparseHistogram(bins, counts)
+
+    @property
+    def total(self) -> int:
+        """How many scores there are."""
+        return int(self.counts.sum())
+
+    def holding(self, rank: int) -> tuple[int, int]:
+        """Return the bin of the score of this rank, from 0, and how many lie in bins below."""
+        ends = np.cumsum(self.counts)
+        place = int(np.searchsorted(ends, rank, side="right"))
+        return int(self.bins[place]), int(ends[place] - self.counts[place])
+
+    @property
+    def middle(self) -> Integers:
+        """The bins of the two scores in the middle, (2,); the same one if their number is odd."""
+        size = self.total
+        return np.array([self.holding(rank)[0] for rank in ((size - 1) // 2, size // 2)])
+
+
+_BESIDE = 2.5  # ranks on each side of the middle, over sqrt(rows): five standard errors
+_ALL = (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
+
+
+@dataclass(frozen=True, eq=False)
+class Ties:
+    """Different scores, how many rows have each, and the first of these rows."""
+
+    scores: Doubles
+    counts: Integers
+    rows: Integers
+
+    @classmethod
+    def of(cls, scores: Doubles, rows: Integers) -> Ties:
+        """Count scores; rows increase."""
+        different, first, counts = np.unique(scores, return_index=True, return_counts=True)
+        return cls(different, counts, rows[first])
+
+    def merge(self, other: Ties) -> Ties:
+        """Add later rows."""
+        scores, first, place = np.unique(
+            np.concatenate([self.scores, other.scores]), return_index=True, return_inverse=True
+        )
+        counts = np.zeros(len(scores), np.int64)
+        np.add.at(counts, place.reshape(-1), np.concatenate([self.counts, other.counts]))
+        return Ties(scores, counts, np.concatenate([self.rows, other.rows])[first])
+
+    def inside(self, low: int, high: int) -> Ties:
+        """Return those in the bins from `low` to `high`."""
+        bins = bin_of(self.scores)
+        chosen = (bins >= low) & (bins <= high)
+        return Ties(self.scores[chosen], self.counts[chosen], self.rows[chosen])
+
+    def of_rank(self, rank: int) -> tuple[float, int]:
+        """Return the score of this rank, from 0, and the first row that has it."""
+        place = int(np.searchsorted(np.cumsum(self.counts), rank, side="right"))
+        return float(self.scores[place]), int(self.rows[place])
+
+
+@dataclass(frozen=True, eq=False)
+class Middle:
+    """All scores of some blocks that lie in the bins from `low` to `high`; none if low > high."""
+
+    low: int
+    high: int
+    ties: Ties
+
+    @classmethod
+    def of(cls, scores: Doubles, rows: Integers, histogram: SparseHistogram) -> Middle:
+        """Collect the scores about the median of a block; `histogram` counts them."""
+        low, high = _about(histogram)
+        bins = bin_of(scores)
+        chosen = (bins >= low) & (bins <= high)
+        return cls(low, high, Ties.of(scores[chosen], rows[chosen]))
+
+    def merge(self, other: Middle, histogram: SparseHistogram) -> Middle:
+        """Add later blocks; `histogram` counts the scores of both."""
+        low, high = _about(histogram)
+        low, high = max(low, self.low, other.low), min(high, self.high, other.high)
+        return Middle(low, high, self.ties.merge(other.ties).inside(low, high))
+
+    def found(self, bins: Integers) -> Ties | None:
+        """Return the scores in some neighbouring bins; None if not all were collected."""
+        low, high = int(bins.min()), int(bins.max())
+        covered = self.low <= low and high <= self.high
+        return self.ties.inside(low, high) if covered else None
+
+
+def _about(histogram: SparseHistogram) -> tuple[int, int]:
+    """Return the bins that hold the median of many more such scores; all bins for few scores."""
+    size = histogram.total
+    beside = int(_BESIDE * np.sqrt(size))
+    low, high = (size - 1) // 2 - beside, size // 2 + beside
+    return (
+        histogram.holding(low)[0] if low > 0 else _ALL[0],
+        histogram.holding(high)[0] if high < size - 1 else _ALL[1],
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class InCells:
+    """The rows of each of K cells.
+
+    Attributes
+    ----------
+    records : (K,) ndarray of int
+    above : (t, K) ndarray of int
+        Rows with a score above each threshold.
+    worst : (K,) ndarray
+        The largest score; -inf where there is no row.
+    rows : (K,) ndarray of int
+        The first row that has it; -1 where there is none.
+    """
+
+    records: Integers
+    above: Integers
+    worst: Doubles
+    rows: Integers
+
+    @classmethod
+    def of(
+        cls,
+        cell: npt.NDArray[np.intp],
+        count: int,
+        rows: Integers,
+        scores: Doubles,
+        thresholds: Doubles,
+    ) -> InCells:
+        """Look at rows, which increase, of `count` cells."""
+        above = [np.bincount(cell[scores > at], minlength=count) for at in thresholds]
+        worst = np.full(count, -np.inf)
+        np.maximum.at(worst, cell, scores)
+        first = np.full(count, -1, np.int64)
+        places = np.flatnonzero(scores == worst[cell])[::-1]
+        first[cell[places]] = rows[places]  # of several the last one written: the first row
+        records = np.bincount(cell, minlength=count).astype(np.int64)
+        return cls(records, np.array(above, np.int64).reshape(-1, count), worst, first)
+
+    def merge(self, other: InCells) -> InCells:
+        """Add later rows."""
+        ahead = other.worst > self.worst
+        return InCells(
+            self.records + other.records,
+            self.above + other.above,
+            np.where(ahead, other.worst, self.worst),
+            np.where(ahead, other.rows, self.rows),
+        )
+
+
 KEPT = 5000
 """Rows of largest score that are kept."""
 GUESSED = 1000

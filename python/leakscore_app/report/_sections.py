@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -12,8 +13,8 @@ from leakscore_app.document import document as doc
 from leakscore_app.document.document import Notice
 from leakscore_app.document.text import counted
 from leakscore_app.report import _charts as charts
-from leakscore_app.report._model import Content, Driver, Remedy, Verdict, Worst
-from leakscore_app.report._previous import batches, earlier_means, worst_old
+from leakscore_app.report._model import Content, Driver, Previous, Remedy, Verdict, Worst
+from leakscore_app.report._noise_section import noise_section
 from leakscore_app.report._words import (
     ABOVE,
     capitalised,
@@ -27,7 +28,6 @@ from leakscore_app.report._words import (
     several,
     times,
 )
-from leakscore_app.report.noise.section import noise_section
 
 _SINGULAR = ("mean", "sum", "weighted-ratio", "known-weights")
 _REMAINDERS = 10  # that are listed
@@ -71,11 +71,11 @@ def _head(report: Content, verdict: Verdict) -> list[list[doc.Part]]:
         [doc.Heading(verdict.line)],
         [
             doc.Paragraph(what, "lead"),
-            *earlier_means(report),
+            *_earlier_means(report),
             doc.Paragraph(f"{asked} in the {_kind(report)}?", "lead"),
             doc.Paragraph(f"A weaker attacker knows {weaker.knows}.", "lead"),
         ],
-        [doc.Cards([_decision(verdict), *_cards(report, verdict.worst), *worst_old(report)])],
+        [doc.Cards([_decision(verdict), *_cards(report, verdict.worst), *_worst_old(report)])],
         [doc.Paragraph(guarantee, "plain")],
     ]
 
@@ -182,7 +182,7 @@ def _counts(report: Content) -> doc.Section:
     judged = "records" if report.owned is None else "persons"
     tables = [doc.TextTable(header, rows, f"Of {report.counts[0].records} {judged}, in theory")]
     if report.previous is not None:
-        tables.append(batches(report.previous))
+        tables.append(_batches(report.previous))
     drawn = doc.PageOnly(
         [
             doc.Figures([charts.leakages(report), charts.roc(report)]),
@@ -480,3 +480,59 @@ def _read(report: Content) -> doc.Section:
         ("made by", f"leakscore {leakscore.__version__}, seed {report.seed}"),
     ]
     return doc.Section("What was read", [*said, doc.Definitions(made)])
+
+
+def _earlier_means(report: Content) -> Iterator[doc.Part]:
+    """Say what was published before, and of what the report speaks."""
+    previous = report.previous
+    if previous is None:
+        return
+    *before, now = previous.records_published
+    new = previous.batches[-1].records
+    batch = f"a mean of {new}, not of {now}" if new > 1 else "the record itself"
+    yield doc.Paragraph(
+        f"The mean of the first {', then '.join(map(str, before))} records was published before, "
+        f"that of all {now} is published now. All numbers are those of all means together. Their "
+        f"differences give away the mean of each batch: for a new record the release is {batch}. "
+        "What the earlier means told cannot be taken back.",
+        "lead",
+    )
+
+
+def _worst_old(report: Content) -> Iterator[doc.Card]:
+    """Say what earlier means told, if that is worse than what the verdict is about."""
+    previous, index = report.previous, report.worst[0]
+    if previous is None or previous.new[index]:
+        return
+    power = float(report.informed.power[index])
+    who = named(report, int(report.rows[index]))
+    how = f"shown by the attack {times(power)} times in 100"
+    if math.isinf(report.informed.leakage[index]):
+        how = "given away"
+    text = (
+        f"{capitalised(who)} is {how}, by the earlier means: what they told cannot be taken back."
+    )
+    yield doc.Card("informed", "Worst old record", percent(power), "recognised", text)
+
+
+def _batches(previous: Previous) -> doc.TextTable:
+    """Count the recognised batch by batch, with the present mean alone for comparison."""
+    header = ["records", "size", *ABOVE, "worst", "present\nmean alone"]
+    rows = []
+    for batch in previous.batches:
+        first, last = batch.rows
+        name = f"{first}" if first == last else f"{first}-{last}"
+        rows.append(
+            [
+                f"{name}, {'new' if batch.new else 'old'}",
+                str(batch.records),
+                *map(str, batch.joint.above.values()),
+                percent(batch.joint.worst_power),
+                percent(batch.alone.worst_power),
+            ]
+        )
+    caption = (
+        "Batch by batch: records recognised with more than so much power from all means together, "
+        "and the power against the worst one; for comparison, the worst from the present mean alone"
+    )
+    return doc.TextTable(header, rows, caption, page_only=["size"])

@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore_app.document.text import counted
-from leakscore_app.report._leakage import risk_of
 from leakscore_app.report._model import Content, Doubles, Game, Noise, Verdict, Worst
-from leakscore_app.report._remedies import Budget
 from leakscore_app.report._words import named, rounded_up, several, share_beside, times
+from leakscore_app.report.engine.leakage import Budget, risk_of
 
 PUBLISH, PUBLISH_WITH_NOISE = "publish", "publish with noise"
 DO_NOT_PUBLISH = "do not publish"

@@ -17,10 +17,10 @@ from leakscore_app.document.findings import Findings
 from leakscore_app.document.text import counted
 from leakscore_app.report._model import ALPHA, Content, Risk, Verdict
 from leakscore_app.report._notices import notices_of
-from leakscore_app.report._remedies import Budget
 from leakscore_app.report._sections import document
 from leakscore_app.report._verdict import verdict_of
 from leakscore_app.report._words import named
+from leakscore_app.report.engine.leakage import Budget
 
 
 @dataclass(frozen=True, eq=False, repr=False)

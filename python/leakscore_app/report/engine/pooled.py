@@ -21,9 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.reference import Reference
-from leakscore_app.report._leakage import Population
 from leakscore_app.report._model import Doubles
-from leakscore_app.report._published import Published
+from leakscore_app.report.engine.population import Population, Published
 from leakscore_app.tables.records import independent_columns
 
 Integers = npt.NDArray[np.intp]

@@ -1,46 +1,163 @@
-"""What every person leaks to the two attackers, each person left out of what they know.
+"""Who owns which record, and what every person leaks, left out of what the attackers know.
 
 The informed attacker knows mean mu and covariance C of the population and compares the release
 with the target z through w = C^-1 (z - mu) (Azize & Basu 2024, covariance score). The weaker one
 knows the variances D only: w = D^-1 (z - mu). Both scores are linear, so on a release of n records
 with a = z - mu each is a Gaussian test of leakage m = (w'a)^2 / (n w'Cw).
+
+One mean of n records is one batch. If means of the first rows were published before, the
+differences of these cumulative means give away the mean of every batch of rows between them, and
+nothing else: a record in a batch of b leaks M / b, where the present mean of all n alone leaks
+M / n (`leakage.release_leakage`; T. Michel, D. Basu and E. Kaufmann, sequential membership
+inference). The batches of a person are independent, so their leakages add up
+(`leakage.leave_group_out`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import leakage, tradeoff
+from leakscore import leakage
+from leakscore.leakage import ShapedNoise
 from leakscore.leakage import groups as grouped
+from leakscore.leakage.groups import Groups
 from leakscore.leakage.joint import release_modes
 from leakscore.leakage.owned import OwnedTable
+from leakscore.leakage.wish import Wish
 from leakscore.numeric import frozen
 from leakscore.reference import Reference, left_out
-from leakscore_app.report._model import (
-    ALPHA,
-    LEVELS,
-    LOW_PRIOR,
-    CovarianceQuality,
-    Doubles,
-    Driver,
-    Drivers,
-    IdentifiedCounts,
-    Risk,
-)
-from leakscore_app.report._published import Published
+from leakscore_app.report._model import Doubles
 from leakscore_app.tables.records import independent_columns
 
 Shrinkage: TypeAlias = float | Literal["auto"] | None
 Integers: TypeAlias = npt.NDArray[np.intp]
+Shape: TypeAlias = Literal["optimal", "independent"]
 
 # A column in which all other records are alike, to rounding.
 _ALONE = 1e-9
+
+
+@dataclass(frozen=True)
+class BatchPart:
+    """The records of one person in one batch."""
+
+    batch: int
+    rows: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """Persons and batches.
+
+    Attributes
+    ----------
+    owned : Groups
+        The records of each person, in the order of the persons' first records.
+    batch : (N,) ndarray of int
+        Which batch each record is in.
+    sizes : (T,) ndarray of int
+        Records of each batch; the last is the batch of the present mean.
+    """
+
+    owned: Groups
+    batch: Integers
+    sizes: Integers
+
+    @classmethod
+    def of(
+        cls, ids: npt.NDArray[np.str_] | None, records: int, n: int, totals: tuple[int, ...] = ()
+    ) -> Published:
+        """Return what is published of so many records: n of them, or all after earlier means.
+
+        Parameters
+        ----------
+        ids : (N,) ndarray of str or None
+            Who each record belongs to; without them each is a person's only one.
+        records, n : int
+            Records there are, and records in the present mean.
+        totals : tuple of int
+            Records behind each earlier mean.
+        """
+        owner = np.arange(records)
+        if ids is not None:
+            _, first, owner = np.unique(ids, return_index=True, return_inverse=True)
+            owner = np.argsort(np.argsort(first, kind="stable"), kind="stable")[owner.reshape(-1)]
+        if not totals:
+            return cls(Groups(owner), np.zeros(records, dtype=np.intp), np.array([n]))
+        sizes = np.diff([0, *totals, records])
+        return cls(Groups(owner), np.repeat(np.arange(len(sizes)), sizes), sizes)
+
+    @property
+    def last(self) -> int:
+        """The batch that the present mean adds."""
+        return len(self.sizes) - 1
+
+    @cached_property
+    def new(self) -> npt.NDArray[np.bool_]:
+        """Which persons have a record in the last batch, (P,)."""
+        found = np.zeros(len(self.owned.sizes), dtype=bool)
+        found[self.owned.of_row[self.batch == self.last]] = True
+        return found
+
+    @cached_property
+    def _pairs(self) -> tuple[Integers, Integers, Integers]:
+        """Pairs of person and batch, how many records each has, and the pair of each record."""
+        pair, of_row, held = np.unique(
+            self.owned.of_row * len(self.sizes) + self.batch,
+            return_inverse=True,
+            return_counts=True,
+        )
+        return pair, held, of_row.reshape(-1)
+
+    def given_away(self, batches: slice = slice(None)) -> npt.NDArray[np.bool_]:
+        """Which persons are all of a batch: its mean is that of their values, (P,)."""
+        pair, held, _ = self._pairs
+        person, batch = np.divmod(pair, len(self.sizes))
+        meant = np.zeros(len(self.sizes), dtype=bool)
+        meant[batches] = True
+        found = np.zeros(len(self.owned.sizes), dtype=bool)
+        found[person[(held >= self.sizes[batch]) & meant[batch]]] = True
+        return found
+
+    def batch_sizes(self) -> list[list[int]]:
+        """Return the sizes of the batches that each person is in."""
+        person, batch = np.divmod(self._pairs[0], len(self.sizes))
+        sizes = self.sizes[batch].tolist()
+        ends = [0, *np.cumsum(np.bincount(person)).tolist()]
+        return [sizes[start:stop] for start, stop in pairwise(ends)]
+
+    def sums(self, rows: Doubles) -> tuple[Integers, Integers, Doubles]:
+        """Add up rows (N, d) by person and batch; return person, batch and sum of each pair."""
+        pair, held, of_row = self._pairs
+        person, batch = np.divmod(pair, len(self.sizes))
+        order = np.argsort(of_row, kind="stable")
+        return person, batch, np.add.reduceat(rows[order], np.cumsum(held) - held, axis=0)
+
+    def parts(self, person: int) -> Iterator[BatchPart]:
+        """Yield the records of a person, batch by batch."""
+        rows = self.owned.rows(person)
+        for batch in np.unique(self.batch[rows]).tolist():
+            yield BatchPart(batch, rows[self.batch[rows] == batch])
+
+    def kept(self, rows: Integers) -> tuple[Published, Integers]:
+        """Return the same without some records of the last batch, and which persons remain."""
+        persons, owner = np.unique(self.owned.of_row[rows], return_inverse=True)
+        sizes = self.sizes.copy()
+        lost = len(self.batch) - len(rows)
+        sizes[-1] = sizes[-1] - lost if len(sizes) > 1 else min(sizes[-1], len(rows))
+        return Published(Groups(owner.reshape(-1)), self.batch[rows], sizes), persons
+
+    def grown(self, size: int) -> Published:
+        """Return the same with another size of the last batch."""
+        return Published(self.owned, self.batch, np.array([*self.sizes[:-1], size]))
 
 
 class Population:
@@ -72,6 +189,7 @@ class Population:
     """
 
     pooled = False  # whether cells of few records are judged by one covariance
+    whole = True  # whether all records are here
 
     def __init__(
         self,
@@ -100,6 +218,11 @@ class Population:
         self.owned = self.published.owned
         self._told = told
         self._known: dict[int, Reference] = {}
+
+    @property
+    def root(self) -> float:
+        """What turns noise on the mean, in units of the columns, into standard errors of it."""
+        return float(np.sqrt(self.n / self.correction))
 
     @property
     def persons(self) -> int:
@@ -240,7 +363,7 @@ class Population:
     def added(self, noise_std: float = 0.0) -> Doubles:
         """Leakage to the informed attacker from the batch that the present mean adds, (P,).
 
-        `noise_std` is that of `informed`.
+        `noise_std` is in standard deviations of a record.
         """
         share = self.n / self.batch_size  # the attacker multiplies the noise when subtracting
         variance = self.batch_size * (share * noise_std) ** 2 / self.correction
@@ -249,7 +372,7 @@ class Population:
         scores[self.published.given_away(slice(-1, None))] = np.inf
         return scores
 
-    def shaped(self, noise_cov: Doubles) -> Doubles:
+    def _shaped(self, noise_cov: Doubles) -> Doubles:
         """Leakage of every record if one mean is published with noise of a covariance, (N,).
 
         In units of these values, without shrinkage. By the formula of Sherman and Morrison, as in
@@ -263,8 +386,43 @@ class Population:
         with np.errstate(divide="ignore"):
             return np.asarray(grow**2 * distances / np.maximum(left, 0.0) / self.n)
 
+    def noisy(self, noise_cov: Doubles, told: Doubles) -> Doubles:
+        """Leakage of every person with noise of a covariance on the present mean, (P,).
+
+        `told` is what counts of the earlier means; no shrinkage.
+        """
+        return self._shaped(noise_cov) if self.plain else told + self._table.added(noise_cov)
+
+    def least_noise(
+        self, most: float, shape: Shape, told: Doubles, without: int | None = None
+    ) -> ShapedNoise:
+        """Find the noise of least cost that brings all persons, or all but one, under a leakage.
+
+        `told` is what counts of the earlier means.
+        """
+        if self.plain:
+            values = self.values if without is None else np.delete(self.values, without, axis=0)
+            return leakage.noise_for_table(
+                values,
+                self.n,
+                max_leakage=most,
+                shape="optimal" if shape == "optimal" else "optimal-diagonal",
+                population="finite" if self.finite else "infinite",
+            )
+        table = self._table
+        if without is not None:
+            table, told = table.without(without), np.delete(told, without)
+        return table.noise(Wish(self.n, most, shape != "optimal", None, None, None), told)
+
+    def can_spare_person(self, person: int) -> bool:
+        """Tell whether noise of any shape can be found without a person."""
+        rest = self.size - int(self.owned.sizes[person])
+        if rest - 1 <= self.dim or (self.finite and self.n >= rest):
+            return False
+        return self.plain or self._table.can_spare(person)
+
     @cached_property
-    def table(self) -> OwnedTable:
+    def _table(self) -> OwnedTable:
         """Return the records with persons and batches, for noise of any shape (no shrinkage)."""
         return OwnedTable(
             table=self.values,
@@ -282,14 +440,15 @@ class Population:
         """Whether every person has one record, and one mean is published."""
         return self.published.last == 0 and bool(self.owned.alone.all())
 
-    def anew(self, person: int, noise_cov: Doubles) -> float:
+    def leakage_refitted(self, person: int, noise_cov: Doubles) -> float:
         """Leakage of a person from the last batch, under noise on the mean of a covariance."""
-        known, table = self.without(person), self.table
+        known = self.without(person)
         rows = self.owned.rows(person)
         rows = rows[self.published.batch[rows] == self.published.last]
         away = (self.values[rows] - known.mean).sum(axis=0)
-        law = Reference(known.mean, known.cov + table.per_record * noise_cov)
-        return float(away @ law.solve(away) / table.size)
+        per_record = self.n * (self.n / self.batch_size)
+        law = Reference(known.mean, known.cov + per_record * noise_cov)
+        return float(away @ law.solve(away) / self.batch_size)
 
     def informed(self) -> Doubles:
         """Leakage to the informed attacker from all means, (P,); inf where it is certain."""
@@ -486,105 +645,3 @@ class Population:
         with np.errstate(divide="ignore"):
             left = remaining * (self.size / rest) / remains
         return np.asarray(left / self.divisors[self.owned.first[person]])
-
-
-def risk_of(scores: Doubles, base_rate: float | None) -> Risk:
-    """Advantage, power at 1 % false positives and predictive values of leakage scores."""
-    curve = tradeoff.gaussian(leakage=scores)
-    return Risk(
-        leakage=scores,
-        advantage=curve.advantage(),
-        power=curve.power(ALPHA),
-        ppv_at_base_rate=None if base_rate is None else curve.ppv(ALPHA, base_rate),
-        ppv_at_low_prior=curve.ppv(ALPHA, LOW_PRIOR),
-    )
-
-
-def interval_of(score: float, rows: int, dim: int, confidence: float) -> tuple[float, float]:
-    """Interval for a leakage score whose covariance was estimated (ddof 0) on `rows` records.
-
-    If the records are Gaussian, true over estimated leakage is chi-square with rows - dim degrees
-    of freedom over rows (a law of the Wishart matrix); heavier tails make the interval wider.
-    """
-    from scipy.special import chdtri
-
-    tails = np.array([(1 + confidence) / 2, (1 - confidence) / 2])
-    low, high = score * chdtri(rows - dim, tails) / rows
-    return float(low), float(high)
-
-
-def counts_of(attacker: str, risk: Risk, rows: np.ndarray) -> IdentifiedCounts:
-    """How many records the attacker identifies, the middle one and the worst one.
-
-    Of records with equal leakage the first is named, as in long tables.
-    """
-    order = np.argsort(risk.leakage, kind="stable")
-    middle = risk.leakage[order[(len(order) - 1) // 2]]
-    worst, middle = (int((risk.leakage == one).argmax()) for one in (risk.leakage.max(), middle))
-    return IdentifiedCounts(
-        attacker=attacker,
-        records=len(order),
-        above=above(risk.power),
-        median_power=float(np.median(risk.power)),
-        worst_power=float(risk.power[worst]),
-        median_advantage=float(np.median(risk.advantage)),
-        worst_advantage=float(risk.advantage[worst]),
-        median_row=int(rows[middle]),
-        worst_row=int(rows[worst]),
-    )
-
-
-def above(power: Doubles) -> dict[str, int]:
-    """Count the records above each level of power."""
-    return {f"{100 * level:g}%": int((power > level).sum()) for level in LEVELS}
-
-
-def drivers_of(
-    people: Population, index: int, row: int, columns: Sequence[str], values: Doubles | None
-) -> Drivers:
-    """Return what each column has in the leakage of a person; `values` if they may be shown."""
-    shares, without = people.shares(index)
-    left = np.full(people.dim, np.nan) if people.shrinkage else people.left_out(index, without)
-    order = np.argsort(-shares, kind="stable")
-    return Drivers(
-        row=row,
-        columns=tuple(
-            Driver(
-                column=columns[j],
-                share=float(shares[j]),
-                leakage_without=float(left[j]),
-                value=None if values is None else float(values[j]),
-            )
-            for j in order
-        ),
-        negative_shares=int((shares < 0).sum()),
-    )
-
-
-def covariance_of(
-    people: Population,
-    rows: npt.NDArray[np.int64],
-    index: int,
-    scores: Doubles,
-    confidence: float,
-) -> CovarianceQuality:
-    """Say how well the covariance is known, and what that does to the worst leakage."""
-    worst = float(scores[index])
-    others = people.size - int(people.owned.sizes[index])
-    low = high = power_low = power_high = None
-    if not people.shrinkage and not people.pooled:
-        low, high = interval_of(worst, others, people.dim, confidence)
-        power_low, power_high = tradeoff.gaussian(leakage=[low, high]).power(ALPHA).tolist()
-    return CovarianceQuality(
-        kind="pooled" if people.pooled else "full",
-        shrinkage=people.reference.shrinkage if people.shrinkage else None,
-        condition_number=float(np.linalg.cond(people.reference.cov)),
-        rows_per_column=people.size / people.dim,
-        worst_row=int(rows[index]),
-        worst_leakage=worst,
-        interval_confidence=confidence,
-        leakage_low=low,
-        leakage_high=high,
-        power_low=power_low,
-        power_high=power_high,
-    )

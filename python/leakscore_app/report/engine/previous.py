@@ -1,13 +1,12 @@
 """Means of the first rows of the table that were published before: what they were of.
 
-All numbers of a report are those of all means together (`_published`). Here is what is told beside
-them, and how: the leakage of the present mean alone, and the counts batch by batch.
+All numbers of a report are those of all means together (`population`). Here is what is told beside
+them: the leakage of the present mean alone, and the counts batch by batch.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
@@ -16,11 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import tradeoff, validation
-from leakscore_app.document import document as doc
-from leakscore_app.report._leakage import Population, counts_of, risk_of
-from leakscore_app.report._model import ALPHA, Batch, Content, Doubles, IdentifiedCounts, Previous
-from leakscore_app.report._published import Published
-from leakscore_app.report._words import ABOVE, capitalised, named, percent, times
+from leakscore_app.report._model import ALPHA, Batch, Doubles, IdentifiedCounts, Previous
+from leakscore_app.report.engine.leakage import counts_of, risk_of
+from leakscore_app.report.engine.population import Population, Published
 from leakscore_app.tables.records import Records
 
 Rows: TypeAlias = npt.NDArray[np.int64]
@@ -136,59 +133,3 @@ def _if_gaussian(people: Population, scores: Doubles) -> Doubles:
     size = people.published.sizes[people.published.batch[people.owned.first[inside]]]
     power[inside] = tradeoff.gaussian_mean(scores[inside] * size, size, people.dim).power(ALPHA)
     return power
-
-
-def earlier_means(report: Content) -> Iterator[doc.Part]:
-    """Say what was published before, and of what the report speaks."""
-    previous = report.previous
-    if previous is None:
-        return
-    *before, now = previous.records_published
-    new = previous.batches[-1].records
-    batch = f"a mean of {new}, not of {now}" if new > 1 else "the record itself"
-    yield doc.Paragraph(
-        f"The mean of the first {', then '.join(map(str, before))} records was published before, "
-        f"that of all {now} is published now. All numbers are those of all means together. Their "
-        f"differences give away the mean of each batch: for a new record the release is {batch}. "
-        "What the earlier means told cannot be taken back.",
-        "lead",
-    )
-
-
-def worst_old(report: Content) -> Iterator[doc.Card]:
-    """Say what earlier means told, if that is worse than what the verdict is about."""
-    previous, index = report.previous, report.worst[0]
-    if previous is None or previous.new[index]:
-        return
-    power = float(report.informed.power[index])
-    who = named(report, int(report.rows[index]))
-    how = f"shown by the attack {times(power)} times in 100"
-    if math.isinf(report.informed.leakage[index]):
-        how = "given away"
-    text = (
-        f"{capitalised(who)} is {how}, by the earlier means: what they told cannot be taken back."
-    )
-    yield doc.Card("informed", "Worst old record", percent(power), "recognised", text)
-
-
-def batches(previous: Previous) -> doc.TextTable:
-    """Count the recognised batch by batch, with the present mean alone for comparison."""
-    header = ["records", "size", *ABOVE, "worst", "present\nmean alone"]
-    rows = []
-    for batch in previous.batches:
-        first, last = batch.rows
-        name = f"{first}" if first == last else f"{first}-{last}"
-        rows.append(
-            [
-                f"{name}, {'new' if batch.new else 'old'}",
-                str(batch.records),
-                *map(str, batch.joint.above.values()),
-                percent(batch.joint.worst_power),
-                percent(batch.alone.worst_power),
-            ]
-        )
-    caption = (
-        "Batch by batch: records recognised with more than so much power from all means together, "
-        "and the power against the worst one; for comparison, the worst from the present mean alone"
-    )
-    return doc.TextTable(header, rows, caption, page_only=["size"])

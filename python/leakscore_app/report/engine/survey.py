@@ -11,11 +11,10 @@ import numpy.typing as npt
 
 from leakscore.leakage.table_law import TableLaw
 from leakscore_app._visible import listed, visible
-from leakscore_app.passes.columns import Columns
-from leakscore_app.passes.first import First, Lost, first
-from leakscore_app.passes.third import Triangle, Triangulate
+from leakscore_app.passes.first import Columns, First, Lost, first
+from leakscore_app.passes.projections import Triangle, Triangulate
 from leakscore_app.report._model import Doubles
-from leakscore_app.report.statistic.featured import GROUPLESS
+from leakscore_app.report.engine.features import GROUPLESS
 from leakscore_app.tables.columns import ASKED, NOT_PUBLISHED
 from leakscore_app.tables.doubts import option
 from leakscore_app.tables.grammar.codes import code_at_end

@@ -12,11 +12,23 @@ from leakscore import validation
 from leakscore.statistics import Mean, Quantile, Statistic
 from leakscore_app._visible import visible
 from leakscore_app.document.text import counted
-from leakscore_app.report._game import default_rounds
-from leakscore_app.report._leakage import Shrinkage
-from leakscore_app.report._model import ALPHA, LOW_PRIOR, Doubles, Release, ReportInput, ThreatModel
-from leakscore_app.report._published import Published
-from leakscore_app.report._remedies import Budget
+from leakscore_app.report._model import (
+    ALPHA,
+    LOW_PRIOR,
+    Bars,
+    Cell,
+    Doubles,
+    IdentifiedCounts,
+    Owned,
+    Previous,
+    Release,
+    ReportInput,
+    Risk,
+    ThreatModel,
+)
+from leakscore_app.report.engine.game import default_rounds
+from leakscore_app.report.engine.leakage import Budget
+from leakscore_app.report.engine.population import Published, Shrinkage
 from leakscore_app.tables.columns import NOT_PUBLISHED
 from leakscore_app.tables.records import Records
 from leakscore_app.tables.table import Table
@@ -57,6 +69,25 @@ class AnalysisOptions:
     draw_noise: int | None = None
     decimals: int | None = None
     distinct_records: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """What a report says of all records; `places` are those of the population's persons in it."""
+
+    rows: npt.NDArray[np.int64]
+    places: npt.NDArray[np.intp]
+    in_sample: Doubles
+    informed: Risk
+    weaker: Risk
+    counts: tuple[IdentifiedCounts, IdentifiedCounts]
+    lines: npt.NDArray[np.int64] | None = None
+    owned: Owned | None = None
+    cells: tuple[Cell, ...] = ()
+    pooled_cells: tuple[str, ...] = ()
+    previous: Previous | None = None
+    effective_n: float | None = None
+    bars: tuple[Bars, Bars] | None = None
 
 
 def checked(asked: AnalysisOptions) -> AnalysisOptions:
@@ -142,34 +173,17 @@ def budget_of(asked: AnalysisOptions) -> Budget:
 
 
 def release_of(
-    table: Table,
-    records: Records,
-    n: int | None,
-    population: str,
-    base_population: int | None,
-    statistic: Statistic,
+    options: AnalysisOptions, seen: ReportInput, statistic: Statistic, *, embedded: bool
 ) -> Release:
-    """Return what is published; refuse an n that these records cannot give."""
-    if n is None and table.path is None:
-        n = min(_EMBEDDED_N, len(records.rows))
-    sizes = len(records.rows), len(table.values)
-    return release_from(sizes, len(records.columns), n, population, base_population, statistic)
-
-
-def release_from(
-    sizes: tuple[int, int],
-    columns: int,
-    n: int | None,
-    population: str,
-    base_population: int | None,
-    statistic: Statistic,
-) -> Release:
-    """Do the same for a table of which `sizes` rows are judged and there."""
-    size, rows = sizes
-    finite = population == "finite"
+    """Return what is published; refuse an n that the judged records cannot give."""
+    size, finite, n = seen.rows_judged, options.population == "finite", options.n
+    if options.previous is not None:
+        n = size
+    elif n is None and embedded:
+        n = min(_EMBEDDED_N, size)
     n = validation.count("n", size if n is None else n, low=2)
     if n > size:
-        judged = "" if size == rows else f" judged (of {rows})"
+        judged = "" if size == seen.rows else f" judged (of {seen.rows})"
         raise ValueError(f"Expected n={n} <= {size}, the number of records{judged}")
     if finite and n > size - 2:
         raise ValueError(
@@ -177,6 +191,7 @@ def release_from(
             "all of them is one number, with no other table to tell it from; choose a smaller n, "
             "or the infinite population"
         )
+    base_population = options.base_population
     if base_population is None and n < size:
         base_population = size
     elif base_population is not None:
@@ -184,15 +199,16 @@ def release_from(
     return Release(
         statistic=statistic.kind,
         exact=statistic.exact,
-        what=statistic.published(n, counted(columns, "column")),
+        what=statistic.published(n, counted(len(seen.columns_judged), "column")),
         n=n,
-        population=population,
+        population=options.population,
         draw="without replacement" if finite else "with replacement",
         neighbours="replace",
         base_population=base_population,
         base_rate=None if base_population is None else n / base_population,
         alpha=ALPHA,
         low_prior=LOW_PRIOR,
+        decimals=options.decimals,
     )
 
 
@@ -231,6 +247,14 @@ def published_of(records: Records, release: Release, totals: tuple[int, ...]) ->
             f"n of at most {size - most - 1}, or the infinite population"
         )
     return published
+
+
+def nothing_to_play(size: int) -> ValueError:
+    """Say that each of so many records gives itself away."""
+    return ValueError(
+        f"each of the {size} records has something that no other has (a column of its own? a mean "
+        "of its own?): any trace of it in the mean gives it away, and there is nothing to simulate"
+    )
 
 
 def listed_of(

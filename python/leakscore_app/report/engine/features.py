@@ -19,9 +19,9 @@ from leakscore.statistics import (
 )
 from leakscore.typing import Doubles
 from leakscore_app._visible import visible
-from leakscore_app.report._leakage import Shrinkage
 from leakscore_app.report._model import Cell, Risk
-from leakscore_app.report.statistic.pooled import PooledCells
+from leakscore_app.report.engine.pooled import PooledCells
+from leakscore_app.report.engine.population import Shrinkage
 from leakscore_app.tables import memory_limit
 from leakscore_app.tables.doubts import option
 from leakscore_app.tables.records import CONSTANT, LeftColumn, LeftRows, Records, records_of

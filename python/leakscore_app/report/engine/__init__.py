@@ -1,0 +1,1 @@
+"""From a table to the numbers of a report: read, score, play, find noise, change, describe."""

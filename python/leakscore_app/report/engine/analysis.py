@@ -1,0 +1,360 @@
+"""From a table, whatever holds it, to a report: score, play, find noise, change, write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import tradeoff
+from leakscore.statistics import Statistic
+from leakscore_app.passes.lattices import Off, Steps
+from leakscore_app.report._model import (
+    Arithmetic,
+    Doubles,
+    Drivers,
+    Game,
+    Noise,
+    Observations,
+    Release,
+    Remedy,
+    ReportInput,
+    ToldGame,
+)
+from leakscore_app.report.engine.attack import LinearAttack, Others, attack_on, hidden_behind
+from leakscore_app.report.engine.game import audit_of, played, records_played
+from leakscore_app.report.engine.leakage import Budget, covariance_of, drivers_of
+from leakscore_app.report.engine.noise import (
+    Search,
+    TheoryNoise,
+    drawn,
+    in_units,
+    play_anew,
+    why_not,
+    why_same,
+)
+from leakscore_app.report.engine.population import Population
+from leakscore_app.report.engine.remainders import Sums, why_unchecked
+from leakscore_app.report.engine.remedies import (
+    Change,
+    Clipped,
+    Outcome,
+    changes_of,
+    noise_on_every_mean,
+)
+from leakscore_app.report.engine.setup import (
+    AnalysisOptions,
+    Listing,
+    budget_of,
+    listed_of,
+    nothing_to_play,
+    release_of,
+    require_all_drawn,
+    rounds_of,
+    threat_models_of,
+)
+from leakscore_app.report.result import Report
+
+_TRIES = 12
+_LISTED_OFF = 20  # records off steps that are kept of a long table
+
+
+class JudgedTable(Protocol):
+    """What of a table is judged, and what an analysis wants to know of all of its records.
+
+    Attributes
+    ----------
+    population : Population
+        The persons whose records are here: all, or the worst ones.
+    rows, keys : (P,) ndarray of int
+        The number of each one's first record, from 1, and what seeds the games.
+    columns : tuple of str
+    statistic : Statistic
+        Bound to the columns of the table.
+    size : int
+        Records that are judged.
+    input : ReportInput
+    weighted, embedded : bool
+        Whether weights are known to everybody; whether it is the table in the package.
+    sample : (M, d) ndarray, optional
+        Of the records that are not here, in units of the population.
+    steps : tuple of Steps
+        On which most values of a column lie.
+    means : (d,) ndarray
+    """
+
+    population: Population
+    columns: tuple[str, ...]
+    statistic: Statistic
+    size: int
+    input: ReportInput
+    weighted: bool
+    embedded: bool
+
+    @property
+    def rows(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def keys(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def sample(self) -> Doubles | None: ...
+    @property
+    def steps(self) -> tuple[Steps, ...]: ...
+    @property
+    def means(self) -> Doubles: ...
+
+    def say(self, what: str) -> None: ...
+    def publish(self, release: Release) -> None: ...
+    def score(self) -> None: ...
+    def units(self, n: int) -> Doubles: ...
+    def middle(self, about: Sequence[int]) -> int: ...
+    def others(self, attacks: Sequence[LinearAttack], what: str) -> Iterable[Sequence[Others]]: ...
+    def likely(self, index: int, others: Sequence[int]) -> list[int]: ...
+    def covered(self, theories: Sequence[TheoryNoise], budget: Budget) -> bool: ...
+    def sums(self, budget: Budget, n: int, decimals: int | None) -> Sums: ...
+    def off_steps(self) -> list[Off]: ...
+    def keep(self, off: Sequence[Off], worst: Sequence[int]) -> None: ...
+    def release(self, population: Population) -> Any: ...
+    def clipped(self, share: float) -> Clipped | None: ...
+    def without_worst(self, count: int) -> Any: ...
+    def outcomes(self, changes: Sequence[Change]) -> list[Outcome]: ...
+    def values_of(self, index: int) -> Doubles | None: ...
+    def listing(self, scores: Doubles, base_rate: float | None) -> Listing: ...
+    def observations(self, listing: Listing) -> Observations: ...
+
+
+class Analysis:
+    """The work of `leakscore_app.analyse`; each part draws its games in this order."""
+
+    def __init__(self, table: JudgedTable, options: AnalysisOptions) -> None:
+        self.table, self.options = table, options
+        self.budget = budget_of(options)
+        self.release = release_of(options, table.input, table.statistic, embedded=table.embedded)
+        n = self.release.n
+        require_all_drawn(options, n, table.size)
+        table.publish(self.release)
+        self.rounds = rounds_of(options.rounds, n, table.size)
+        self.simulated = min(records_played(n, table.size), options.worst)
+        self.seeds = np.random.SeedSequence(options.seed)
+
+    def report(self) -> Report:
+        """Do it all."""
+        self.table.say("scoring every record")
+        self.table.score()
+        self._order()
+        games = self._games()
+        arithmetic = self._arithmetic()
+        noise = self._noise(games, arithmetic)
+        return self._written(games, arithmetic, noise, self._remedies(noise))
+
+    def _order(self) -> None:
+        """Order the persons who are here, the worst first."""
+        population = self.table.population
+        self.scores = population.informed()
+        self.order = np.argsort(-self.scores, kind="stable")
+        finite = self.order[np.isfinite(self.scores[self.order])]
+        # Those whom this release is about first: earlier means have told of the others.
+        new = population.published.new[finite]
+        self.playable: list[int] = [*finite[new].tolist(), *finite[~new].tolist()]
+        self.about = self.playable[: int(new.sum())] or self.playable
+        if not self.playable:
+            raise nothing_to_play(len(self.scores))
+
+    # --- games -----------------------------------------------------------------------------------
+
+    def _games(self) -> list[Game]:
+        """The worst records, those hidden from theory, the worst to the weaker one, the middle."""
+        table, quantity = self.table, self.budget.quantity
+        hidden = hidden_behind(table.population, self.about, self.simulated, quantity, table.sample)
+        self.hidden = table.rows[hidden]
+        first = [*self.playable[: self.simulated], *hidden]
+        worst = next(int(i) for i in self.order if np.isfinite(self.scores[i]))
+        more = [i for i in dict.fromkeys([table.middle(self.about), worst]) if i not in first]
+        pairs = [(index, "informed") for index in first]
+        pairs += [(self.playable[0], "weaker"), *((index, "informed") for index in more)]
+        attacks = [attack_on(table.population, *pair) for pair in pairs]
+        return [
+            self._played(attack, others, self.seeds.spawn(1)[0])
+            for attack, others in zip(attacks, table.others(attacks, "the games"), strict=True)
+        ]
+
+    def _played(
+        self, attack: LinearAttack, others: Sequence[Others], stream: np.random.SeedSequence
+    ) -> Game:
+        row = int(self.table.rows[attack.index])
+        with_noise = " with noise" if attack.noise else ""
+        self.table.say(f"playing record {row}, {attack.attacker}{with_noise}")
+        rng = np.random.default_rng(stream)
+        return played(self.table.population, attack, others, row, rounds=self.rounds, rng=rng)
+
+    def _stream(self, index: int) -> np.random.SeedSequence:
+        """Return the stream of a record's games with noise: the same draws for any noise."""
+        key = int(self.table.keys[index]), self.table.population.n
+        return np.random.SeedSequence(self.options.seed, spawn_key=key)
+
+    # --- arithmetic and noise --------------------------------------------------------------------
+
+    def _sums(self) -> Sums:
+        return self.table.sums(self.budget, self.release.n, self.release.decimals)
+
+    def _arithmetic(self) -> Arithmetic:
+        """Look for remainders of sums; keep the records that they tell of."""
+        if why := why_unchecked(self.release, self.table.weighted):
+            return Arithmetic(unchecked=why)
+        off = self.table.off_steps()
+        arithmetic = self._sums().arithmetic(self.table.steps, off)
+        self.table.keep(off, [one.row for one in arithmetic.records[:_LISTED_OFF]])
+        self._order()
+        return arithmetic
+
+    def _noise(self, games: list[Game], arithmetic: Arithmetic) -> Noise | None:
+        """Find the noise on what is published, and draw it where that is asked for."""
+        noise = self._least_noise(games)
+        if not arithmetic.unchecked:
+            noise = self._sums().noise(noise, arithmetic)
+        noise = in_units(noise, self.table.units(self.release.n))
+        if self.options.draw_noise is None:
+            return noise
+        return drawn(noise, self.table.means, self.options.draw_noise)
+
+    def _least_noise(self, games: list[Game]) -> Noise | None:
+        """Find the noise; none hides a person who is all of the batch that the release adds.
+
+        Of a table whose worst records are kept, others may leak more with noise. They are kept,
+        too, and the noise is found again, until a pass over all records finds none.
+        """
+        table = self.table
+        if table.population.published.given_away(slice(-1, None)).any():
+            return None
+        why = why_same(table.population, self.options.noise_shape, self.release.statistic)
+        shape = "same" if why else self.options.noise_shape or "optimal"
+        games = [game for game in games if game.attacker == "informed"]
+        for _ in range(_TRIES):
+            search = self._search(shape, games)
+            if table.covered(search.theories, self.budget):
+                noise, offered = search.noise()
+                if offered is search.theory or table.covered([offered], self.budget):
+                    return replace(noise, why_same=why)
+            self._order()
+        raise ValueError("the noise that hides all records was not found: choose a larger limit")
+
+    def _search(self, shape: str, games: list[Game]) -> Search:
+        table, rows = self.table, self.table.rows
+        plain = {game.row: game for game in games}
+        noisy: dict[tuple[int, TheoryNoise], Game] = {}
+        also = self._also()
+
+        def play(index: int, theory: TheoryNoise) -> Game:
+            row = int(rows[index])
+            if theory.none and row in plain:
+                return plain[row]
+            if (row, theory) not in noisy:
+                likely = table.likely(index, [*self.playable[: self.simulated], *also])
+                attacks = [
+                    attack_on(table.population, i, "informed", theory.std, theory.cov)
+                    for i in likely
+                ]
+                pairs = zip(attacks, table.others(attacks, "games with noise"), strict=True)
+                for attack, others in pairs:
+                    game = self._played(attack, others, self._stream(attack.index))
+                    noisy[int(rows[attack.index]), theory] = game
+            return noisy[row, theory]
+
+        return Search(
+            table.population,
+            self.budget,
+            rows,
+            table.columns,
+            shape,
+            play,
+            self._anew,
+            played=self.simulated,
+            also=tuple(also),
+        )
+
+    def _also(self) -> list[int]:
+        """Return whom else to play with noise: those hidden, the middle one if it is new."""
+        hidden: list[int] = np.searchsorted(self.table.rows, self.hidden).tolist()
+        middle = self.table.middle(self.about)
+        return [*hidden, middle] if self.table.population.published.new[middle] else hidden
+
+    def _anew(self, index: int, max_leakage: float) -> ToldGame | str:
+        """Play a record with noise computed from every table, or say why not."""
+        population, row = self.table.population, int(self.table.rows[index])
+        if why := why_not(population, self.rounds):
+            return why
+        self.table.say(f"playing record {row} with noise computed from every table")
+        rng = np.random.default_rng(self._stream(index).spawn(1)[0])
+        return play_anew(population, index, max_leakage, rounds=self.rounds, rng=rng)
+
+    def _remedies(self, noise: Noise | None) -> tuple[Remedy, ...]:
+        self.table.say("scoring the remedies")
+        plain = self.release.statistic in ("mean", "sum")
+        changes = [*changes_of(self.table, self.budget, self.table.columns, plain)]
+        if noise is not None:
+            changes += noise_on_every_mean(self.table.population, noise, self.table.rows)
+        outcomes = self.table.outcomes(changes)
+        return tuple(change.remedy(one) for change, one in zip(changes, outcomes, strict=True))
+
+    # --- what is written -------------------------------------------------------------------------
+
+    def _written(
+        self,
+        games: list[Game],
+        arithmetic: Arithmetic,
+        noise: Noise | None,
+        remedies: tuple[Remedy, ...],
+    ) -> Report:
+        options, table, population = self.options, self.table, self.table.population
+        listing = table.listing(self.scores, self.release.base_rate)
+        worst = [int(i) for i in listing.places[self.order[: options.worst]]]
+        which = options.records or (None if population.whole else "worst")
+        listed_as, listed = listed_of(which, len(listing.rows), worst)
+        leakage = listing.informed.leakage[listed]
+        several = not bool(population.owned.alone.all())
+        certified = options.confidence
+        return Report(
+            seed=options.seed,
+            input=table.input,
+            release=self.release,
+            threat_models=threat_models_of(len(table.columns), several),
+            rows=listing.rows,
+            in_sample=listing.in_sample,
+            informed=listing.informed,
+            weaker=listing.weaker,
+            listed=listed,
+            listed_as=listed_as,
+            gaussian_epsilon=tradeoff.gaussian(leakage=leakage).epsilon(options.delta),
+            gaussian_delta=options.delta,
+            counts=listing.counts,
+            worst=tuple(worst),
+            drivers=tuple(self._drivers(int(i)) for i in self.order[: options.worst]),
+            covariance=covariance_of(
+                population, table.rows, self.playable[0], self.scores, certified
+            ),
+            games=tuple(games),
+            noise=noise,
+            remedies=remedies,
+            audit=audit_of(games[0], delta=options.delta, confidence=certified)
+            if options.audit
+            else None,
+            observations=table.observations(listing),
+            arithmetic=arithmetic,
+            previous=listing.previous,
+            lines=listing.lines,
+            owned=listing.owned,
+            cells=listing.cells,
+            min_cell=options.min_cell,
+            pooled_cells=listing.pooled_cells,
+            effective_n=listing.effective_n,
+            bars=listing.bars,
+            budget=self.budget,
+            max_noise=options.max_noise,
+        )
+
+    def _drivers(self, index: int) -> Drivers:
+        values = self.table.values_of(index) if self.options.show_values else None
+        row = int(self.table.rows[index])
+        return drivers_of(self.table.population, index, row, self.table.columns, values)

@@ -1,0 +1,567 @@
+"""Attacks that are linear in the released means: whom they are played on, and what games draw.
+
+Both attackers' scores are linear in the released mean: a round needs only the projection w'x of
+the records that it draws, so each game is one-dimensional and exact.
+
+The worst records in theory are played, and those that the law of the sums shows more.
+The theory of the leakage takes the sum of the records for normal. That of few values far out is
+not: the holder of a rare trait may show more than the theory says, and others less. So the
+advantage or the power of the records that leak most is computed from the law of the sum, by its
+characteristic function on a grid. An expansion about the normal law (Edgeworth) is of no use here:
+of a trait that one other record has, it is far off. Values of more than an eighth of the sum's
+standard deviation are counted, of which the sum holds 64 on average at most; the rest is normal.
+
+No more than d h of N records leak as much as those of a trait that h have and that no other column
+tells of, as the squared distances of all add up to N d: a rare trait is among the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import games, scores
+from leakscore.distributions import norm
+from leakscore.games.projections import LARGEST_DRAWN, Binned, Bins, Projections, weighted_sums
+from leakscore.numeric import bisect
+from leakscore.reference import Reference
+from leakscore_app.passes.projections import Line
+from leakscore_app.report._model import ALPHA, Doubles
+from leakscore_app.report.engine.population import Integers, Population
+
+_DRAWN_TOGETHER = 2**20  # records that are drawn at once
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectionLaw:
+    """The others' projections on an attack, mean 0.
+
+    Attributes
+    ----------
+    unit : float
+        Root of their second moment.
+    moments : tuple of float
+        The second, third and fourth one in this unit.
+    variance, largest : float
+        What all of them, and the one of largest size, add to the variance of one, noise apart.
+    row : int
+        The number of that one.
+    """
+
+    unit: float
+    moments: tuple[float, float, float]
+    variance: float
+    largest: float
+    row: int
+
+    @classmethod
+    def of(cls, others: Doubles, rows: npt.NDArray[np.int64]) -> ProjectionLaw:
+        """Look at projections and the numbers of their records."""
+        unit = float(np.sqrt(np.mean(others**2)))
+        moments = (float("nan"),) * 3
+        if unit > 0:
+            one = others / unit
+            moments = (float(np.mean(one**2)), float(np.mean(one**3)), float(np.mean(one**4)))
+        variances = others**2 / len(others)
+        place = int(variances.argmax())
+        total = float(variances.sum())
+        return cls(unit, moments, total, float(variances[place]), int(rows[place]))
+
+    def share(self, quantity: str, attack: LinearAttack) -> float:
+        """Return power or advantage by the Edgeworth expansion to second order.
+
+        The sum of the n records of a mean has n times (with the record in it, n - 1 times) the
+        cumulants of one of the others.
+        """
+        if not self.unit > 0:
+            return float("nan")
+        record = float(attack.target[0]) / self.unit
+        second, third, fourth = self.moments
+        cumulants = np.array([0.0, second, third, fourth - 3 * second**2])
+        added = np.array([0.0, (attack.n * attack.noise / self.unit) ** 2, 0.0, 0.0])
+        without = attack.n * cumulants + added
+        with_it = (attack.n - 1) * cumulants + added + np.array([record, 0.0, 0.0, 0.0])
+        if quantity == "advantage":
+            middle = record / 2
+            return _expanded(middle, with_it) - _expanded(middle, without)
+        widest = 20 * float(np.sqrt(without[1]))
+        threshold, _ = bisect(lambda at: _expanded(at, without) > ALPHA, 0.0, widest)
+        return float(_expanded(threshold, with_it))
+
+
+def _expanded(point: float, cumulants: Doubles) -> float:
+    """Upper tail of a sum by the Edgeworth expansion to order 1/n; P. Hall (1992), eq. (2.17).
+
+    Unlike `distributions.edgeworth`, it is not refused where it is rough: it is held against the
+    simulation, and told only if it comes close.
+    """
+    mean, variance, third, fourth = cumulants.tolist()
+    u = (point - mean) / np.sqrt(variance)
+    skewness, kurtosis = third / variance**1.5, fourth / variance**2
+    hermite = (u * u - 1, u**3 - 3 * u, u**5 - 10 * u**3 + 15 * u)
+    terms = (skewness / 6, kurtosis / 24, skewness**2 / 72)
+    return float(norm.sf(u) + norm.pdf(u) * np.dot(terms, hermite))
+
+
+class Others(Protocol):
+    """The projections of all other records on the direction of a strand, about their mean."""
+
+    @property
+    def powers(self) -> tuple[float, float]:
+        """Means of their squares and of their cubes."""
+
+    @property
+    def skewness(self) -> float:
+        """The third moment in units of the second; 0 of numbers that are all 0."""
+
+    @property
+    def law(self) -> ProjectionLaw | None:
+        """What explains a difference from the theory; None if there is none."""
+
+    def records(self, *, replace: bool) -> games.Empirical:
+        """Return what a game draws from."""
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectedRecords:
+    """Projections (N,) of all records, their numbers, and the person's that are left out."""
+
+    every: Doubles
+    excluded: Integers
+    numbers: npt.NDArray[np.int64]
+
+    @cached_property
+    def others(self) -> Doubles:
+        """The projections of the other records."""
+        return np.delete(self.every, self.excluded)
+
+    @property
+    def powers(self) -> tuple[float, float]:
+        """See `Others`."""
+        return float(np.mean(self.others**2)), float(np.mean(self.others**3))
+
+    @property
+    def skewness(self) -> float:
+        """See `Others`."""
+        values = self.others
+        largest = float(np.abs(values).max())
+        if largest == 0:
+            return 0.0
+        if not 1e-90 < largest < 1e90:  # whose powers are no float64
+            values = values / largest
+        return float(np.mean(values**3) / np.mean(values**2) ** 1.5)
+
+    @property
+    def law(self) -> ProjectionLaw | None:
+        """See `Others`."""
+        return ProjectionLaw.of(self.others, np.delete(self.numbers, self.excluded))
+
+    def records(self, *, replace: bool) -> games.Empirical:
+        """See `Others`."""
+        if len(self.excluded) > 1:
+            return Projections(self.others[:, None], replace=replace)
+        return Projections(self.every[:, None], exclude=int(self.excluded[0]), replace=replace)
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectedBins:
+    """Bins of the projections, of a table that is read block by block."""
+
+    line: Line
+
+    @cached_property
+    def _moments(self) -> list[float]:
+        moments: list[float] = (self.line.powers / self.line.count).tolist()
+        return moments
+
+    @property
+    def powers(self) -> tuple[float, float]:
+        """See `Others`."""
+        return self._moments[1], self._moments[2]
+
+    @property
+    def skewness(self) -> float:
+        """See `Others`."""
+        _, second, third, _ = self._moments
+        unit = float(np.sqrt(second))
+        return third / unit**3 if unit > 0 else 0.0
+
+    @property
+    def law(self) -> ProjectionLaw | None:
+        """See `Others`."""
+        _, second, third, fourth = self._moments
+        unit = float(np.sqrt(second))
+        if not unit > 0:
+            return None
+        largest, row = self.line.largest
+        moments = (1.0, third / unit**3, fourth / unit**4)
+        return ProjectionLaw(unit, moments, second, largest**2 / self.line.count, row + 1)
+
+    def records(self, *, replace: bool) -> games.Empirical:
+        """See `Others`."""
+        return Binned(bins=bins_of(self.line), replace=replace)
+
+
+@dataclass(frozen=True, eq=False)
+class Strand:
+    """One batch along an attack: its direction from `centre`, and the sum of the person's."""
+
+    size: int
+    rows: Integers
+    excluded: Integers
+    centre: Doubles
+    weight: Doubles
+    person: float
+
+
+@dataclass(frozen=True, eq=False)
+class LinearAttack:
+    """A score that is linear in the means of all batches: the sum of the strands' means.
+
+    It is the score of a record `target` on a mean of n records with the variance of `line`.
+    """
+
+    index: int
+    attacker: str
+    strands: tuple[Strand, ...]
+    line: Reference
+    target: Doubles
+    n: int
+    noise: float
+
+    @property
+    def plain(self) -> bool:
+        """Whether it looks for one record in one mean."""
+        return len(self.strands) == 1 and len(self.strands[0].rows) == 1
+
+    def score(self, means: Doubles) -> Doubles:
+        """Return the log-likelihood ratios of sums of the strands' means, (T, 1)."""
+        return np.asarray(
+            scores.covariance_score(means, self.target, self.line, self.n, noise_std=self.noise)
+        )
+
+
+def skewness_of(attack: LinearAttack, others: Sequence[Others]) -> float:
+    """Return the skewness of a round without the person, without noise."""
+    if len(attack.strands) == 1:
+        return others[0].skewness / float(np.sqrt(attack.strands[0].size))
+    pairs = [(strand.size, *of.powers) for strand, of in zip(attack.strands, others, strict=True)]
+    third = sum(cubes / size**2 for size, _, cubes in pairs)
+    second = sum(squares / size for size, squares, _ in pairs)
+    return third / second**1.5 if second > 0 else 0.0
+
+
+def attack_on(
+    population: Population,
+    index: int,
+    attacker: str = "informed",
+    noise_std: float = 0.0,
+    noise_cov: Doubles | None = None,
+) -> LinearAttack:
+    """Return the direction along which each batch is compared with the person."""
+    known, published = population.without(index), population.published
+    grown = population.n / population.batch_size  # of the noise, when subtracting
+    parts = list(published.parts(index))
+    aways, weights, noises = [], [], []
+    for part in parts:
+        away = (population.values[part.rows] - known.mean).sum(axis=0)
+        size, noisy = int(published.sizes[part.batch]), known
+        noise = noise_std * grown if part.batch == published.last else 0.0
+        if noise_cov is not None and part.batch == published.last:
+            noisy = Reference(known.mean, known.cov + size * grown**2 * noise_cov)
+        aways.append(away)
+        weights.append(weight_of(noisy, attacker, away, size * noise**2))
+        noises.append(noise)
+    weights = in_units(weights)
+    strands = []
+    for part, away, weight in zip(parts, aways, weights, strict=True):
+        size, person = int(published.sizes[part.batch]), float(away @ weight)
+        if population.pull is not None:
+            person *= float(population.pull[part.rows[0]])
+        rows = population.owned.rows(index)
+        strands.append(Strand(size, part.rows, rows, known.mean, weight, person))
+    n = strands[-1].size
+    lengths = [float(np.linalg.norm(weight)) for weight in weights]
+    noise = float(np.hypot.reduce(np.multiply(noises, lengths)))
+    if noise_cov is not None and parts[-1].batch == published.last:
+        noise = grown * float(np.sqrt(weights[-1] @ noise_cov @ weights[-1]))
+    shares = [n / strand.size for strand in strands]  # 1 of a single batch
+    spread = sum(c * float(w @ known.cov @ w) for c, w in zip(shares, weights, strict=True))
+    target = sum(c * strand.person for c, strand in zip(shares, strands, strict=True))
+    line = Reference([0.0], [spread])
+    return LinearAttack(index, attacker, tuple(strands), line, np.array([target]), n, noise)
+
+
+def projected(
+    population: Population, attack: LinearAttack, numbers: npt.NDArray[np.int64]
+) -> tuple[ProjectedRecords, ...]:
+    """Project all records of a table that is here on every direction of an attack."""
+    return tuple(
+        ProjectedRecords(
+            (population.values - strand.centre) @ strand.weight, strand.excluded, numbers
+        )
+        for strand in attack.strands
+    )
+
+
+def bins_of(line: Line) -> Bins:
+    """Return numbers of which a line keeps bins as the games draw them."""
+    inside = line.inside
+    full = inside.sizes > 0
+    low, high = line.low, line.high
+    ones, zeros = np.ones(len(low), np.int64), np.zeros(len(low))
+    more, none = np.ones(len(high), np.int64), np.zeros(len(high))
+    unit = max(abs(float(low[0])), abs(float(high[-1]))) or 1.0
+    centre = float(line.powers[0]) / line.count / unit
+    sizes = np.concatenate([ones, inside.sizes[full], more])
+    means = np.concatenate([low, inside.means[full], high]) / unit - centre
+    variances = inside.scatters[full] / inside.sizes[full] / unit**2
+    widths = (inside.high[full] - inside.low[full]) / unit
+    return Bins(
+        sizes,
+        means,
+        np.concatenate([zeros, variances, none]),
+        np.concatenate([zeros, widths, none]),
+        centre * unit,
+        unit,
+    )
+
+
+def rounds_of_one(
+    attack: LinearAttack,
+    others: Sequence[Others],
+    rounds: int,
+    rng: np.random.Generator,
+    *,
+    replace: bool,
+) -> tuple[Doubles, Doubles]:
+    """Play one record in one mean; return its scores with the record in it and without it."""
+    outcome, member = games.fixed_target(
+        others[0].records(replace=replace),
+        attack.target,
+        games.EmpiricalMean(attack.strands[0].size),
+        rounds,
+        rng,
+        score=attack.score,
+        balanced=True,
+    )
+    return outcome[member], outcome[~member]
+
+
+def rounds_of_weights(
+    attack: LinearAttack, records: Others, pull: Doubles, rounds: int, rng: np.random.Generator
+) -> tuple[Doubles, Doubles]:
+    """Play one record in a mean with known weights; the last of `pull` is its weight.
+
+    Every place but that of the target is filled with one of the other records; so is the target's
+    in the rounds without it. Many places are drawn weight by weight.
+    """
+    if not isinstance(records, ProjectedRecords):
+        raise TypeError("Expected records, not bins of their projections")
+    (strand,) = attack.strands
+    draw = weighted_sums if len(pull) > LARGEST_DRAWN else _sums_of_weights
+    outcomes = []
+    for inside in (True, False):
+        sums = draw(records.others, pull[: len(pull) - inside], rounds // 2, rng)
+        outcomes.append(attack.score((sums[:, None] + inside * strand.person) / strand.size))
+    return outcomes[0], outcomes[1]
+
+
+def _sums_of_weights(
+    values: Doubles, weights: Doubles, rounds: int, rng: np.random.Generator
+) -> Doubles:
+    """Draw sums of weights times values, one by one; see `weighted_sums`."""
+    sums = np.empty(rounds)
+    tile = max(1, _DRAWN_TOGETHER // len(weights))
+    for start in range(0, rounds, tile):
+        part = sums[start : start + tile]
+        drawn = rng.integers(len(values), size=(len(part), len(weights)))
+        # Not by BLAS, whose last bits depend on threads.
+        np.einsum("ij,j->i", values[drawn], weights, out=part)
+    return sums
+
+
+def rounds_of_several(
+    attack: LinearAttack,
+    others: Sequence[Others],
+    rounds: int,
+    rng: np.random.Generator,
+    *,
+    replace: bool,
+) -> tuple[Doubles, Doubles]:
+    """Play k records in the mean of n: n - k others and these, or n others; batches add up.
+
+    A game of one target in n - k + 1 has so many others in its rounds with the target.
+    """
+    with_them, without = np.zeros(rounds // 2), np.zeros(rounds // 2)
+    for strand, of in zip(attack.strands, others, strict=True):
+        records = of.records(replace=replace)
+        shorter = strand.size - len(strand.rows) + 1
+        for size, person, total in (
+            (shorter, strand.person, with_them),
+            (strand.size, 0.0, without),
+        ):
+            means, member = games.fixed_target(
+                records, [person], games.EmpiricalMean(size), rounds, rng, balanced=True
+            )
+            chosen = member if total is with_them else ~member
+            total += means[chosen, 0] * (size / strand.size)
+    return attack.score(with_them[:, None]), attack.score(without[:, None])
+
+
+def weight_of(known: Reference, attacker: str, away: Doubles, noise_variance: float) -> Doubles:
+    """Return the direction along which an attacker compares the release with the record."""
+    if attacker == "informed":
+        weight = known.add_diagonal(noise_variance).solve(away)
+    else:
+        weight = away / np.diag(known.cov)
+    return np.asarray(weight)
+
+
+def in_units(weights: list[Doubles]) -> list[Doubles]:
+    """Scale the directions of all batches by one factor: the first that is not 0 has length 1."""
+    largest = max(float(np.abs(weight).max()) for weight in weights)
+    if not 1e-140 < largest < 1e140:  # whose squares are no float64
+        weights = [weight / largest for weight in weights]
+    lengths = [float(np.linalg.norm(weight)) for weight in weights]
+    return [np.asarray(weight / max(lengths)) for weight in weights]
+
+
+_GRID, _PERIOD = 1024, 32.0  # points, and standard deviations of the sum
+_FAR = 0.125  # such: a value that is counted
+_WORK, _MOST = 3 * 10**8, 400  # of all candidates, and how many they are
+_TOGETHER = 1 << 22  # numbers projected at a time
+_CLEAR = 0.01  # more than the grid's error
+
+
+def hidden_behind(
+    population: Population,
+    order: Sequence[int],
+    count: int,
+    quantity: str,
+    sample: Doubles | None = None,
+) -> list[int]:
+    """Return whom the law of the sums puts among the `count` worst, clearly, and the theory not.
+
+    With earlier means or known weights, the theory's order stands.
+
+    Parameters
+    ----------
+    population : Population
+    order : sequence of int
+        Its persons, the worst in theory first.
+    count : int
+        How many are played.
+    quantity : {"advantage", "power"}
+    sample : (M, d) ndarray, optional
+        Of a crowd: records of which all others are copies.
+    """
+    if population.pull is not None or population.published.last:
+        return []
+    rows, counts = population.centred, np.ones(len(population.centred))
+    if sample is not None and len(sample):
+        rows = np.concatenate([rows, sample - population.reference.mean])
+        share = (population.size - len(counts)) / len(sample)
+        counts = np.append(counts, np.full(len(sample), share))
+    candidates = order[: min(_WORK // (len(rows) * (population.dim + 10)), _MOST)]
+    if len(candidates) <= count:
+        return []
+    shares = np.empty(len(candidates))
+    tile = max(1, _TOGETHER // len(rows))
+    for start in range(0, len(candidates), tile):
+        several = [population.owned.rows(i) for i in candidates[start : start + tile]]
+        # To a factor, the direction is the same whether or not a record is among the others.
+        away = np.array([rows[one].sum(axis=0) for one in several])
+        projected = rows @ population.reference.solve(away).T
+        for place, one in enumerate(several):
+            values, numbers = np.delete(projected[:, place], one), np.delete(counts, one)
+            centre = numbers @ values / numbers.sum()
+            own = float((projected[one, place] - centre).sum())
+            drawn = population.n - len(one), population.n
+            finite = population.finite
+            law = laws(values - centre, numbers, own, drawn, finite=finite)
+            shares[start + place] = share_of(law, quantity)
+    ranked = np.argsort(-shares, kind="stable")[:count]
+    clear = shares > shares[:count].min() + _CLEAR
+    return [candidates[place] for place in ranked.tolist() if place >= count and clear[place]]
+
+
+def share_of(law: tuple[Doubles, Doubles], quantity: str) -> float:
+    """Return the advantage of the best threshold, or the power, on a sum of two laws on a grid."""
+    hits, alarms = (1 - np.cumsum(one) for one in law)
+    if quantity == "power":
+        return float(np.interp(ALPHA, alarms[::-1], hits[::-1]))
+    return float(np.clip((hits - alarms).max(), 0.0, 1.0))
+
+
+def laws(
+    others: Doubles, counts: Doubles, own: float, drawn: tuple[int, int], *, finite: bool
+) -> tuple[Doubles, Doubles]:
+    """Return the law of a sum of records that are numbers, with a person's and without.
+
+    Parameters
+    ----------
+    others, counts : (m,) ndarray
+        The other records, of mean 0, and how many there are of each.
+    own : float
+        The person's sum.
+    drawn : tuple of int
+        How many others are drawn with the person's in the sum, and without.
+    finite : bool
+        Whether others are not put back.
+    """
+    total = float(counts.sum())
+    share = drawn[1] / total if finite else 0.0
+    variance = drawn[1] * float(counts @ others**2) / total * max(1 - share, 0.0)
+    if not variance > 0:
+        return np.array([0.0, 1.0]), np.array([1.0, 0.0])
+    point = float(np.sqrt(variance)) * _PERIOD / _GRID
+    half = _GRID // 4
+    values = np.clip(others / point, -half, half)  # beyond, the sum is far off, however far
+    far = np.abs(values) > _FAR * _GRID / _PERIOD
+    places = np.rint(values[far]).astype(np.int64) % _GRID
+    histogram: Doubles = np.bincount(places, counts[far], minlength=_GRID).astype(np.float64)
+    rest = counts[~far], values[~far]
+    near = np.array([float(rest[0] @ rest[1] ** power) for power in range(3)])
+    frequency = 2 * np.pi * np.arange(_GRID // 2 + 1) / _GRID
+    result = []
+    for number, shift in zip(drawn, (float(np.clip(own / point, -half, half)), 0.0), strict=True):
+        law = _finite if finite else _infinite
+        log_law = law(histogram, near, number, total, frequency)
+        smooth = 1j * frequency * shift - frequency**2 / 2  # by a point of the grid
+        result.append(np.fft.fftshift(np.fft.irfft(np.exp(np.conj(log_law + smooth)), _GRID)))
+    return result[0], result[1]
+
+
+def _infinite(
+    histogram: Doubles, near: Doubles, number: int, total: float, frequency: Doubles
+) -> npt.NDArray[np.complex128]:
+    """Return the logarithm of the characteristic function of a sum of records put back."""
+    single = np.conj(np.fft.rfft(histogram)) / total
+    if near[0] > 0:
+        mean, square = near[1] / near[0], near[2] / near[0]
+        normal = 1j * frequency * mean - frequency**2 * (square - mean**2) / 2
+        single = single + near[0] / total * np.exp(normal)
+    return np.asarray(number * np.log(np.where(single == 0, 1e-300, single)))
+
+
+def _finite(
+    histogram: Doubles, near: Doubles, number: int, total: float, frequency: Doubles
+) -> npt.NDArray[np.complex128]:
+    """Return that where each other record is drawn at most once, independently of the others."""
+    share = number / total
+    normal = 1j * frequency * share * near[1] - frequency**2 * share * (1 - share) * near[2] / 2
+    places = np.flatnonzero(histogram)
+    return np.asarray(histogram[places] @ _drawn_once(share)[places] + normal)
+
+
+@lru_cache(maxsize=4)
+def _drawn_once(share: float) -> npt.NDArray[np.complex128]:
+    turns = np.outer(np.arange(_GRID), np.arange(_GRID // 2 + 1)) % _GRID
+    factors = 1 - share + share * np.exp(2j * np.pi * turns / _GRID)
+    return np.asarray(np.log(np.where(np.abs(factors) < 1e-300, 1e-300, factors)))

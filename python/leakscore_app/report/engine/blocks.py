@@ -1,0 +1,505 @@
+"""A table that is read block by block: what an analysis wants to know of it, from a few passes.
+
+1. Moments, missing values, ends of the columns (`streamed.judged`).
+2. The leakage of every record: counts, histograms, the worst records and a sample.
+3. Scores in the middle, projections for the games, moments of clipped values, records off steps.
+
+Further passes only look for what the kept records do not settle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from leakscore.leakage.table_law import TableLaw
+from leakscore.reference import Moments, Reference
+from leakscore.statistics import Mean, Statistic
+from leakscore_app.document.document import Notice
+from leakscore_app.passes.first import Copies
+from leakscore_app.passes.lattices import Off, Steps, lattices_of
+from leakscore_app.passes.projections import (
+    Direction,
+    OtherMoments,
+    Project,
+    Third,
+    Without,
+    cuts_of,
+)
+from leakscore_app.passes.scores import (
+    Count,
+    Score,
+    ScorePass,
+    SparseHistogram,
+    Ties,
+    Views,
+    WorstRows,
+    lower_end,
+)
+from leakscore_app.passes.tree import Passes
+from leakscore_app.report._model import (
+    Bars,
+    Doubles,
+    IdentifiedCounts,
+    Observations,
+    Release,
+    ReportInput,
+)
+from leakscore_app.report._notices import about_copies, doubt_of, equal_records
+from leakscore_app.report.engine.attack import LinearAttack, Others, ProjectedBins
+from leakscore_app.report.engine.block_features import cells_of, features_of
+from leakscore_app.report.engine.crowd import (
+    THRESHOLDS,
+    Clipping,
+    Crowd,
+    View,
+    clipped_view,
+    guess_of,
+    level_counts,
+    outcomes,
+    view_of,
+    view_without,
+)
+from leakscore_app.report.engine.features import by_group
+from leakscore_app.report.engine.leakage import Budget, risk_of
+from leakscore_app.report.engine.noise import TheoryNoise
+from leakscore_app.report.engine.population import Population
+from leakscore_app.report.engine.remainders import Sums, share_of, why_unchecked
+from leakscore_app.report.engine.remedies import CLIPS, Change, Clipped, Outcome, Scored, outcome_of
+from leakscore_app.report.engine.setup import AnalysisOptions, Listing, nothing_to_play
+from leakscore_app.report.engine.survey import Judged, judged_of
+from leakscore_app.tables.sources.opened import Opened
+
+_REFITTED = 64  # records with nearly all variance in a direction that are left out one by one
+_TOGETHER = 1 << 23  # numbers of the covariances that are estimated in one pass
+_SMALL_N = 30  # records of a mean below which the bins of projections show
+
+
+class BlockTable:
+    """What is judged of a table that is read block by block; see `JudgedTable`.
+
+    The population are the worst records, which are kept; all others are known by the law of the
+    table, and by what passes over them tell.
+
+    Parameters
+    ----------
+    opened : Opened
+    options : AnalysisOptions
+    passes : Passes
+    """
+
+    weighted = False
+    embedded = False
+
+    def __init__(self, opened: Opened, options: AnalysisOptions, passes: Passes) -> None:
+        self.opened, self.options, self.passes = opened, options, passes
+        self.say = passes.say
+        self.judged, self.statistic = self._judged()
+        self.law, self.columns = self.judged.law, self.judged.columns
+        self.size, self.finite = self.law.rows, options.population == "finite"
+        self.input = self._input()
+        self._third: Third | None = None
+
+    def _judged(self) -> tuple[Judged, Statistic]:
+        """Return what is judged, the columns or features of them, and the statistic."""
+        options, chosen = self.options, self.options.statistic or Mean()
+        reading: dict[str, Any] = {
+            "columns": options.columns,
+            "exclude": options.exclude,
+            "missing": options.missing,
+        }
+        if not isinstance(chosen, Mean):
+            return features_of(self.opened, self.passes, chosen, **reading)
+        judged = judged_of(self.opened, self.passes, **reading)
+        return judged, chosen.on(judged.columns)
+
+    def _pass(self, one: Callable[..., Any], what: str) -> Any:
+        return self.passes(self.judged.source, one, what)
+
+    def publish(self, release: Release) -> None:
+        """Settle what is published."""
+        self.published, n = release, release.n
+        self.divisor = n * (1 - n / self.size) if self.finite else float(n)
+
+    # --- the records that are kept ---------------------------------------------------------------
+
+    def score(self) -> None:
+        """Score every record; keep the worst ones, and that in the middle of a sample."""
+        cells = tuple(len(table.cells) for table, _ in by_group(self.statistic))
+        every = self.options.records == "all"
+        score = Score(self.law, THRESHOLDS * self.divisor, every, cells)
+        self.scored: ScorePass = self._pass(score, "scoring every record")
+        self.least = -np.inf  # no record that is not kept has a larger score
+        if self.scored.informed.total > len(self.scored.kept.rows):
+            self.least = float(self.scored.kept.scores[-1])
+        sampled = self.scored.sample
+        scores = self.law.distances(sampled.values)
+        order = np.argsort(scores, kind="stable")
+        finite = order[np.isfinite(scores[order])]
+        if not len(finite):
+            raise nothing_to_play(self.size)
+        at = finite[[(len(finite) - 1) // 2]]
+        self._middle = int(sampled.rows[at[0]])
+        kept = self.scored.kept
+        if self._middle not in kept.rows:
+            middle = WorstRows(sampled.rows[at], scores[at], scores[at], sampled.values[at])
+            kept = kept.joined(middle)
+        self.population = self._crowd(kept, {})
+        dominant = self.population.dominant()[:_REFITTED]
+        if dominant:
+            moments = self._without([frozenset([row]) for row in dominant])
+            refitted = [of.reference() for of in moments]
+            again = dict(zip(dominant, refitted, strict=True))
+            self.population = self._crowd(self._kept(), again)
+
+    def _crowd(self, kept: WorstRows, refitted: dict[int, Reference]) -> Crowd:
+        order = np.argsort(kept.rows, kind="stable")
+        return Crowd(
+            self.law,
+            kept.values[order],
+            kept.rows[order],
+            self.published.n,
+            finite=self.finite,
+            refitted=refitted,
+        )
+
+    def _kept(self) -> WorstRows:
+        none = np.zeros(len(self.population.numbers))
+        return WorstRows(self.population.numbers, none, none, self.population.raw)
+
+    def _join(self, rows: np.ndarray, values: Doubles) -> None:
+        """Keep further records."""
+        none = np.zeros(len(rows))
+        joined = self._kept().joined(WorstRows(rows, none, none, values))
+        self.population = self._crowd(joined, self.population.refitted)
+
+    def _without(self, rows: Sequence[frozenset[int]]) -> tuple[Moments, ...]:
+        """Read the moments of all records but some, in units of the law."""
+        together = max(1, _TOGETHER // len(self.law.mean) ** 2)
+        moments: list[Moments] = []
+        for start in range(0, len(rows), together):
+            excluded = Without(self.law, tuple(rows[start : start + together]))
+            others: OtherMoments = self._pass(excluded, "leaving records out")
+            moments += others.moments
+        return tuple(moments)
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Numbers of the kept records, from 1."""
+        return self.population.numbers + 1
+
+    @property
+    def keys(self) -> np.ndarray:
+        """What seeds each record's games."""
+        return self.population.numbers
+
+    @cached_property
+    def sample(self) -> Doubles | None:
+        """Records of which all others are copies, in units of the law."""
+        new = ~np.isin(self.scored.sample.rows, self.population.numbers)
+        return self.law.scaled(self.scored.sample.values[new])
+
+    def middle(self, about: Sequence[int]) -> int:  # noqa: ARG002
+        """Return the record in the middle of the sample."""
+        return int(np.searchsorted(self.population.numbers, self._middle))
+
+    def covered(self, theories: Sequence[TheoryNoise], budget: Budget) -> bool:
+        """Tell whether no other record leaks more with any of some noises; keep those that do.
+
+        Scores fall with noise, so a record that is not kept matters only if its score without noise
+        is above the budget. Then the records that are worst with the noise are looked up.
+        """
+        if self.least <= 0 or budget.met_by(self.least / self.divisor):
+            return True
+        crowd = self.population
+        variances = [of.std**2 if of.cov is None else of.cov for of in theories]
+        laws = [self.law.with_noise(crowd.n * more / crowd.correction) for more in variances]
+        nothing = (np.zeros(0),) * len(laws), (frozenset[int](),) * len(laws)
+        count = Count(tuple(laws), *nothing)
+        views: Views = self._pass(count, "looking for records that noise leaves")
+        before = len(crowd.numbers)
+        for theory, counted in zip(theories, views.found, strict=True):
+            kept = counted.kept
+            if kept.scores[0] / self.divisor > float(theory.scores.max()) * (1 + 1e-12):
+                new = ~np.isin(kept.rows, self.population.numbers)
+                self._join(kept.rows[new], kept.values[new])
+        return len(self.population.numbers) == before
+
+    # --- the third pass and the games ------------------------------------------------------------
+
+    def others(self, attacks: Sequence[LinearAttack], what: str) -> list[list[Others]]:
+        """Return the projections of the other records for each attack, from one pass.
+
+        The first one also reads what else needs one.
+        """
+        directions = tuple(map(self._direction, attacks))
+        project = Project(self.law, directions=directions)
+        if self._third is None:
+            bins = tuple(
+                np.zeros(0, np.int64) if ties is not None else histogram.middle
+                for ties, histogram in zip(self._ties, self._histograms, strict=True)
+            )
+            guesses = tuple(guess for guess in self._guesses if guess is not None)
+            project = Project(self.law, bins, directions, self._limits, guesses, self.steps)
+        third: Third = self._pass(project, f"projecting records for {what}")
+        self._third = self._third or third
+        return [[ProjectedBins(line)] for line in third.lines]
+
+    def _direction(self, attack: LinearAttack) -> Direction:
+        """Return what records are projected on; bins end at quantiles of the sample."""
+        (strand,) = attack.strands
+        sample = self.law.scaled(self.scored.sample.values)
+        row = int(self.population.numbers[attack.index])
+        cuts = cuts_of((sample - strand.centre) @ strand.weight)
+        return Direction(strand.centre, strand.weight, row, cuts)
+
+    def likely(self, index: int, others: Sequence[int]) -> list[int]:
+        """Return whose records are projected together with one: a pass serves them all."""
+        return list(dict.fromkeys([index, *others]))
+
+    @property
+    def _read(self) -> Third:
+        if self._third is None:
+            self.others((), "remedies")
+        assert self._third is not None
+        return self._third
+
+    @property
+    def _histograms(self) -> tuple[SparseHistogram, SparseHistogram]:
+        return self.scored.informed, self.scored.weaker
+
+    @cached_property
+    def _ties(self) -> list[Ties | None]:
+        """Scores in the middle for both attackers, where the second pass met all."""
+        pairs = zip(self.scored.middle, self._histograms, strict=True)
+        return [middle.found(histogram.middle) for middle, histogram in pairs]
+
+    # --- arithmetic ------------------------------------------------------------------------------
+
+    @cached_property
+    def steps(self) -> tuple[Steps, ...]:
+        """Steps on which most values of a column lie, of the sample."""
+        n = self.published.n
+        if why_unchecked(self.published, False):
+            return ()
+        return lattices_of(self.scored.sample.values, share_of(n), n)
+
+    def off_steps(self) -> list[Off]:
+        """Return the records off each of the steps."""
+        return [replace(records, rows=records.rows + 1) for records in self._read.off]
+
+    def sums(self, budget: Budget, n: int, decimals: int | None) -> Sums:
+        """Return what arithmetic on the sums may tell."""
+        return Sums(
+            self.population,
+            self.rows,
+            budget,
+            columns=self.columns,
+            units=self.units(n),
+            decimals=decimals,
+            sample=self.scored.sample.values,
+        )
+
+    def keep(self, off: Sequence[Off], worst: Sequence[int]) -> None:
+        """Keep the worst records off steps."""
+        for records in off:
+            new = np.isin(records.rows, worst) & ~np.isin(records.rows, self.rows)
+            if new.any():
+                self._join(records.rows[new] - 1, records.values[new])
+
+    def units(self, n: int) -> Doubles:
+        """Return the units of the published numbers, one a judged column; see `Statistic.units`."""
+        if isinstance(self.statistic, Mean):
+            return self.statistic.units(self.law.mean, n)
+        units = self.statistic.units(self.judged.found.moments.mean, n)
+        places = {name: k for k, name in enumerate(self.statistic.names)}
+        return units[[places[name] for name in self.columns]]
+
+    @property
+    def means(self) -> Doubles:
+        """The means of the judged columns."""
+        return self.law.mean * self.law.scale
+
+    # --- changed releases ------------------------------------------------------------------------
+
+    @cached_property
+    def _limits(self) -> tuple[Doubles, ...]:
+        """The quantiles of the sample at which values are clipped."""
+        if not isinstance(self.statistic, Mean):  # features of a record belong together
+            return ()
+        shares = [each for share in CLIPS for each in (share, 1 - share)]
+        limits = np.quantile(self.scored.sample.values, shares, axis=0)
+        return tuple(limits.reshape(len(CLIPS), 2, -1))
+
+    @cached_property
+    def _guesses(self) -> list[TableLaw | None]:
+        """Laws of the clipped tables, of the sample."""
+        values = self.scored.sample.values
+        return [guess_of(self.law, limits, values) for limits in self._limits]
+
+    def release(self, population: Population) -> View:
+        """Return changed kept records as a release."""
+        if not isinstance(population, Crowd):
+            raise TypeError(f"Expected a Crowd, not {type(population).__name__}")
+        return view_of(population)
+
+    def clipped(self, share: float) -> Clipped | None:
+        """Return the release of clipped values; None if nothing varies any more."""
+        place, third = CLIPS.index(share), self._read
+        worst: list[WorstRows | None] = [None] * len(CLIPS)
+        guessed = [k for k, guess in enumerate(self._guesses) if guess is not None]
+        for k, counted in zip(guessed, third.guessed.found, strict=True):
+            worst[k] = counted.kept
+        clipping = Clipping(
+            self._limits[place], third.clipped[place], self._guesses[place], worst[place]
+        )
+        return clipped_view(self.population, clipping)
+
+    def without_worst(self, count: int) -> View | None:
+        """Return the release without the worst records."""
+        return view_without(self.population, count, self.least, self._without)
+
+    def outcomes(self, changes: Sequence[Change]) -> list[Outcome]:
+        """Return what each changed release leaves, by one pass where the kept ones do not tell."""
+        views = [change.release for change in changes if isinstance(change.release, View)]
+
+        def count(one: Count) -> Views:
+            counted: Views = self._pass(one, "scoring the remedies")
+            return counted
+
+        scored = iter(outcomes(views, self.population, self.least, count, self._without))
+        return [
+            outcome_of(change.release) if isinstance(change.release, Scored) else next(scored)
+            for change in changes
+        ]
+
+    # --- what is written -------------------------------------------------------------------------
+
+    def values_of(self, index: int) -> Doubles | None:
+        """Return the values of a kept record."""
+        return np.asarray(self.population.raw[index])
+
+    def listing(self, scores: Doubles, base_rate: float | None) -> Listing:
+        """Return what the report says of the kept records, or of all that are to be listed."""
+        crowd = self.population
+        rows, informed, in_sample = crowd.numbers, scores, crowd.in_sample()
+        places = np.arange(len(rows))
+        if self.scored.every is None:
+            weaker = crowd.weaker()
+        else:
+            rows, every, weaker = self.scored.every
+            informed, weaker = every / self.divisor, weaker / self.divisor
+            places = np.searchsorted(rows, crowd.numbers)
+            grow, rest, kept = self.size / (self.size - 1), self.size - 1, in_sample
+            with np.errstate(invalid="ignore"):
+                in_sample = informed / grow / (1 + informed * self.divisor / grow / rest)
+            informed[places], in_sample[places] = scores, kept
+        lines = self.opened.lines
+        return Listing(
+            rows=rows + 1,
+            places=places,
+            in_sample=in_sample,
+            informed=risk_of(informed, base_rate),
+            weaker=risk_of(weaker, base_rate),
+            counts=self._counts(scores),
+            lines=None if lines is None else lines[rows],
+            cells=tuple(cells_of(self.statistic, self.scored.cells, crowd, self.divisor)),
+            bars=(self._bars(self.scored.informed), self._bars(self.scored.weaker)),
+        )
+
+    def _bars(self, histogram: SparseHistogram) -> Bars:
+        return Bars(lower_end(histogram.bins) / self.divisor, histogram.counts)
+
+    def _counts(self, scores: Doubles) -> tuple[IdentifiedCounts, IdentifiedCounts]:
+        """Count the records that each attacker identifies, and name those in the middle."""
+        worst = int(scores.argmax())
+        ends = (
+            (float(scores[worst]), int(self.population.numbers[worst])),
+            (self.scored.worst[0] / self.divisor, self.scored.worst[1]),
+        )
+        counts = []
+        for place, (attacker, ties) in enumerate(
+            zip(("informed", "weaker"), self._ties, strict=True)
+        ):
+            middle = self._read.middle[place] if ties is None else ties
+            scores, row = _middle(self._histograms[place], middle)
+            risk = risk_of(np.array([*(scores / self.divisor), ends[place][0]]), None)
+            counts.append(
+                IdentifiedCounts(
+                    attacker=attacker,
+                    records=self.size,
+                    above=level_counts(self.scored.above[place]),
+                    median_power=float(np.mean(risk.power[:2])),
+                    worst_power=float(risk.power[2]),
+                    median_advantage=float(np.mean(risk.advantage[:2])),
+                    worst_advantage=float(risk.advantage[2]),
+                    median_row=row + 1,
+                    worst_row=ends[place][1] + 1,
+                )
+            )
+        return counts[0], counts[1]
+
+    def _input(self) -> ReportInput:
+        opened, judged = self.opened, self.judged
+        return ReportInput(
+            name=opened.name,
+            path=None if opened.embedded else opened.path,
+            sha256=opened.digest(),
+            rows=judged.found.rows,
+            columns=len(opened.columns),
+            rows_judged=self.size,
+            columns_judged=judged.columns,
+            columns_left_out=judged.left,
+            columns_published=judged.published,
+            columns_unjudged=judged.unjudged,
+            rows_left_out=judged.left_rows,
+            dependent_columns=judged.dependent,
+            notes=opened.notes,
+        )
+
+    def observations(self, listing: Listing) -> Observations:  # noqa: ARG002
+        """Say what is done otherwise because the table is long."""
+        plain = isinstance(self.statistic, Mean)
+        sample = f"a sample of {len(self.scored.sample.rows):,} records"
+        clipped = f"Values are clipped at quantiles of {sample}. " if plain else ""
+        text = (
+            f"The {self.size:,} records are read block by block, several times. {clipped}The "
+            f"record in the middle that is played is that of {'the' if plain else 'a'} sample"
+            f"{'' if plain else sample.removeprefix('a sample')}, and games draw counts of "
+            "bins of the projections; leakages, counts and medians are those of all records."
+        )
+        if self.published.n < _SMALL_N:
+            text += (
+                f" For a mean of only n = {self.published.n} these bins are rough: a part of the "
+                "table, of at most 65,536 records, has its games drawn record by record."
+            )
+        if self.options.records is None:
+            text += " The JSON lists the worst records (--records all lists all)."
+        copies, doubt = self.judged.found.copies, ""
+        notices = [Notice("note", "long-table", text)]
+        if len(copies.several()):
+            equal = _equal(copies, self.size)
+            notices.insert(0, about_copies(equal, int(copies.several().max())))
+            if not self.options.distinct_records:
+                doubt = doubt_of([equal_records(equal)])
+        return Observations(tuple(self.judged.counting), tuple(notices), doubt=doubt)
+
+
+def _middle(histogram: SparseHistogram, ties: Ties) -> tuple[Doubles, int]:
+    """Return the two scores in the middle (one twice, if their number is odd), and a row of it."""
+    size = histogram.total
+    below = histogram.holding((size - 1) // 2)[1]
+    pairs = [ties.of_rank(rank - below) for rank in ((size - 1) // 2, size // 2)]
+    return np.array([score for score, _ in pairs]), pairs[0][1]
+
+
+def _equal(copies: Copies, rows: int) -> str:
+    """Say how many records are equal to another one, or that share of a sample."""
+    several = int(copies.several().sum())
+    if copies.whole:
+        return f"{several} of {rows}"
+    return f"About {100 * several / float(copies.counts.sum()):.2g} % of {rows}"

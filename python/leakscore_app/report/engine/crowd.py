@@ -1,0 +1,496 @@
+"""The worst records of a long table as the population of a report, and its changed releases.
+
+All other records are known by the law of the table. The kept records alone settle a change where no
+other record can leak more with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore.distributions import norm
+from leakscore.leakage import ShapedNoise
+from leakscore.leakage.groups import Groups
+from leakscore.leakage.table_law import TableLaw
+from leakscore.reference import Moments, Reference, SingularCovarianceError
+from leakscore_app.passes.scores import Count, Views, WorstRows
+from leakscore_app.report._model import ALPHA, LEVELS, Doubles
+from leakscore_app.report.engine.population import Population, Published, Shape
+from leakscore_app.report.engine.remedies import Clipped, Outcome
+from leakscore_app.report.engine.survey import law_of
+
+Integers = npt.NDArray[np.int64]
+DOMINANT = 0.999  # share of the variance in a direction from which on digits are lost
+
+
+class Crowd(Population):
+    """Some records of a table of which only the law is known besides.
+
+    Persons are these records: indices are into them, and `size` counts the table's.
+
+    Parameters
+    ----------
+    law : TableLaw
+    values : (K, d) ndarray
+        The records, in the units of the file.
+    rows : (K,) ndarray of int
+        Their numbers, from 0.
+    n : int
+    finite : bool
+    refitted : dict
+        Number of a record -> mean and covariance of all others, estimated anew.
+    """
+
+    whole = False
+
+    def __init__(
+        self,
+        law: TableLaw,
+        values: Doubles,
+        rows: Integers,
+        n: int,
+        *,
+        finite: bool,
+        refitted: dict[int, Reference] | None = None,
+    ) -> None:
+        self.law, self.numbers = law, rows
+        self.scale, self.values = law.scale, law.scaled(values)
+        self.raw = values
+        self.n, self.finite, self.shrinkage = n, finite, None
+        self.size, self.dim = law.rows, values.shape[1]
+        self.correction = 1 - n / self.size if finite else 1.0
+        self.pull = None
+        self.refitted = refitted or {}
+        self.reference = Reference(law.mean, law.cov)
+        self.centred = self.values - law.mean
+        every = np.arange(len(rows))
+        self.published = Published(Groups(every), np.zeros_like(every), np.array([n]))
+        self.owned = self.published.owned
+        self._told = np.zeros(len(rows))
+        self._known = {}
+
+    @cached_property
+    def divisors(self) -> Doubles:
+        """What the squared distance of each record is divided by, (K,)."""
+        return np.full(len(self.numbers), self.n * self.correction)
+
+    def added(self, noise_std: float = 0.0) -> Doubles:
+        """Leakage to the informed attacker, (K,); `noise_std` as in `Population`."""
+        variance = self.n * noise_std**2 / self.correction
+        return np.asarray(self.distances(self.law.with_noise(variance)) / self.divisors)
+
+    def noisy(self, noise_cov: Doubles, told: Doubles) -> Doubles:  # noqa: ARG002
+        """Leakage of every record with noise of a covariance on the mean, (K,)."""
+        law = self.law.with_noise(self.n * noise_cov / self.correction)
+        return np.asarray(self.distances(law) / self.divisors)
+
+    def least_noise(
+        self,
+        most: float,
+        shape: Shape,
+        told: Doubles,  # noqa: ARG002
+        without: int | None = None,
+    ) -> ShapedNoise:
+        """Find the noise of least cost that brings these records under a leakage.
+
+        That is a bound on what noise for all of the table costs; see `Population.least_noise`.
+        """
+        if without is not None:
+            raise ValueError("Expected no person to be left out of kept records")
+        return self.law.least_noise(
+            self.values,
+            self.n,
+            max_leakage=most,
+            shape="optimal" if shape == "optimal" else "optimal-diagonal",
+            share=self.correction,
+        )
+
+    def can_spare_person(self, person: int) -> bool:  # noqa: ARG002
+        """Tell whether noise can be found without a record: not for all of the others."""
+        return False
+
+    def distances(self, law: TableLaw) -> Doubles:
+        """Squared distance of each record from all others by a law of the same columns, (K,)."""
+        found = law.distances(self.raw)
+        for index in np.flatnonzero(np.isin(self.numbers, list(self.refitted))).tolist():
+            known = self.refitted[int(self.numbers[index])]
+            try:
+                if np.ndim(law.noise):
+                    noisy = Reference(known.mean, known.cov + law.noise)
+                else:
+                    noisy = known.add_diagonal(law.noise)
+                found[index] = noisy.squared_mahalanobis(self.values[index])
+            except SingularCovarianceError:  # in some direction only this record varies
+                found[index] = np.inf
+        return found
+
+    def without(self, person: int) -> Reference:
+        """Mean and covariance (times 1 - n/N if finite) of all records but one."""
+        if person not in self._known:
+            self._known[person] = self._without(person)
+        return self._known[person]
+
+    def _without(self, person: int) -> Reference:
+        known = self.refitted.get(int(self.numbers[person]))
+        if known is not None:
+            return Reference(known.mean, self.correction * known.cov)
+        rest, away = self.size - 1, self.centred[person]
+        cov = self.law.cov * (self.size / rest) - np.outer(away, away) * (self.size / rest**2)
+        return Reference(self.law.mean - away / rest, self.correction * cov)
+
+    def weaker(self) -> Doubles:
+        """Leakage to the attacker who knows the columns' means and variances only, (K,)."""
+        return np.asarray(self.law.weaker(self.raw) / self.divisors)
+
+    def in_sample(self) -> Doubles:
+        """Leakage with the record in the reference: too small for the unusual ones."""
+        return np.asarray(self.reference.squared_mahalanobis(self.values) / self.divisors)
+
+    def larger(self, size: int) -> Crowd:
+        """Return the same with so many records in the mean."""
+        return Crowd(
+            self.law, self.raw, self.numbers, size, finite=self.finite, refitted=self.refitted
+        )
+
+    def with_columns(self, kept: Sequence[int]) -> Crowd:
+        """Return the release of some of the columns."""
+        law, columns = self.law.with_columns(kept), list(kept)
+        refitted = {row: part_of(known, columns) for row, known in self.refitted.items()}
+        return Crowd(
+            law, self.raw[:, columns], self.numbers, self.n, finite=self.finite, refitted=refitted
+        )
+
+    def dominant(self) -> list[int]:
+        """Return the numbers of records with nearly all of the variance in some direction."""
+        share = self.reference.squared_mahalanobis(self.values) / (self.size - 1)
+        return [int(row) for row in self.numbers[share > DOMINANT]]
+
+
+def part_of(known: Reference, columns: list[int]) -> Reference:
+    return Reference(known.mean[columns], known.cov[np.ix_(columns, columns)])
+
+
+THRESHOLDS: Doubles = np.asarray((norm.ppf(np.array(LEVELS)) - norm.ppf(ALPHA)) ** 2)
+"""Leakages above which records are recognised with more than each level of power."""
+
+
+Estimate: TypeAlias = Callable[[Sequence[frozenset[int]]], Sequence[Moments]]
+"""Reads the moments of all records but some, in the units of the whole table's law."""
+_REFITTED = 64  # records with nearly all variance in a direction that are left out one by one
+_SURE = 1e-10  # share of a variance that squares still tell from none
+_DIGITS = 1e-9  # share of a variance below which it is not found as a difference
+_LARGEST = 0.5  # joint leverage up to which a bound is worth having
+_ROUNDING = 1 + 1e-6  # far more than the rounding of scores
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A changed release.
+
+    Attributes
+    ----------
+    law : TableLaw
+    divisor : float
+        Leakages are scores over it.
+    grown : float
+        By which factor, at most, a score of the release as it is grows; inf if that is not known.
+    known : dict
+        Scores of some rows that are known better than by the law.
+    without : frozenset of int
+        Rows that are left out.
+    kept : WorstRows, optional
+        The worst rows by a guess of the law, in place of those of the release as it is.
+    bound : float
+        No other row has a larger score than this; only with `kept`.
+    """
+
+    law: TableLaw
+    divisor: float
+    grown: float
+    known: dict[int, float]
+    without: frozenset[int] = frozenset()
+    kept: WorstRows | None = None
+    bound: float = np.inf
+
+
+@dataclass(frozen=True, eq=False)
+class Clipping:
+    """A clipped table: its limits and moments, the law that was guessed, and its worst rows."""
+
+    limits: Doubles
+    moments: Moments
+    guess: TableLaw | None
+    worst: WorstRows | None
+
+
+def divisor_of(crowd: Crowd) -> float:
+    """Return what the scores of a release are divided by."""
+    return float(crowd.n * crowd.correction)
+
+
+def view_of(crowd: Crowd) -> View:
+    """Return the release of a crowd's records as it is."""
+    scores = crowd.distances(crowd.law)
+    refitted = {
+        int(row): float(score)
+        for row, score in zip(crowd.numbers, scores, strict=True)
+        if int(row) in crowd.refitted
+    }
+    return View(crowd.law, divisor_of(crowd), 1.0, refitted)
+
+
+def clipped_view(crowd: Crowd, clipping: Clipping) -> Clipped | None:
+    """Return the release of clipped values; None if nothing varies any more."""
+    moments = clipping.moments
+    law = _clipped_law(crowd.law, clipping.limits, moments)
+    moved = np.abs(moments.mean / crowd.scale - crowd.law.mean).max()
+    shift = float(moved) * float(np.sqrt(crowd.n))
+    return None if law is None else Clipped(_guessed(law, clipping, crowd), shift)
+
+
+def _guessed(law: TableLaw, clipping: Clipping, crowd: Crowd) -> View:
+    """Return the view of a clipped table, with its worst rows by the guess if that was good."""
+    plain = View(law, divisor_of(crowd), np.inf, {})
+    guess, worst = clipping.guess, clipping.worst
+    if guess is None or worst is None or len(law.kept) < len(guess.kept):
+        return plain
+    least = float(worst.scores[-1]) if law.rows > len(worst.rows) else 0.0
+    return replace(plain, kept=worst, bound=bound_by_guess(law, guess, least))
+
+
+def bound_by_guess(law: TableLaw, guess: TableLaw, least: float) -> float:
+    """Bound the scores by a law of all rows whose scores by a guess of it are `least` at most.
+
+    With C and m the covariance and the mean of the law, C~ and m~ those of the guess, all in one
+    unit, and L the largest eigenvalue of C^-1 C~, |y|_C <= sqrt(L) |y|_C~ for every y, so that
+
+        |x - m|_C <= sqrt(L) (|x - m~|_C~ + |m~ - m|_C~).
+
+    A score is N p / (1 - p) with p = |x - m|^2 / (N - 1).
+    """
+    others, unit = law.rows - 1, guess.scale / law.scale
+    cov = guess.cov * np.outer(unit, unit)
+    root = np.linalg.cholesky(law.cov)
+    half = np.linalg.solve(root, cov)
+    largest = float(np.linalg.eigvalsh(np.linalg.solve(root, half.T))[-1])
+    step = guess.mean * unit - law.mean
+    moved = float(step @ np.linalg.solve(cov, step))
+    before = others * least / (law.rows + least)
+    share = largest * (np.sqrt(before) + np.sqrt(max(moved, 0.0))) ** 2 / others
+    return float(_ROUNDING * law.rows * share / (1 - share)) if share < 1 else np.inf
+
+
+def guess_of(law: TableLaw, limits: Doubles, sample: Doubles) -> TableLaw | None:
+    """Guess the law of a clipped table from a sample of its rows; None if a column is constant."""
+    moments = Moments(sample.shape[1])
+    moments.update(np.clip(sample, *limits))
+    clipped = _clipped_law(law, limits, moments)
+    if clipped is None or len(clipped.kept) < len(law.kept):
+        return None
+    return clipped
+
+
+def _clipped_law(law: TableLaw, ends: Doubles, moments: Moments) -> TableLaw | None:
+    """Return the law of clipped values without columns that now tell nothing more."""
+    cov = moments.cov
+    kept = _independent(cov, np.flatnonzero(ends[0] < ends[1]).tolist())
+    if not kept:
+        return None
+    clipped = law_of(moments.mean, cov, law.rows, kept, law.read, ends[:, kept])
+    return TableLaw(
+        law.kept[kept], law.read, law.rows, clipped.scale, clipped.mean, clipped.cov, clipped.limits
+    )
+
+
+def _independent(cov: Doubles, columns: Sequence[int]) -> list[int]:
+    """Return the columns that vary and do not follow from earlier ones."""
+    kept: list[int] = []
+    for j in columns:
+        if not cov[j, j] > 0:
+            continue
+        tried = [*kept, j]
+        scale = np.sqrt(np.diag(cov)[tried])
+        part = cov[np.ix_(tried, tried)] / scale / scale[:, np.newaxis]
+        left = part[-1, -1]
+        if kept:
+            left -= part[-1, :-1] @ np.linalg.solve(part[:-1, :-1], part[:-1, -1])
+        if left > _SURE:
+            kept = tried
+    return kept
+
+
+def view_without(crowd: Crowd, count: int, least: float, estimate: Estimate) -> View | None:
+    """Return the release without the worst records; None if it cannot be judged."""
+    worst = np.argsort(-crowd.informed(), kind="stable")[:count]
+    rest = crowd.size - count
+    n = min(crowd.n, rest)
+    if crowd.finite and n > rest - 1:
+        return None
+    share = _joint_leverage(crowd, worst)
+    rows = frozenset(int(row) for row in crowd.numbers[worst])
+    if 1 - share < _DIGITS:  # what remains of a variance would have lost its digits
+        (moments,) = estimate([rows])
+        law = replace(crowd.law, rows=rest, mean=moments.mean, cov=moments.cov)
+    else:
+        law = crowd.law.without(crowd.raw[worst])
+    if not _regular(law.cov):
+        kept = _independent(law.cov, range(crowd.dim))
+        if not kept:  # the other records are all the same
+            return None
+        law = law.with_columns(kept)
+    correction = 1 - n / rest if crowd.finite else 1.0
+    return View(law, n * correction, _growth(share, crowd.size, count, least), {}, rows)
+
+
+def _regular(cov: Doubles) -> bool:
+    variances = np.diag(cov)
+    return bool(variances.min() > 0) and bool(
+        np.linalg.eigvalsh(cov / np.sqrt(np.outer(variances, variances)))[0] > _SURE
+    )
+
+
+def _joint_leverage(crowd: Crowd, worst: np.ndarray) -> float:
+    """Return the largest share of the variance in any direction that is of these records."""
+    away = crowd.centred[worst]
+    joint = away @ crowd.reference.solve(away).T / (crowd.size - 1)
+    return float(np.linalg.eigvalsh((joint + joint.T) / 2)[-1])
+
+
+def _growth(leverage: float, size: int, count: int, least: float) -> float:
+    """Bound the scores of the records that are not kept when others are left out, over `least`.
+
+    Of N records k are left out, N' remain; `leverage` is their joint one. With T the scatter about
+    the mean, A the left out records less the mean and L the largest eigenvalue of A T^-1 A', the
+    scatter left is T - A' (I + 11'/N') A, at least 1 - L (1 + k/N') times T, and the mean moves by
+    1'A / N', in units of T by at most sqrt(k L) / N'. A score is N p / (1 - p) with
+    p = N/(N-1) (x-m)' T^-1 (x-m).
+    Return inf if the records that are left out weigh much.
+    """
+    rest = size - count
+    weight = max(leverage * (size - 1) / size, 0.0)
+    if not (least > 0 and weight < _LARGEST and weight * (1 + count / rest) < 1):
+        return np.inf
+    before = least / (size + least) * (size - 1) / size
+    moved = np.sqrt(before) + np.sqrt(count * weight) / rest
+    share = moved**2 / (1 - weight * (1 + count / rest)) * rest / (rest - 1)
+    return _ROUNDING * rest * share / (1 - share) / least if share < 1 else np.inf
+
+
+def outcomes(
+    views: Sequence[View],
+    crowd: Crowd,
+    least: float,
+    count: Callable[[Count], Views],
+    estimate: Estimate,
+) -> list[Outcome]:
+    """Score changed releases.
+
+    Parameters
+    ----------
+    views : sequence of View
+    crowd : Crowd
+        The kept records.
+    least : float
+        No record that is not kept has a larger score; -inf if all are kept.
+    count : callable
+        Reads the table, if the kept records do not settle it.
+    estimate : callable
+        Reads it without some records, where one is left that has nearly all of a variance.
+    """
+    found: dict[int, _ScoredRows] = {}
+    open_: list[int] = []
+    for place, view in enumerate(views):
+        scored = _by_kept(view, crowd)
+        bound = view.bound
+        if view.kept is None:
+            bound = least * view.grown if least > 0 else 0.0
+        settled = bound / view.divisor
+        if settled <= min(scored.outcome(view).leakage, float(THRESHOLDS.min())):
+            found[place] = scored
+        else:
+            open_.append(place)
+    if open_:
+        chosen = [views[place] for place in open_]
+        asked = Count(
+            tuple(view.law for view in chosen),
+            tuple(THRESHOLDS * view.divisor for view in chosen),
+            tuple(view.without for view in chosen),
+        )
+        counted = count(asked)
+        for place, view, one in zip(open_, chosen, counted.found, strict=True):
+            scores = one.kept.scores.copy()
+            for row, score in view.known.items():
+                scores[one.kept.rows == row] = score
+            found[place] = _ScoredRows(one.kept.rows, scores, one.kept.values, one.above)
+    ordered = [found[place] for place in range(len(views))]
+    _refit(views, ordered, crowd, estimate)
+    return [scored.outcome(view) for view, scored in zip(views, ordered, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class _ScoredRows:
+    """Rows (k,) of a changed release, their scores and values, and counts of all rows."""
+
+    rows: Integers
+    scores: Doubles
+    values: Doubles
+    above: Integers
+
+    def outcome(self, view: View) -> Outcome:
+        """Return the worst row; of equal scores the first row."""
+        order = np.lexsort((self.rows, -self.scores))
+        worst = int(order[0])
+        leakage = float(self.scores[worst]) / view.divisor
+        return Outcome(int(self.rows[worst]) + 1, leakage, level_counts(self.above))
+
+
+def _by_kept(view: View, crowd: Crowd) -> _ScoredRows:
+    rows, values = crowd.numbers, crowd.raw
+    if view.kept is not None:
+        rows, values = view.kept.rows, view.kept.values
+    values = values[:, np.isin(crowd.law.kept, view.law.kept)]
+    scores = view.law.distances(values)
+    for row, score in view.known.items():
+        scores[rows == row] = score
+    scores[np.isin(rows, list(view.without))] = -np.inf
+    leakages = scores / view.divisor
+    above = np.array([int((leakages > at).sum()) for at in THRESHOLDS])
+    return _ScoredRows(rows, scores, values, above)
+
+
+def _refit(
+    views: Sequence[View], scored: Sequence[_ScoredRows], crowd: Crowd, estimate: Estimate
+) -> None:
+    """Score records again that dominate once others are left out: the closed form loses digits.
+
+    Their scores are far above every threshold, before and after, so the counts remain.
+    """
+    asked: list[tuple[View, _ScoredRows, int]] = []
+    for view, one in zip(views, scored, strict=True):
+        if view.without:
+            most = view.law.rows * DOMINANT / (1 - DOMINANT)
+            places = np.flatnonzero(one.scores > most)[:_REFITTED].tolist()
+            asked += [(view, one, place) for place in places]
+    if not asked:
+        return
+    sets = [view.without | {int(one.rows[place])} for view, one, place in asked]
+    for (view, one, place), moments in zip(asked, estimate(sets), strict=True):
+        columns = np.flatnonzero(np.isin(crowd.law.kept, view.law.kept)).tolist()
+        known = part_of(moments.reference(), columns)
+        try:
+            row = view.law.scaled(one.values[place])
+            one.scores[place] = float(known.squared_mahalanobis(row))
+        except SingularCovarianceError:  # in some direction only this record varies
+            one.scores[place] = np.inf
+
+
+def level_counts(above: np.ndarray) -> dict[str, int]:
+    """Return the counts above each level of power, by its name."""
+    levels = zip(LEVELS, above.tolist(), strict=True)
+    return {f"{100 * level:g}%": int(count) for level, count in levels}

@@ -1,0 +1,537 @@
+"""The simulated game beside the theory, record by record.
+
+Noise on the mean is Gaussian, so a round's chance over the noise is known exactly: shares of a game
+with noise are averages of these chances, whose error shrinks with the advantage, where that of
+counted rounds does not. The advantage is that at the theory's threshold 0, or, where another is
+clearly better, at thresholds that each half of the rounds learns from the other; its upper end is
+that of the best threshold.
+
+Upper ends. With P(t) the power and F(t) the false positives at a threshold t, the advantage is the
+largest P - F, and the power at a rate alpha is at most the largest P - c F + c alpha, for every c
+>= 0: the tangent of slope c lies above the ROC curve. The thresholds at which these are largest are
+numbers of the two laws, not of the rounds. So an upper end that holds at every fixed threshold,
+each by itself, holds at that one, and the largest of the ends is above the quantity: nothing is
+paid for the many thresholds.
+
+At a fixed threshold the rounds, taken in pairs of one with the record and one without it, are
+independent draws of a bounded variable, whose mean is asked for: hit less c times alarm. Its upper
+end is that of Gaffke (2005), "Three test statistics for a nonparametric one-sided hypothesis on the
+mean of a nonnegative variable": the quantile of the mean under random weights (uniform on the
+simplex) on the draws and the largest possible value. For hits alone it is that of Clopper and
+Pearson. No counterexample to its level is known; here it is enumerated for few rounds, and
+simulated for many. The quantile is found by the saddle point of the sum of exponential variables,
+whose tail is right to 0.1 % of itself (Lugannani and Rice 1980, in the form of Barndorff-Nielsen).
+
+With Gaussian noise, hits and alarms are chances, and each class has the score as a control variate:
+its mean is known, and its slope is that of the Gaussian theory, so it does not hang on the rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import leakage, scores, tradeoff
+from leakscore.audit import Audit
+from leakscore.distributions import norm
+from leakscore.games.projections import LARGEST_DRAWN
+from leakscore.numeric import bisect
+from leakscore_app.report._model import ALPHA, AuditResult, Compared, Doubles, Game, Reason
+from leakscore_app.report.engine.attack import (
+    LinearAttack,
+    Others,
+    ProjectionLaw,
+    attack_on,
+    projected,
+    rounds_of_one,
+    rounds_of_several,
+    rounds_of_weights,
+    skewness_of,
+)
+from leakscore_app.report.engine.population import Population
+
+DIFFERENCE = 4.0
+"""Standard errors between theory and game from which on the report warns."""
+
+_MOST_ROUNDS, _LEAST_ROUNDS, _DRAWS = 20_000, 2_000, 100_000_000
+_ROC_POINTS = 60
+
+
+def default_rounds(n: int, size: int) -> int:
+    """Return 20000 rounds, or as many, 2000 at least, as a hundred million draws allow.
+
+    Of a table of a `size` above 65536 no round draws its records one by one.
+    """
+    if size > LARGEST_DRAWN:
+        return _MOST_ROUNDS
+    return int(np.clip(_DRAWS // n // 2 * 2, _LEAST_ROUNDS, _MOST_ROUNDS))
+
+
+def records_played(n: int, size: int) -> int:
+    """Return how many of the worst records are played, fewer where rounds are dear."""
+    return 3 if n <= 10_000 or size > LARGEST_DRAWN else 1
+
+
+def play(
+    population: Population,
+    index: int,
+    row: int,
+    attacker: str,
+    *,
+    rounds: int,
+    rng: np.random.Generator,
+    noise_std: float = 0.0,
+    noise_cov: Doubles | None = None,
+    rows: npt.NDArray[np.int64] | None = None,
+) -> Game:
+    """Play the game of one person, whose records are here, against one attacker.
+
+    Parameters
+    ----------
+    population : Population
+    index, row : int
+        Which person, and the number of the first record in the file.
+    attacker : {"informed", "weaker"}
+    rounds : int
+        Half with the person's records in place of as many others, half without them.
+    rng : numpy.random.Generator
+    noise_std : float
+        Noise on the present mean, in standard deviations of a record.
+    noise_cov : (d, d) ndarray, optional
+        Covariance of such noise instead, in the same units.
+    rows : (N,) ndarray of int, optional
+        Numbers of all records in the file, from 1 by default.
+    """
+    attack = attack_on(population, index, attacker, noise_std, noise_cov)
+    numbers = np.arange(1, population.size + 1) if rows is None else rows
+    others = projected(population, attack, numbers)
+    return played(population, attack, others, row, rounds=rounds, rng=rng)
+
+
+def played(
+    population: Population,
+    attack: LinearAttack,
+    others: Sequence[Others],
+    row: int,
+    *,
+    rounds: int,
+    rng: np.random.Generator,
+) -> Game:
+    """Play an attack; `others` are the projections of the other records, one for each strand."""
+    if population.pull is not None:
+        (strand,), (records,) = attack.strands, others
+        pull = population.pull
+        pull = np.append(np.delete(pull, strand.rows), pull[strand.rows])
+        outcomes = rounds_of_weights(attack, records, pull, rounds, rng)
+        skewness = skewness_of(attack, others)
+        skewness *= float(np.mean(pull**3) / np.mean(pull**2) ** 1.5)
+        return against_theory(attack, row, outcomes, rng, skewness)
+    draw = rounds_of_one if attack.plain else rounds_of_several
+    outcomes = draw(attack, others, rounds, rng, replace=not population.finite)
+    game = against_theory(attack, row, outcomes, rng, skewness_of(attack, others))
+    if not game.differs or population.finite or not attack.plain:
+        return game
+    law = others[0].law
+    return game if law is None else replace(game, reason=reason_of(game, law, attack))
+
+
+def against_theory(
+    attack: LinearAttack,
+    row: int,
+    outcomes: tuple[Doubles, Doubles],
+    rng: np.random.Generator,
+    skewness: float,
+) -> Game:
+    """Hold the scores of a game, with the person in the mean and without, against the theory."""
+    line, target = attack.line, attack.target
+    score = float(leakage.leakage_score(target, line, attack.n, noise_std=attack.noise))
+    # The score's slope, a/n over the variance of the mean, carries the noise over to the score.
+    mean_variance = float(line.cov[0]) / attack.n + attack.noise**2
+    drawn = _Drawn(*outcomes, float(target[0]) / attack.n / mean_variance * attack.noise)
+    found = _game(drawn, score, rng, skewness=skewness)
+    return Game(row=row, attacker=attack.attacker, noise_std=attack.noise, reason=None, **found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """Scores before noise, with the record in the mean and without it; noise of a score."""
+
+    members: Doubles
+    nonmembers: Doubles
+    noise: float
+
+
+def _game(
+    drawn: _Drawn, score: float, rng: np.random.Generator, *, skewness: float
+) -> dict[str, Any]:
+    """Hold the scores of a game against the theory."""
+    curve = tradeoff.gaussian(leakage=score)
+    members, nonmembers = drawn.members, drawn.nonmembers
+    if drawn.noise:
+        members = members + drawn.noise * rng.standard_normal(len(members))
+        nonmembers = nonmembers + drawn.noise * rng.standard_normal(len(nonmembers))
+        advantage, power, false_positives = _averaged(curve, drawn, score)
+    else:
+        advantage, power, false_positives = _counted(curve, members, nonmembers, score)
+    return {
+        "rounds": len(members) + len(nonmembers),
+        "leakage": score,
+        "advantage": advantage,
+        "power": power,
+        "false_positives": false_positives,
+        "mean": (_mean(-score / 2, score, nonmembers), _mean(score / 2, score, members)),
+        "variance": (_variance(score, nonmembers), _variance(score, members)),
+        "skewness": skewness,
+        "differs": any(abs(one.z) > DIFFERENCE for one in (advantage, power, false_positives)),
+        "roc": _roc(curve, members, nonmembers),
+        "members": members,
+        "nonmembers": nonmembers,
+    }
+
+
+def _counted(
+    curve: Any, members: Doubles, nonmembers: Doubles, score: float
+) -> tuple[Compared, Compared, Compared]:
+    """Advantage, power and false positives by counting rounds."""
+    with_it, without = len(members), len(nonmembers)
+    # At the likelihood ratio's threshold 0: no threshold is chosen on these rounds.
+    wrong = float((1 - curve.advantage()) / 2)
+    advantage = Compared(
+        theory=float(curve.advantage()),
+        simulated=float((members > 0).mean() - (nonmembers > 0).mean()),
+        std_error=float(np.hypot(_share_error(wrong, with_it), _share_error(wrong, without))),
+    )
+    threshold = float(scores.oracle_threshold(ALPHA, score))
+    false_positives = Compared(
+        theory=ALPHA,
+        simulated=float((nonmembers > threshold).mean()),
+        std_error=_share_error(ALPHA, without),
+    )
+    power = Compared(
+        theory=float(curve.power(ALPHA)),
+        simulated=float(Audit(members, nonmembers).tpr_at(ALPHA)),
+        std_error=_power_error(float(curve.power(ALPHA)), threshold, with_it, without),
+    )
+    return *_with_ends(advantage, power, _Drawn(members, nonmembers, 0.0), score), false_positives
+
+
+def _with_ends(
+    advantage: Compared, power: Compared, drawn: _Drawn, score: float
+) -> tuple[Compared, Compared]:
+    """Add upper ends at the best threshold, and the advantage there, where that is not 0."""
+    better = learned(drawn.members, drawn.nonmembers, drawn.noise)
+    if better is not None:
+        error = float(np.sqrt(0.5 / len(drawn.members)))  # the largest of two shares
+        advantage = replace(advantage, simulated=better, std_error=error)
+
+    def ended(compared: Compared, slope: float, constant: float) -> Compared:
+        end = constant + highest(drawn.members, drawn.nonmembers, score, slope, drawn.noise)
+        return replace(compared, upper=min(1.0, max(compared.simulated, end)))
+
+    # The slope of the theory's ROC is its likelihood ratio at the threshold.
+    slope = float(np.exp(scores.oracle_threshold(ALPHA, score)))
+    return ended(advantage, 1.0, 0.0), ended(power, slope, slope * ALPHA)
+
+
+def _averaged(curve: Any, drawn: _Drawn, score: float) -> tuple[Compared, Compared, Compared]:
+    """Advantage, power and false positives as averages of each round's chance over the noise."""
+    least = float(curve.advantage())
+
+    def average(threshold: float, *, member: bool) -> tuple[float, float]:
+        values, mean = (drawn.members, score / 2) if member else (drawn.nonmembers, -score / 2)
+        chances = np.asarray(norm.cdf((values - threshold) / drawn.noise))
+        return _controlled(chances, values, mean, least)
+
+    (hits, hit_error), (alarms, alarm_error) = average(0, member=True), average(0, member=False)
+    advantage = Compared(least, hits - alarms, float(np.hypot(hit_error, alarm_error)))
+    threshold = float(scores.oracle_threshold(ALPHA, score))
+    false_positives = Compared(ALPHA, *average(threshold, member=False))
+    reach = 10 * drawn.noise
+    strict, _ = bisect(
+        lambda at: average(at, member=False)[0] >= ALPHA,
+        float(drawn.nonmembers.min()) - reach,
+        float(drawn.nonmembers.max()) + reach,
+        steps=30,
+    )
+    found, own_error = average(strict, member=True)
+    slope = float(np.exp(threshold))  # of the ROC: carries the threshold's error over to the power
+    error = float(np.hypot(own_error, slope * average(strict, member=False)[1]))
+    power = Compared(float(curve.power(ALPHA)), found, error)
+    return *_with_ends(advantage, power, drawn, score), false_positives
+
+
+def _controlled(
+    chances: Doubles, values: Doubles, mean: float, least: float
+) -> tuple[float, float]:
+    """Average chances with the scores, whose mean is known, as control variate; and its error.
+
+    The error is that of the residuals, never below that of one success in a round of an attack
+    with an advantage of `least`.
+    """
+    away, size = values - values.mean(), len(values)
+    variance = float(away @ away)
+    # Both centred: scores that differ by rounding alone must not meet chances that do not.
+    slope = float((chances - chances.mean()) @ away) / variance if variance > 0 else 0.0
+    residuals = chances - slope * (values - mean)
+    error = float(residuals.std()) / np.sqrt(size)
+    return float(residuals.mean()), max(error, least / size)
+
+
+def reason_of(game: Game, law: ProjectionLaw, attack: LinearAttack) -> Reason | None:
+    """Name the record behind a difference, if skewness and kurtosis explain at least half of it."""
+    quantity = game.acts_by
+    compared: Compared = getattr(game, quantity)
+    expected = law.share(quantity, attack)
+    apart = abs(compared.simulated - compared.theory)
+    if not abs(expected - compared.simulated) <= apart / 2:
+        return None
+    total = law.variance + attack.n * attack.noise**2
+    return Reason(quantity, expected, law.row, law.largest / total)
+
+
+def _share_error(share: float, count: int) -> float:
+    """Standard error of a share of `count`; never below that of one success."""
+    inside = min(max(share, 1 / count), 1 - 1 / count)
+    return float(np.sqrt(inside * (1 - inside) / count))
+
+
+def _power_error(power: float, threshold: float, members: int, nonmembers: int) -> float:
+    """Of the power at 1 %: that of the share, and that of the threshold found in these rounds.
+
+    The slope of the ROC, which carries the latter over, is the likelihood ratio at the threshold.
+    """
+    own = _share_error(power, members)
+    return float(np.hypot(own, np.exp(threshold) * _share_error(ALPHA, nonmembers)))
+
+
+def _mean(theory: float, score: float, values: Doubles) -> Compared:
+    return Compared(theory, float(values.mean()), float(np.sqrt(score / len(values))))
+
+
+def _variance(theory: float, values: Doubles) -> Compared:
+    return Compared(theory, float(values.var()), theory * float(np.sqrt(2 / len(values))))
+
+
+def _roc(curve: Any, members: Doubles, nonmembers: Doubles) -> dict[str, list[float]]:
+    """Simulated power at about k of T false positives, k from 1 to T, beside the theory's."""
+    count = len(nonmembers)
+    allowed = np.unique(np.geomspace(1, count, _ROC_POINTS).round().astype(int))
+    thresholds = np.append(np.sort(nonmembers)[::-1], -np.inf)[allowed]
+    rate = _share_above(thresholds, nonmembers)
+    power = _share_above(thresholds, members)
+    return {
+        "false_positive_rate": rate.tolist(),
+        "simulated_power": power.tolist(),
+        "theoretical_power": np.asarray(curve.power(rate)).tolist(),
+    }
+
+
+def _share_above(thresholds: Doubles, values: Doubles) -> Doubles:
+    below = np.searchsorted(np.sort(values), thresholds, side="right")
+    return np.asarray((len(values) - below) / len(values))
+
+
+def audit_of(game: Game, *, delta: float, confidence: float) -> AuditResult:
+    """Certify a lower bound on epsilon of a played game."""
+    bound = Audit(game.members, game.nonmembers).epsilon(delta, confidence)
+    return AuditResult(
+        row=game.row,
+        rounds=game.rounds,
+        epsilon=float(bound.epsilon),
+        max_certifiable=float(bound.max_certifiable),
+        delta=delta,
+        confidence=confidence,
+        method=bound.method,
+    )
+
+
+_LEVEL = 1.65  # of the standard normal law: 95 %, with room for the saddle point's error
+HALF_LEVEL = 1.966  # 97.5 %
+_STEPS = 24
+_EXACT = 48  # thresholds whose ends are computed, of the largest by the normal approximation
+_EXACT_NOISY = 4
+_GROUPS, _GRID = 400, 201
+_LEARNED, _CLEAR = 40, 4.0  # thresholds tried; standard errors, at most, of their difference
+_REACH = 1.5  # of the largest distance of a score from its mean: how far one not drawn may lie
+
+
+def highest(
+    members: Doubles, nonmembers: Doubles, score: float, cost: float, noise: float = 0.0
+) -> float:
+    """Return the 95 % upper end of the largest power less `cost` times the false positives.
+
+    Parameters
+    ----------
+    members, nonmembers : (m,) ndarray
+        Scores before noise, with means score / 2 and -score / 2.
+    score : float
+        The leakage score.
+    cost : float
+        Of a false positive, at least 0.
+    noise : float
+        Standard deviation of Gaussian noise on the scores.
+    """
+    if noise > 0:
+        values = _chances(members, nonmembers, score, cost, noise)
+        return float(mean_upper(values, np.ones(values.shape[1])).max())
+    pooled = np.append(-np.inf, np.unique(np.concatenate([members, nonmembers])))
+    hits, alarms, both = (
+        len(drawn) - np.searchsorted(np.sort(drawn), pooled, side="right")
+        for drawn in (members, nonmembers, np.minimum(members, nonmembers))
+    )
+    counts = np.stack(
+        [hits - both + 1, both, len(members) - hits - alarms + both, alarms - both], axis=1
+    )
+    values = np.tile([1.0, 1.0 - cost, 0.0, -cost], (len(pooled), 1))
+    mean = (counts * values).sum(axis=1) / counts.sum(axis=1)
+    spread = np.sqrt((counts * (values - mean[:, None]) ** 2).sum(axis=1))
+    first = _largest(mean + _LEVEL / len(members) * spread, _EXACT)
+    return float(mean_upper(values[first], counts[first]).max())
+
+
+def mean_upper(values: Doubles, weights: Doubles, level: float = _LEVEL) -> Doubles:
+    """Return the upper end of each row's mean, with 95 % confidence by default.
+
+    Parameters
+    ----------
+    values : (T, K) ndarray
+        What was drawn, and the largest possible value.
+    weights : (T, K) or (K,) ndarray
+        How often; that of the largest value is one more.
+    level : float
+        Quantile of the standard normal law.
+    """
+    top = values.max(axis=1, keepdims=True)
+    below = top - values
+    width = np.maximum(below.max(axis=1, keepdims=True), np.finfo(float).tiny)
+    below, counts = below / width, np.broadcast_to(weights, values.shape)
+    total = counts.sum(axis=1)
+    low, high = np.full((2, len(values), 1), [[[-14.0]], [[32.0]]])
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        beyond = _tilted(below, counts, total, np.exp(middle))[1] > level
+        low, high = np.where(beyond[:, None], low, middle), np.where(beyond[:, None], middle, high)
+    return np.asarray(top[:, 0] - width[:, 0] * _tilted(below, counts, total, np.exp(high))[0])
+
+
+def _tilted(
+    below: Doubles, counts: Doubles, total: Doubles, tilt: Doubles
+) -> tuple[Doubles, Doubles]:
+    """Return means with weights tilted to the smallest, and how rarely random weights pass them.
+
+    The latter as a quantile of the standard normal law. With E_k exponential and u the mean, it is
+    about the sum of E_k (u - b_k), whose saddle point is s.
+    """
+    grown = 1 + tilt * below
+    share = counts / grown
+    scale = share.sum(axis=1) / total
+    mean = (share * below).sum(axis=1) / share.sum(axis=1)
+    log_root = total * np.log(scale) + (counts * np.log(grown)).sum(axis=1)
+    away = (mean[:, None] - below) / (scale[:, None] * grown)
+    v = tilt[:, 0] * scale * np.sqrt((counts * away**2).sum(axis=1))
+    w = np.sqrt(np.maximum(2 * log_root, 0.0))
+    flat = w < 0.1  # where rounding shows: far below the level
+    w, v = np.where(flat, 1.0, w), np.where(flat, 1.0, v)
+    return mean, np.where(flat, 0.0, w + np.log(v / w) / w)
+
+
+def _chances(
+    members: Doubles, nonmembers: Doubles, score: float, cost: float, noise: float
+) -> Doubles:
+    """Return each pair's chance of a hit less `cost` times that of an alarm, at good thresholds.
+
+    Both less their control variates. The last column is the largest possible value, for scores up
+    to half as far again from their mean as the farthest one drawn.
+    """
+    hits = _Controlled(members - score / 2, score / 2, score, noise)
+    alarms = _Controlled(nonmembers + score / 2, -score / 2, score, noise)
+    at = _thresholds(hits, alarms, cost)
+    values = hits.at(at) - cost * alarms.at(at)
+    reach = _REACH * max(float(np.abs(one.away).max()) for one in (hits, alarms))
+    line = np.linspace(-reach, reach, _GRID)
+    most = [replace(one, away=line).at(at) for one in (hits, alarms)]
+    top = most[0].max(axis=1) - cost * most[1].min(axis=1)
+    return np.column_stack([values, np.maximum(top, values.max(axis=1))])
+
+
+def _thresholds(hits: _Controlled, alarms: _Controlled, cost: float) -> Doubles:
+    """Return those with the largest ends, by quantiles of the scores and the normal approximation.
+
+    They are looked for on a grid and between all scores, where atoms leave gaps, and then nearby.
+    """
+    deviation = float(np.sqrt(hits.score))
+    fewer = hits.fewer(), alarms.fewer()
+    drawn = np.sort(np.concatenate([one.mean + one.away for one in fewer]))[::4]
+    at = np.append(np.linspace(-5, 5, _GRID) * deviation, (drawn[1:] + drawn[:-1]) / 2)
+    for width in (0.05, 0.005, 0.0):
+        hit, alarm = (one.at(at) for one in fewer)
+        variance = hit.var(axis=1) + cost**2 * alarm.var(axis=1)
+        ends = hit.mean(axis=1) - cost * alarm.mean(axis=1)
+        ends += _LEVEL * np.sqrt(variance / len(hits.away))
+        first = at[_largest(ends, _EXACT_NOISY)]
+        at = np.append(first[0] + np.linspace(-width, width, 21) * deviation, first)
+    return first
+
+
+def learned(members: Doubles, nonmembers: Doubles, noise: float) -> float | None:
+    """Return the advantage at thresholds that are learned, each half's from the other half.
+
+    None unless such a threshold is clearly better than 0, where the theory has it.
+    """
+    halves = [(members[start::2], nonmembers[start::2]) for start in (0, 1)]
+    found = [_best(*half, noise) for half in halves]
+    if not any(found):
+        return None
+    advantages = [
+        _advantages(*half, np.array([at]), noise)[0]
+        for half, at in zip(halves, found[::-1], strict=True)
+    ]
+    return float(np.mean(advantages))
+
+
+def _best(members: Doubles, nonmembers: Doubles, noise: float) -> float:
+    """Return 0, or the best threshold if its advantage is larger by many standard errors."""
+    drawn = np.quantile(np.concatenate([members, nonmembers]), np.linspace(0, 1, _LEARNED))
+    at = np.append(0.0, (drawn[1:] + drawn[:-1]) / 2)
+    advantages = _advantages(members, nonmembers, at, noise)
+    best = int(advantages.argmax())
+    clear = advantages[best] - advantages[0] > _CLEAR / np.sqrt(len(members))
+    return float(at[best]) if clear else 0.0
+
+
+def _advantages(members: Doubles, nonmembers: Doubles, at: Doubles, noise: float) -> Doubles:
+    far = [one - at[:, None] for one in (members, nonmembers)]
+    hits, alarms = (norm.cdf(one / noise) if noise > 0 else one > 0 for one in far)
+    return np.asarray(np.mean(hits, axis=1) - np.mean(alarms, axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class _Controlled:
+    """Scores less their mean, and their chances over the noise less those of a linear law."""
+
+    away: Doubles
+    mean: float
+    score: float
+    noise: float
+
+    def fewer(self) -> _Controlled:
+        """Return quantiles of the scores in place of all."""
+        count = min(len(self.away), _GROUPS)
+        return replace(self, away=np.quantile(self.away, (np.arange(count) + 0.5) / count))
+
+    def at(self, thresholds: Doubles) -> Doubles:
+        """Return the chance of each score to lie above each threshold, (T, m)."""
+        far = (self.mean - thresholds)[:, None]
+        chances = np.asarray(norm.cdf((far + self.away) / self.noise))
+        if not self.score > 0:
+            return chances
+        deviation = float(np.sqrt(self.score))
+        return chances - np.asarray(norm.pdf(far / deviation)) / deviation * self.away
+
+
+def _largest(ends: Doubles, count: int) -> npt.NDArray[np.intp]:
+    return np.argsort(-ends, kind="stable")[:count]

@@ -1,0 +1,241 @@
+"""What leakages mean: risks, counts, what drives them, how sure they are, and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import tradeoff
+from leakscore.distributions import norm
+from leakscore.numeric import bisect
+from leakscore_app.report._model import (
+    ALPHA,
+    LEVELS,
+    LOW_PRIOR,
+    CovarianceQuality,
+    Doubles,
+    Driver,
+    Drivers,
+    Game,
+    IdentifiedCounts,
+    Risk,
+)
+from leakscore_app.report.engine.population import Population
+
+_SLACK = 0.999  # of mu, so that a try that nearly meets the budget is the last but one
+
+
+def risk_of(scores: Doubles, base_rate: float | None) -> Risk:
+    """Advantage, power at 1 % false positives and predictive values of leakage scores."""
+    curve = tradeoff.gaussian(leakage=scores)
+    return Risk(
+        leakage=scores,
+        advantage=curve.advantage(),
+        power=curve.power(ALPHA),
+        ppv_at_base_rate=None if base_rate is None else curve.ppv(ALPHA, base_rate),
+        ppv_at_low_prior=curve.ppv(ALPHA, LOW_PRIOR),
+    )
+
+
+def interval_of(score: float, rows: int, dim: int, confidence: float) -> tuple[float, float]:
+    """Interval for a leakage score whose covariance was estimated (ddof 0) on `rows` records.
+
+    If the records are Gaussian, true over estimated leakage is chi-square with rows - dim degrees
+    of freedom over rows (a law of the Wishart matrix); heavier tails make the interval wider.
+    """
+    from scipy.special import chdtri
+
+    tails = np.array([(1 + confidence) / 2, (1 - confidence) / 2])
+    low, high = score * chdtri(rows - dim, tails) / rows
+    return float(low), float(high)
+
+
+def counts_of(attacker: str, risk: Risk, rows: np.ndarray) -> IdentifiedCounts:
+    """How many records the attacker identifies, the middle one and the worst one.
+
+    Of records with equal leakage the first is named, as in long tables.
+    """
+    order = np.argsort(risk.leakage, kind="stable")
+    middle = risk.leakage[order[(len(order) - 1) // 2]]
+    worst, middle = (int((risk.leakage == one).argmax()) for one in (risk.leakage.max(), middle))
+    return IdentifiedCounts(
+        attacker=attacker,
+        records=len(order),
+        above=above(risk.power),
+        median_power=float(np.median(risk.power)),
+        worst_power=float(risk.power[worst]),
+        median_advantage=float(np.median(risk.advantage)),
+        worst_advantage=float(risk.advantage[worst]),
+        median_row=int(rows[middle]),
+        worst_row=int(rows[worst]),
+    )
+
+
+def above(power: Doubles) -> dict[str, int]:
+    """Count the records above each level of power."""
+    return {f"{100 * level:g}%": int((power > level).sum()) for level in LEVELS}
+
+
+def drivers_of(
+    people: Population, index: int, row: int, columns: Sequence[str], values: Doubles | None
+) -> Drivers:
+    """Return what each column has in the leakage of a person; `values` if they may be shown."""
+    shares, without = people.shares(index)
+    left = np.full(people.dim, np.nan) if people.shrinkage else people.left_out(index, without)
+    order = np.argsort(-shares, kind="stable")
+    return Drivers(
+        row=row,
+        columns=tuple(
+            Driver(
+                column=columns[j],
+                share=float(shares[j]),
+                leakage_without=float(left[j]),
+                value=None if values is None else float(values[j]),
+            )
+            for j in order
+        ),
+        negative_shares=int((shares < 0).sum()),
+    )
+
+
+def covariance_of(
+    people: Population,
+    rows: npt.NDArray[np.int64],
+    index: int,
+    scores: Doubles,
+    confidence: float,
+) -> CovarianceQuality:
+    """Say how well the covariance is known, and what that does to the worst leakage."""
+    worst = float(scores[index])
+    others = people.size - int(people.owned.sizes[index])
+    low = high = power_low = power_high = None
+    if not people.shrinkage and not people.pooled:
+        low, high = interval_of(worst, others, people.dim, confidence)
+        power_low, power_high = tradeoff.gaussian(leakage=[low, high]).power(ALPHA).tolist()
+    return CovarianceQuality(
+        kind="pooled" if people.pooled else "full",
+        shrinkage=people.reference.shrinkage if people.shrinkage else None,
+        condition_number=float(np.linalg.cond(people.reference.cov)),
+        rows_per_column=people.size / people.dim,
+        worst_row=int(rows[index]),
+        worst_leakage=worst,
+        interval_confidence=confidence,
+        leakage_low=low,
+        leakage_high=high,
+        power_low=power_low,
+        power_high=power_high,
+    )
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The most that may leak of any record: an advantage, a power, or a Gaussian (epsilon, delta).
+
+    A Gaussian epsilon is held against a game as the advantage that it allows.
+    """
+
+    max_advantage: float
+    epsilon: float | None
+    delta: float
+    max_power: float | None = None
+
+    def options(self) -> dict[str, Any]:
+        """Return the keywords of `leakage.noise_for`."""
+        if self.epsilon is not None:
+            return {"epsilon": self.epsilon, "delta": self.delta}
+        if self.max_power is not None:
+            return {"max_power": self.max_power}
+        return {"max_advantage": self.max_advantage}
+
+    def met_by(self, score: float) -> bool:
+        """Tell whether a leakage score is under the budget."""
+        if np.isinf(score):
+            return False
+        curve = tradeoff.gaussian(leakage=score)
+        if self.epsilon is not None:
+            return bool(curve.delta(self.epsilon) <= self.delta)
+        if self.max_power is not None:
+            return bool(curve.power(ALPHA) <= self.max_power)
+        return bool(curve.advantage() <= self.max_advantage)
+
+    @property
+    def quantity(self) -> str:
+        """What of a game the budget limits: its power or its advantage."""
+        return "advantage" if self.max_power is None else "power"
+
+    @property
+    def limit(self) -> float:
+        """The most advantage or power that the budget allows."""
+        if self.epsilon is not None:
+            return float(tradeoff.gaussian(leakage=self._largest_mu() ** 2).advantage())
+        return self.max_advantage if self.max_power is None else self.max_power
+
+    def shares(self, scores: npt.ArrayLike) -> Doubles:
+        """Return the advantage or power of leakage scores in theory."""
+        curve = tradeoff.gaussian(leakage=scores)
+        return np.asarray(curve.advantage() if self.max_power is None else curve.power(ALPHA))
+
+    def upper(self, game: Game) -> float:
+        """Return the upper end, with 95 % confidence, of a game's advantage or power."""
+        upper = getattr(game, self.quantity).upper
+        return float(upper)
+
+    def largest_leakage(self) -> float:
+        """Return the largest leakage score that this allows."""
+        return self._largest_mu() ** 2
+
+    def answered_for(self, told: Doubles, added: Doubles) -> Doubles:
+        """Return the leakages that a release answers for: what is known of a person after it.
+
+        Of a person of whom earlier means told more than this allows, it is what the release adds:
+        nothing takes the rest back.
+        """
+        return np.where(told > self.largest_leakage(), 0.0, told) + added
+
+    def noise_options(self, told: float) -> dict[str, Any]:
+        """Return the keywords of `leakage.noise_for`, less what earlier means told of a person."""
+        if told == 0:
+            return self.options()
+        most = self.largest_leakage()
+        left = tradeoff.gaussian(leakage=max(most - told, 1e-3 * most) * (1 - 1e-9))
+        return {"max_advantage": float(left.advantage())}
+
+    def tightened(self, worst: float, game: Game) -> Budget:
+        """Return the budget for the theory under which the game's upper end is within this one.
+
+        A game stands for a mu, the square root of a leakage. That of its upper end over that of
+        the theory hardly depends on the noise, so the theory is asked for so much less.
+        """
+        asked = self._largest_mu()
+        allowed = min(asked, float(np.sqrt(worst))) * asked / self._mu_of(self.upper(game))
+        limit = float(tradeoff.gaussian(leakage=(_SLACK * allowed) ** 2).advantage())
+        return Budget(max_advantage=limit, epsilon=None, delta=self.delta)
+
+    def _largest_mu(self) -> float:
+        high = 1.0
+        while self.met_by(high * high):
+            high *= 2
+        return bisect(lambda mu: self.met_by(mu * mu), 0.0, high)[0]
+
+    def _mu_of(self, share: float) -> float:
+        """Return the mu of the Gaussian curve with this advantage or power."""
+        share = min(share, 1 - 1e-15)
+        if self.max_power is not None:
+            return float(norm.ppf(share) - norm.ppf(ALPHA))
+        return float(2 * norm.ppf((1 + share) / 2))
+
+    def fewest_records(self, worst: float, most: int) -> int | None:
+        """Return the least n that brings a record of squared distance `worst` under the budget."""
+        low, high = 1, 2
+        while not self.met_by(worst / high):
+            low, high = high, 2 * high
+            if low > most:
+                return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.met_by(worst / middle) else (middle, high)
+        return high

@@ -1,0 +1,539 @@
+"""The noise that brings every record under a limit: in theory, confirmed by games, drawn.
+
+Its shape is that which costs least, of any covariance or independent between columns, or the same
+number of standard errors in every column.
+
+The matrix of such noise may be told. Then a game is played in which it is computed anew from every
+table, and the attacker sees it. Every round draws a table of the others' records, half of them with
+the record in place of another, computes the noise of least cost from this table and publishes its
+mean with this noise, and the matrix. The attacker knows the population, not the other records. Of
+the matrix, the attack uses the leakage of the record under it: noise that was computed with the
+record hides it. A threshold between the tables with the record and those without is learned from
+half of the rounds, and the log-ratio of its two sides is added to that of the mean under the
+matrix; the other half judges, and the other way round. Another attack may find more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import leakage
+from leakscore.distributions import norm
+from leakscore.leakage import ShapedNoise
+from leakscore.leakage.anew import rough_noise
+from leakscore.reference import Reference
+from leakscore_app.report._model import Doubles, Game, Noise, Told, ToldGame
+from leakscore_app.report.engine.game import HALF_LEVEL, mean_upper
+from leakscore_app.report.engine.leakage import Budget, risk_of
+from leakscore_app.report.engine.population import Population, Shape
+
+_MOST_COLUMNS = 200
+_MOST_WORK = 10**9  # records times columns squared: a few seconds
+_MOST_TOLD = 2 * 10**7  # beyond which the noise is not computed again without a record
+_TRIES = 12
+_LEAST_LEFT = 1e-3  # share of the limit that what earlier means told leaves
+_TIED = 1e-3  # relative, of leakages that are at the limit together
+
+
+def why_same(population: Population, wish: str | None, statistic: str) -> str:
+    """Say why noise is the same in every column: asked for, or nothing cheaper can be computed.
+
+    Raises
+    ------
+    ValueError
+        If another shape is asked for that cannot be computed.
+    """
+    if wish == "same":
+        return "it was asked for (--noise-shape same)"
+    why = _hindrance(population, statistic)
+    if why and wish is not None:
+        raise ValueError(f"Expected noise_shape='same', not {wish!r}: {why}")
+    return why
+
+
+def _hindrance(population: Population, statistic: str) -> str:
+    if statistic != "mean":
+        return "for another statistic than the mean no cheaper shape is computed"
+    if population.shrinkage:
+        return "with a shrunk covariance no cheaper shape is computed"
+    if population.dim > _MOST_COLUMNS:
+        return f"for more than {_MOST_COLUMNS} columns no cheaper shape is computed"
+    if len(population.values) * population.dim**2 > _MOST_WORK:
+        return "for so many records and columns a cheaper shape takes too long"
+    return ""
+
+
+@dataclass(frozen=True, eq=False)
+class TheoryNoise:
+    """Noise of a theory, and the leakage of every person with it.
+
+    Attributes
+    ----------
+    scores : (P,) ndarray
+    std : float
+        In standard deviations of a record, where it is the same in every column.
+    cov : (d, d) ndarray, optional
+        In the population's units, where it has another shape.
+    solution : ShapedNoise, optional
+        That it is from.
+    """
+
+    scores: Doubles
+    std: float = 0.0
+    cov: Doubles | None = None
+    solution: ShapedNoise | None = None
+
+    @property
+    def none(self) -> bool:
+        """Whether no noise is needed."""
+        return self.std == 0 if self.cov is None else not self.cov.any()
+
+    def deviations(self, dim: int) -> Doubles:
+        """Return the standard deviation of the noise on each of the columns' means."""
+        return np.full(dim, self.std) if self.cov is None else np.sqrt(np.diag(self.cov))
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """Who is to be protected from what, and how it is played.
+
+    Attributes
+    ----------
+    population : Population
+    budget : Budget
+    rows, columns
+        Numbers of the persons' first records, and names of the columns.
+    shape : {"optimal", "independent", "same"}
+    play : callable
+        Plays a record, by its index, with noise; the same draws each time, so that less leaks with
+        more of it.
+    play_anew : callable
+        Plays a record with noise that is computed from every table for a limit, or says why not.
+    played : int
+        How many of the worst records are played.
+    also : tuple of int
+        Who else is.
+    """
+
+    population: Population
+    budget: Budget
+    rows: npt.NDArray[np.int64]
+    columns: tuple[str, ...]
+    shape: str
+    play: Callable[[int, TheoryNoise], Game]
+    play_anew: Callable[[int, float], ToldGame | str]
+    played: int = 1
+    also: tuple[int, ...] = ()
+
+    @cached_property
+    def theory(self) -> TheoryNoise:
+        """The noise of the theory."""
+        return self._in_theory(self.budget)
+
+    @cached_property
+    def theories(self) -> list[TheoryNoise]:
+        """The noise of the theory, and that of the other shapes beside noise of any covariance."""
+        if self.shape != "optimal" or self.theory.none:
+            return [self.theory]
+        return [self.theory, self._independent, self._same(self.budget)]
+
+    def noise(self) -> tuple[Noise, TheoryNoise]:
+        """Confirm the noise of the theory by games; ask for more while a game tells too much.
+
+        The theory says of every person in the present mean that the noise is enough, the upper end
+        of the game of the worst ones, too. Those of earlier means only are beyond its reach.
+        """
+        found, harder, confirmed = self.theory, self.budget, False
+        for attempt in range(_TRIES):
+            if attempt:
+                found = self._in_theory(harder, found)
+            order = self._order(found.scores)
+            games: list[Game] = []
+            # Persons over the limit by earlier means stay over it at any noise.
+            fair = [i for i in order[: self.played] if not self._beyond[i]] or order[:1]
+            for index in dict.fromkeys([*fair, *self.also]):
+                games.append(self.play(index, found))
+                if self.budget.upper(games[-1]) > self.budget.limit:
+                    break
+            else:
+                confirmed = True
+                break
+            harder = self.budget.tightened(float(found.scores[order[0]]), games[-1])
+        noise = replace(self._described(found, order[0], games), confirmed=confirmed)
+        return self._with_shape(noise, found, harder), found
+
+    def _in_theory(self, budget: Budget, least: TheoryNoise | None = None) -> TheoryNoise:
+        if self.shape == "same":
+            return self._same(budget, 0.0 if least is None else least.std)
+        return self._shaped(budget, cast(Shape, self.shape))
+
+    @cached_property
+    def _independent(self) -> TheoryNoise:
+        return self._shaped(self.budget, "independent")
+
+    def _shaped(self, budget: Budget, shape: Shape) -> TheoryNoise:
+        solution = self._least(budget, shape)
+        cov = np.asarray(solution.covariance)
+        return TheoryNoise(
+            self.population.noisy(cov, self._told_before), cov=cov, solution=solution
+        )
+
+    def _least(self, budget: Budget, shape: Shape, without: int | None = None) -> ShapedNoise:
+        """Find the noise of least cost for all persons, or all but one."""
+        most = budget.largest_leakage()
+        told = np.minimum(self._told_before, (1 - _LEAST_LEFT) * most)
+        return self.population.least_noise(most, shape, told, without)
+
+    def _same(self, budget: Budget, least: float = 0.0) -> TheoryNoise:
+        """Find the noise that is the same in every column, `least` or more.
+
+        Noise changes which person is worst, so the noise of the worst person is found, all persons
+        are scored again, and so on until the worst is one that the noise was found for.
+        """
+        population, told, judged = self.population, self._told_before, self._judged
+        noise, scores = least, told + population.added(least)
+        index = int(judged[np.argmax(scores[judged])])
+        while not budget.met_by(scores[index]):
+            known = population.without(index)
+            enough = leakage.noise_for(
+                population.added_record(index, known)[np.newaxis],
+                known,
+                population.batch_size,
+                shape="scalar",
+                **budget.noise_options(float(told[index])),
+            )
+            share = population.batch_size / population.n  # of the batch in the present mean
+            noise = max(noise, float(np.max(enough.noise_std)) * share)
+            scores = told + population.added(noise)
+            before, index = index, int(judged[np.argmax(scores[judged])])
+            if index == before:
+                break
+        return TheoryNoise(scores, noise)
+
+    @cached_property
+    def _judged(self) -> npt.NDArray[np.int64]:
+        return np.flatnonzero(self.population.published.new)
+
+    @cached_property
+    def _beyond(self) -> npt.NDArray[np.bool_]:
+        """Of whom earlier means told more than the limit: judged by what the release adds."""
+        return np.asarray(self.population.told > self.budget.largest_leakage())
+
+    @cached_property
+    def _told_before(self) -> Doubles:
+        """What earlier means told of those who are judged by all means."""
+        return np.where(self._beyond, 0.0, self.population.told)
+
+    def _order(self, scores: Doubles) -> list[int]:
+        """Return all who are judged, the worst first.
+
+        With shaped noise many are at the limit together: then as without noise.
+        """
+        scores = scores[self._judged]
+        order = np.argsort(-scores, kind="stable")
+        if self.shape != "same":
+            tied = scores >= (1 - _TIED) * scores.max()
+            without = np.where(tied, self.population.informed()[self._judged], 0.0)
+            order = np.lexsort((-scores, -without, ~tied))
+        persons: list[int] = self._judged[order].tolist()
+        return persons
+
+    def _errors(self, found: TheoryNoise) -> Doubles:
+        """Return noise in standard errors of each column's mean."""
+        return np.asarray(found.deviations(self.population.dim) * self.population.root)
+
+    def _size(self, found: TheoryNoise) -> float:
+        if found.cov is None:
+            return found.std * self.population.root
+        return float(np.sqrt(np.mean(self._errors(found) ** 2)))
+
+    def _described(self, found: TheoryNoise, worst: int, games: list[Game]) -> Noise:
+        """Say what the noise is, and what leaks with it."""
+        after = risk_of(found.scores[[worst]], None)
+        std = found.deviations(self.population.dim) * self.population.scale
+        return Noise(
+            budget=self.budget.options(),
+            binding_row=int(self.rows[worst]),
+            standard_errors=self._size(found),
+            theory_standard_errors=self._size(self.theory),
+            confirmed=False,
+            rows_played=tuple(game.row for game in games),
+            noise_std=dict(zip(self.columns, std.tolist(), strict=True)),
+            leakage=float(after.leakage[0]),
+            advantage=float(after.advantage[0]),
+            power=float(after.power[0]),
+            game=games[0],
+            shape=self.shape,
+        )
+
+    def _with_shape(self, noise: Noise, found: TheoryNoise, budget: Budget) -> Noise:
+        """Add what noise has that is not the same in every column."""
+        theory = self.theory
+        if found.cov is None or found.solution is None or theory.solution is None:
+            return noise
+        errors = self._errors(found)
+        cost, least = (float(np.sum(self._errors(one) ** 2)) for one in (found, theory))
+        active = np.unique(self.population.owned.of_row[found.solution.active])
+        noise = replace(
+            noise,
+            cost=cost,
+            # No noise costs less than the bound on that of the theory.
+            gap=1 - (1 - theory.solution.gap) * least / cost if cost else 0.0,
+            column_standard_errors=dict(zip(self.columns, errors.tolist(), strict=True)),
+            rows_at_limit=tuple(self.rows[active].tolist()),
+        )
+        if self.shape != "optimal" or found.none:
+            return noise
+        worst = int(np.searchsorted(self.rows, noise.binding_row))
+        return replace(
+            noise,
+            covariance=found.cov * np.outer(self.population.scale, self.population.scale),
+            told=self._told(worst, found, budget, noise),
+            beside=self._beside(),
+            protected_radius=found.solution.protected_radius,
+        )
+
+    def _beside(self) -> dict[str, float]:
+        """Return what noise of the other shapes takes in theory, in standard errors."""
+        return {
+            "independent": self._size(self._independent),
+            "same": self._size(self._same(self.budget)),
+        }
+
+    def _told(self, index: int, found: TheoryNoise, budget: Budget, noise: Noise) -> Told | None:
+        """Judge a record by the noise that is computed without it."""
+        population = self.population
+        work = (population.size - int(population.owned.sizes[index]) + 1) * population.dim**2
+        if not population.can_spare_person(index) or work > _MOST_TOLD:
+            return None
+        if np.isinf(population.informed()[index]):
+            return None
+        without = np.asarray(self._least(budget, "optimal", index).covariance)
+        told = float(self._told_before[index]) + population.leakage_refitted(index, without)
+        risk = risk_of(np.array([told]), None)
+        same = noise.game if noise.game.row == noise.binding_row else self.play(index, found)
+        anew = self.play_anew(index, budget.largest_leakage())
+        return Told(
+            row=noise.binding_row,
+            leakage=float(found.scores[index]),
+            leakage_without=float(risk.leakage[0]),
+            advantage_without=float(risk.advantage[0]),
+            power_without=float(risk.power[0]),
+            public=same.advantage.simulated,
+            public_std_error=same.advantage.std_error,
+            anew=None if isinstance(anew, str) else anew,
+            why_not_played=anew if isinstance(anew, str) else "",
+        )
+
+
+def in_units(noise: Noise | None, units: Doubles) -> Noise | None:
+    """Return noise on the means of features as noise on the published numbers.
+
+    Parameters
+    ----------
+    noise : Noise or None
+    units : (d,) ndarray
+        From `Statistic.units`, in the order of the noise's columns.
+    """
+    if noise is None or (units == 1).all():
+        return noise
+    std = np.array(list(noise.noise_std.values())) * units
+    covariance = noise.covariance
+    return replace(
+        noise,
+        noise_std=dict(zip(noise.noise_std, std.tolist(), strict=True)),
+        covariance=None if covariance is None else covariance * np.outer(units, units),
+    )
+
+
+def drawn(noise: Noise | None, means: Doubles, seed: int) -> Noise:
+    """Return the same noise with the means of its columns and one draw of it.
+
+    Nothing is drawn where no noise is needed, or where the game does not confirm it.
+
+    Parameters
+    ----------
+    noise : Noise or None
+    means : (d,) ndarray
+        In the order of the noise's columns.
+    seed : int
+    """
+    if noise is None:
+        raise ValueError("Expected no draw_noise: no noise is computed for this release")
+    if noise.standard_errors == 0 or not noise.confirmed:
+        return noise
+    rng = np.random.default_rng(seed)
+    if noise.covariance is not None:
+        noisy = rng.multivariate_normal(means, noise.covariance)
+    else:
+        std = np.array(list(noise.noise_std.values()))
+        noisy = means + std * rng.standard_normal(len(std))
+    return replace(noise, noisy_mean=dict(zip(noise.noise_std, noisy.tolist(), strict=True)))
+
+
+_MOST_TABLES, _LEAST_TABLES = 100, 20
+_ROUNDS_A_TABLE = 500  # of a game without tables: 40 tables for 20000 rounds
+_MOST_TABLE_WORK = 8 * 10**7  # tables times records times columns squared: some seconds
+_GAP = 0.1  # of the noise in a round
+
+
+def why_not(population: Population, rounds: int) -> str:
+    """Say why no such game is played; "" if it is."""
+    if population.finite:
+        return (
+            "it is computed from the whole file, who is in the file is known in this game, and so "
+            "the matrix tells nothing of who was drawn"
+        )
+    if not population.plain:
+        return "for persons of several records and after earlier means it is not played"
+    if tables(population, rounds) < _LEAST_TABLES:
+        return "for so many records and columns it takes too long"
+    return ""
+
+
+def tables(population: Population, rounds: int) -> int:
+    """Return how many tables are drawn, half of them with the record."""
+    fair = int(np.clip(rounds // _ROUNDS_A_TABLE, _LEAST_TABLES, _MOST_TABLES))
+    return min(fair, _MOST_TABLE_WORK // int(population.size * population.dim**2)) // 4 * 4
+
+
+def play_anew(
+    population: Population,
+    index: int,
+    max_leakage: float,
+    *,
+    rounds: int,
+    rng: np.random.Generator,
+) -> ToldGame:
+    """Play a record against an attacker who is given the matrix of each table.
+
+    Parameters
+    ----------
+    population : Population
+        Plain, and not finite.
+    index : int
+        Which record.
+    max_leakage : float
+        Limit of the noise.
+    rounds : int
+        Of a game without tables: the more, the more tables.
+    rng : numpy.random.Generator
+    """
+    game = _Game(population, index, max_leakage)
+    half = tables(population, rounds) // 2
+    seen = [[game.round(member, rng) for _ in range(half)] for member in (True, False)]
+    hits, alarms = _judged(seen[0], seen[1])
+    advantage = float(hits.mean() - alarms.mean())
+    error = float(np.hypot(_error(hits), _error(alarms)))
+    return ToldGame(
+        tables=2 * half,
+        advantage=advantage,
+        std_error=error,
+        upper=_upper(hits - alarms),
+    )
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What an attacker makes of a round: the record under the matrix, and the mean under it."""
+
+    log_leakage: float
+    ratio: float
+    """Mean over the noise of the log-likelihood ratio of the mean, given the matrix."""
+    spread: float
+    """Its standard deviation over the noise."""
+
+
+class _Game:
+    """Tables of the others' records, with one record or without it."""
+
+    def __init__(self, population: Population, index: int, max_leakage: float) -> None:
+        self.known: Reference = population.without(index)
+        self.others = np.delete(population.values, index, axis=0)
+        self.target = population.values[index]
+        self.n, self.max_leakage = population.n, max_leakage
+        self.size = population.size
+
+    def round(self, member: bool, rng: np.random.Generator) -> _Seen:
+        """Draw a table, compute its noise, and look at both as the attacker does."""
+        rows = self.others[rng.integers(len(self.others), size=max(self.size, self.n))]
+        if member:
+            rows[0] = self.target
+        noise = rough_noise(rows[: self.size], self.n, self.max_leakage, _GAP)
+        away = self.target - self.known.mean
+        law = Reference(self.known.mean, self.known.cov + self.n * noise)
+        weight = law.solve(away)
+        leakage = float(away @ weight) / self.n
+        ratio = float((rows[: self.n].mean(axis=0) - self.known.mean) @ weight) - leakage / 2
+        spread = float(np.sqrt(max(float(weight @ noise @ weight), 0.0)))
+        return _Seen(float(np.log(leakage)), ratio, spread)
+
+
+def _upper(differences: Doubles) -> float:
+    """Return the 95 % upper end of the mean of chances of hits less those of alarms, at most 1.
+
+    Each half is judged by a rule that is fixed given the other half, but not independently of it:
+    each end has half of the level.
+    """
+    ends = []
+    for start in range(2):
+        values = np.append(differences[start::2], 1.0)[np.newaxis]
+        ends.append(mean_upper(values, np.ones(values.shape[1]), HALF_LEVEL)[0])
+    return float(np.mean(ends))
+
+
+def _judged(with_it: list[_Seen], without: list[_Seen]) -> tuple[Doubles, Doubles]:
+    """Return the chance that the attack says "member", each half's learned from the other half."""
+    inside, outside = (np.array([one.log_leakage for one in seen]) for seen in (with_it, without))
+    hits, alarms = np.zeros(len(with_it)), np.zeros(len(without))
+    for start in range(2):
+        rule = _Rule.of(inside[1 - start :: 2], outside[1 - start :: 2])
+        hits[start::2] = [rule.chance(one) for one in with_it[start::2]]
+        alarms[start::2] = [rule.chance(one) for one in without[start::2]]
+    return hits, alarms
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """A threshold of the record's leakage under the matrix, and the log-ratio of each side."""
+
+    threshold: float
+    below: float
+    above: float
+
+    @staticmethod
+    def of(inside: Doubles, outside: Doubles) -> _Rule:
+        """Learn the threshold whose sides differ most, and their ratios."""
+        every = np.sort(np.concatenate([inside, outside]))
+        cuts = (every[1:] + every[:-1]) / 2
+        shares = [_shares(values, cuts) for values in (inside, outside)]
+        best = int(np.argmax(np.abs(shares[0] - shares[1])))
+        hit, alarm = float(shares[0][best]), float(shares[1][best])
+        return _Rule(
+            float(cuts[best]), float(np.log(hit / alarm)), float(np.log((1 - hit) / (1 - alarm)))
+        )
+
+    def chance(self, seen: _Seen) -> float:
+        """Return the chance over the noise that the sum of both log-ratios is above 0."""
+        ratio = seen.ratio + (self.below if seen.log_leakage <= self.threshold else self.above)
+        if seen.spread == 0:
+            return float(ratio > 0)
+        return float(norm.cdf(ratio / seen.spread))
+
+
+def _shares(values: Doubles, cuts: Doubles) -> npt.NDArray[np.float64]:
+    """Return what share of some values is below each cut, never 0 or 1."""
+    below = np.searchsorted(np.sort(values), cuts, side="right")
+    return np.asarray((below + 0.5) / (len(values) + 1))
+
+
+def _error(chances: Doubles) -> float:
+    """Return the standard error of a mean of chances, as if rounds were counted: at least it."""
+    share = (float(chances.sum()) + 0.5) / (len(chances) + 1)
+    return float(np.sqrt(share * (1 - share) / len(chances)))

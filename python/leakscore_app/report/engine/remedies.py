@@ -1,0 +1,246 @@
+"""The cheaper changes of a release, scored again: fewer columns, clipped values, other records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore_app.report._model import Doubles, Noise, Remedy
+from leakscore_app.report.engine.leakage import Budget, above, risk_of
+from leakscore_app.report.engine.population import Population
+
+DROPS = (1, 3, 5)
+CLIPS = (0.01, 0.05)
+LEAVES = (1, 5)
+GROWTHS = (2, 5)
+MOST_RECORDS = 10**12
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """A changed release of which all is known: numbers (k,) and leakages of those who remain."""
+
+    rows: npt.NDArray[np.int64]
+    scores: Doubles
+
+
+@dataclass(frozen=True, eq=False)
+class Clipped:
+    """The release of clipped values, and how many standard errors it moves a mean at most."""
+
+    release: Any
+    shift: float
+    what: str = "columns"
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """A changed release, as the table has it, and how it reads as a remedy."""
+
+    kind: str
+    what: str
+    cost: str
+    release: Any
+    clipped: float | None = None
+    mean_shift: float = 0.0
+    records_missing: int = 0
+
+    def remedy(self, outcome: Outcome) -> Remedy:
+        """Return the remedy, with what it leaves."""
+        risk = risk_of(np.array([outcome.leakage]), None)
+        return Remedy(
+            kind=self.kind,
+            what=self.what,
+            cost=self.cost,
+            worst_row=outcome.row,
+            leakage=outcome.leakage,
+            advantage=float(risk.advantage[0]),
+            power=float(risk.power[0]),
+            above=outcome.above,
+            clipped=self.clipped,
+            mean_shift=self.mean_shift,
+            records_missing=self.records_missing,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The worst record of a changed release, its leakage, and counts above each level of power."""
+
+    row: int
+    leakage: float
+    above: dict[str, int]
+
+
+class Changeable(Protocol):
+    """A table whose release can be changed and scored again."""
+
+    @property
+    def population(self) -> Population: ...
+
+    def release(self, population: Population) -> Any:
+        """Return a changed population as a release of the same persons."""
+
+    def clipped(self, share: float) -> Clipped | None:
+        """Return the release of values clipped at a quantile; None if all become the same."""
+
+    def without_worst(self, count: int) -> Any:
+        """Return the release without the worst records; None if it cannot be judged."""
+
+    def outcomes(self, changes: Sequence[Change]) -> list[Outcome]:
+        """Score the changed releases."""
+
+
+def changes_of(
+    table: Changeable, budget: Budget, columns: Sequence[str], plain: bool
+) -> Iterator[Change]:
+    """Yield all changes that are tried.
+
+    Only of plain means are columns left out or clipped: features of a record belong together.
+
+    Judged are the persons in the batch that the release adds, by all means together. No change of
+    the values hides one who is all of that batch; more records do.
+    """
+    published = table.population.published
+    if published.given_away(slice(-1, None)).any():
+        yield from _waiting(table, budget)
+        return
+    if plain:
+        yield from _fewer_columns(table, columns)
+        yield from _clipped(table)
+    yield from _without_worst(table)
+    yield from (_waiting if published.last else _more_records)(table, budget)
+
+
+def _fewer_columns(table: Changeable, columns: Sequence[str]) -> Iterator[Change]:
+    """Leave out, one after another, the column whose loss helps the worst record most."""
+    population = smaller = table.population
+    judged, kept = np.flatnonzero(population.published.new), list(range(population.dim))
+    dropped: list[str] = []
+    while len(kept) > 1 and len(dropped) < DROPS[-1]:
+        worst = int(judged[np.argmax(smaller.informed()[judged])])
+        _, without = smaller.shares(worst)
+        dropped.append(columns[kept.pop(int(np.argmin(without)))])
+        smaller = population.with_columns(kept)
+        if len(dropped) in DROPS:
+            number = f"{len(dropped)} column{'s' if len(dropped) > 1 else ''}"
+            yield Change(
+                "fewer columns",
+                f"without {number}: {', '.join(dropped)}",
+                f"{number} less",
+                table.release(smaller),
+            )
+
+
+def _clipped(table: Changeable) -> Iterator[Change]:
+    """Clip the columns of the records that the release adds."""
+    for share in CLIPS:
+        clipped = table.clipped(share)
+        if clipped is not None:
+            yield Change(
+                "winsorising",
+                f"{clipped.what} clipped at {100 * share:g} % and {100 - 100 * share:g} %",
+                f"moves a mean by up to {clipped.shift:.2g} standard errors",
+                clipped.release,
+                clipped=share,
+                mean_shift=clipped.shift,
+            )
+
+
+def _without_worst(table: Changeable) -> Iterator[Change]:
+    """Leave the worst records out: those behind them become the unusual ones."""
+    population = table.population
+    who = "record" if population.published.last == 0 else "new record"
+    who = who if population.owned.alone.all() else "person"
+    for count in LEAVES:
+        release = table.without_worst(count)
+        if release is not None:
+            number = f"the worst {who}" if count == 1 else f"the {count} worst {who}s"
+            cost = "the next records stand out more"
+            yield Change("fewer records", f"without {number}", cost, release)
+
+
+def _more_records(table: Changeable, budget: Budget) -> Iterator[Change]:
+    """Average more records: of the same population, or of this table if it is the population."""
+    population = table.population
+    sizes = [population.n * growth for growth in GROWTHS]
+    if not population.finite:
+        worst = float(population.informed().max()) * population.n
+        enough = budget.fewest_records(worst, MOST_RECORDS)
+        sizes += [] if enough is None or enough <= population.n else [enough]
+    for n in sorted(set(sizes)):
+        if population.finite and n > population.most_drawn:
+            continue
+        missing = max(n - population.size, 0)
+        yield Change(
+            "larger n",
+            f"the mean of {n} records",
+            f"{missing} more records than there are" if missing else "none",
+            table.release(population.larger(n)),
+            records_missing=missing,
+        )
+
+
+def _waiting(table: Changeable, budget: Budget) -> Iterator[Change]:
+    """Wait until more new records are there: their leakage falls as their batch grows.
+
+    The least batch that meets the budget is found from M / b and what earlier means told, of a
+    person who is alone in the batch now, too.
+    """
+    population, judged = table.population, table.population.published.new
+    size, twice = population.batch_size, 2 * population.batch_size
+    # Twice as large a batch is nobody's alone, and gives the squared distances.
+    distances = population.larger(twice).added() * twice
+    told = np.where(population.told > budget.largest_leakage(), 0.0, population.told)
+    now = told + population.added()
+
+    def enough(batch: int) -> bool:
+        scores = (told + distances / batch)[judged]
+        return batch > size and budget.met_by(float(scores.max()))
+
+    low, high = size, twice
+    while high <= MOST_RECORDS and not enough(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    sizes = {size * growth for growth in GROWTHS if size > 1}
+    if high <= MOST_RECORDS and not budget.met_by(float(now[judged].max())):
+        sizes.add(high)
+    for larger in sorted(sizes):
+        yield Change(
+            "larger batch",
+            f"wait until {larger} new records are there",
+            f"{larger - size} more new records than there are",
+            table.release(population.larger(larger)),
+        )
+
+
+def noise_on_every_mean(
+    population: Population, noise: Noise, rows: npt.NDArray[np.int64]
+) -> Iterator[Change]:
+    """Score all means again as if each had carried the noise that the present one needs.
+
+    That is noise of the same standard errors in every column, where another shape is offered, too.
+    """
+    errors = noise.standard_errors if noise.beside is None else noise.beside["same"]
+    if population.published.last and errors and noise.shape != "independent":
+        scores = population.noisy_from_the_start(errors / float(np.sqrt(population.n)))
+        yield Change(
+            "noise on every mean",
+            f"noise of {errors:.3g} standard errors of the present mean on all "
+            f"{len(population.published.sizes)} means",
+            "too late for the means published without it",
+            Scored(rows, scores),
+        )
+
+
+def outcome_of(release: Scored) -> Outcome:
+    """Return the worst of the records that a changed release leaves."""
+    worst = int(np.argmax(release.scores))
+    power = risk_of(release.scores, None).power
+    return Outcome(int(release.rows[worst]), float(release.scores[worst]), above(power))

@@ -1,0 +1,241 @@
+"""A table whose records are all in memory: what an analysis wants to know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore_app.passes.lattices import Off, Steps, lattices_of
+from leakscore_app.report._model import Doubles, Observations, Owned, Release
+from leakscore_app.report._notices import observed
+from leakscore_app.report.engine.attack import LinearAttack, Others, projected
+from leakscore_app.report.engine.features import cells_of, featured
+from leakscore_app.report.engine.leakage import Budget, counts_of, risk_of
+from leakscore_app.report.engine.noise import TheoryNoise
+from leakscore_app.report.engine.pooled import Pooled, small_cells
+from leakscore_app.report.engine.population import Population
+from leakscore_app.report.engine.previous import Earlier, earlier_of, previous_of
+from leakscore_app.report.engine.remainders import Sums, share_of
+from leakscore_app.report.engine.remedies import CLIPS, Change, Clipped, Outcome, Scored, outcome_of
+from leakscore_app.report.engine.setup import (
+    AnalysisOptions,
+    Listing,
+    input_of,
+    published_of,
+    require_plain,
+    shrinkage_of,
+)
+from leakscore_app.tables.table import Table
+
+Say = Callable[[str], None]
+
+
+class WholeTable:
+    """What is judged of a table in memory; see `JudgedTable`.
+
+    Parameters
+    ----------
+    table : Table
+    options : AnalysisOptions
+    say : callable
+        Told what is done.
+    """
+
+    sample: Doubles | None = None
+    population: Population
+
+    def __init__(self, table: Table, options: AnalysisOptions, say: Say) -> None:
+        self.table, self.options, self.say = table, options, say
+        self.featured = featured(
+            table,
+            options.statistic,
+            columns=options.columns,
+            exclude=options.exclude,
+            missing=options.missing,
+            shrinkage=options.shrinkage,
+        )
+        self.records = self.featured.records
+        self.columns, self.statistic = self.records.columns, self.featured.statistic
+        self.size, self.embedded = len(self.records.rows), table.path is None
+        self.input = input_of(table, self.records, options, self.featured.used)
+        self.weighted = self.featured.weights is not None
+        self.earlier: Earlier | None = None
+        if options.previous is not None:
+            self.earlier = earlier_of(
+                options.previous, self.records, len(table.values), options.n, options.population
+            )
+
+    def publish(self, release: Release) -> None:
+        """Settle what is published, and whose the records are."""
+        totals = () if self.earlier is None else self.earlier.records
+        self.published = published_of(self.records, release, totals)
+        if self.weighted:
+            require_plain(self.options, release, self.published)
+        self.rows = self.records.rows[self.published.owned.first]
+        self.keys = np.arange(len(self.rows))
+        self.release_n = release.n
+
+    def score(self) -> None:
+        """Estimate what an attacker knows; the population scores the persons."""
+        cells, finite = self.featured.pooled, self.options.population == "finite"
+        if cells is not None:
+            self.population = Pooled(cells, self.release_n, finite=finite, published=self.published)
+            return
+        values = self.records.values
+        largest = int(self.published.owned.sizes.max())
+        self.population = Population(
+            values,
+            self.release_n,
+            finite=finite,
+            shrinkage=shrinkage_of(values, self.options.shrinkage, largest),
+            published=self.published,
+            weights=self.featured.weights,
+        )
+
+    def units(self, n: int) -> Doubles:
+        """Return the units of the published numbers, one a judged column; see `Statistic.units`."""
+        return self.featured.units(n)
+
+    @property
+    def means(self) -> Doubles:
+        """The means of the judged columns."""
+        return np.asarray(self.records.values.mean(axis=0))
+
+    def middle(self, about: Sequence[int]) -> int:
+        """Return the record in the middle of those that can be played, the worst first."""
+        return int(about[len(about) // 2])
+
+    def others(self, attacks: Sequence[LinearAttack], what: str) -> Iterator[Sequence[Others]]:  # noqa: ARG002
+        """Yield the projections of the other records for each attack."""
+        for attack in attacks:
+            yield projected(self.population, attack, self.records.rows)
+
+    def likely(self, index: int, others: Sequence[int]) -> list[int]:  # noqa: ARG002
+        """Return whose records are projected together with one: here each by itself."""
+        return [index]
+
+    def covered(self, theories: Sequence[TheoryNoise], budget: Budget) -> bool:  # noqa: ARG002
+        """Tell whether no record that is not here leaks more with any of some noises."""
+        return True
+
+    # --- arithmetic ------------------------------------------------------------------------------
+
+    @cached_property
+    def steps(self) -> tuple[Steps, ...]:
+        """Steps on which most values of a column lie."""
+        size = self.population.batch_size
+        return lattices_of(self.records.values, share_of(size), size)
+
+    def off_steps(self) -> list[Off]:
+        """Return the records off each of the steps."""
+        values, rows = self.records.values, self.records.rows
+        return [Off.of(steps, values, rows) for steps in self.steps]
+
+    def sums(self, budget: Budget, n: int, decimals: int | None) -> Sums:
+        """Return what arithmetic on the sums may tell."""
+        people, owned = self.population, self.published.owned
+        return Sums(
+            people,
+            self.rows,
+            budget,
+            columns=self.columns,
+            units=self.units(n),
+            decimals=decimals,
+            sample=self.records.values,
+            records=self.records.rows,
+            owners=None if people.plain else self.rows[owned.of_row],
+        )
+
+    def keep(self, off: Sequence[Off], worst: Sequence[int]) -> None:
+        """Keep the worst records off steps: all are here."""
+
+    # --- changed releases ------------------------------------------------------------------------
+
+    @property
+    def _judged(self) -> npt.NDArray[np.bool_]:
+        return self.population.published.new
+
+    def release(self, population: Population) -> Scored:
+        """Return a changed population of the same persons as a release."""
+        return Scored(self.rows[self._judged], population.informed()[self._judged])
+
+    def clipped(self, share: float) -> Clipped:
+        """Return the release in which values of the new records are clipped at a quantile."""
+        population = self.population
+        added = population.published.batch == population.published.last
+        low, high = self._quantiles[CLIPS.index(share)]
+        values = np.clip(population.values, low, high)
+        moves = values[added].mean(axis=0) - population.values[added].mean(axis=0)
+        moved = float(np.abs(moves).max()) * (population.batch_size / population.n)
+        scores = population.informed_of(values)
+        what = "columns" if added.all() else "the new records' columns"
+        release = Scored(self.rows[self._judged], scores[self._judged])
+        return Clipped(release, moved * float(np.sqrt(population.n)), what)
+
+    @cached_property
+    def _quantiles(self) -> Doubles:
+        levels = [level for share in CLIPS for level in (share, 1 - share)]
+        limits = np.quantile(self.population.values, levels, axis=0)
+        return limits.reshape(len(CLIPS), 2, -1)
+
+    def without_worst(self, count: int) -> Scored | None:
+        """Return the release without the worst persons' new records."""
+        population, published = self.population, self.published
+        judged = np.flatnonzero(self._judged)
+        worst = judged[np.argsort(-population.informed()[judged], kind="stable")[:count]]
+        new = published.batch == published.last
+        rows = np.flatnonzero(np.isin(population.owned.of_row, worst) & new)
+        if len(worst) < count or not population.can_spare(rows):
+            return None
+        smaller, remain = population.without_records(rows)
+        scores = population.told[remain] if smaller is None else smaller.informed()
+        kept = self._judged[remain] & ~np.isin(remain, worst)
+        return Scored(self.rows[remain][kept], scores[kept])
+
+    def outcomes(self, changes: Sequence[Change]) -> list[Outcome]:
+        """Return what each changed release leaves."""
+        return [outcome_of(change.release) for change in changes]
+
+    # --- what is written -------------------------------------------------------------------------
+
+    def values_of(self, index: int) -> Doubles | None:
+        """Return the values of a person's only record."""
+        owned = self.published.owned
+        return self.records.values[owned.first[index]] if owned.alone[index] else None
+
+    def listing(self, scores: Doubles, base_rate: float | None) -> Listing:
+        """Return what the report says of all records."""
+        people, rows, cells = self.population, self.rows, self.featured.pooled
+        informed = risk_of(scores, base_rate)
+        weaker = risk_of(people.weaker(), base_rate)
+        owned, ids = self.published.owned, self.records.ids
+        who = None if ids is None else Owned(ids[owned.first], self.records.rows, owned.of_row)
+        pooled: tuple[str, ...] = ()
+        if cells is not None:
+            (table,) = self.featured.tables
+            pooled = small_cells(cells, [table.names[k] for k in np.unique(table.cell).tolist()])
+        return Listing(
+            rows=rows,
+            places=np.arange(len(rows)),
+            in_sample=people.in_sample(),
+            informed=informed,
+            weaker=weaker,
+            counts=(counts_of("informed", informed, rows), counts_of("weaker", weaker, rows)),
+            lines=self.records.lines,
+            owned=who,
+            cells=cells_of(self.featured, owned.of_row, rows, informed),
+            pooled_cells=pooled,
+            previous=None
+            if self.earlier is None
+            else previous_of(people, scores, self.earlier, self.records.rows),
+            effective_n=None if people.pull is None else people.n / people.correction,
+        )
+
+    def observations(self, listing: Listing) -> Observations:
+        """Say what was seen of the records."""
+        distinct = self.options.distinct_records
+        block = self.featured.block
+        return observed(self.table, self.records, listing.owned, block, distinct=distinct)

@@ -1,1 +1,0 @@
-"""The noise that a report offers: of the shape that costs least, and how it is told."""

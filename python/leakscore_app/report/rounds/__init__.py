@@ -1,1 +1,0 @@
-"""What rounds of a game say of a record, and whose games are worth playing."""

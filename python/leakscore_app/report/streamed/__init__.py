@@ -1,1 +1,0 @@
-"""Reports on tables that are read block by block, in memory that does not grow with them."""
