@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from leakscore import single_threaded_blas
 from leakscore.statistics import Statistic
-from leakscore_app.passes.tree import Passes
+from leakscore_app.passes.runner import Passes
 from leakscore_app.report.engine.analysis import Analysis
 from leakscore_app.report.engine.block_features import SmallCellsError
 from leakscore_app.report.engine.blocks import BlockTable
