@@ -13,8 +13,9 @@ import pytest
 from leakscore import statistics
 from leakscore.statistics import Statistic
 from leakscore_app import report
+from leakscore_app.passes.runner import Passes
 from leakscore_app.passes.scores import InCells, Score
-from leakscore_app.passes.tree import Passes, joined, run
+from leakscore_app.passes.tree import joined, run
 from leakscore_app.report import _report
 from leakscore_app.report.engine import block_features as featured
 from leakscore_app.report.engine import blocks as _blocks

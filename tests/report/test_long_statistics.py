@@ -13,7 +13,8 @@ from leakscore import Moments, statistics
 from leakscore.statistics import Statistic
 from leakscore_app import report
 from leakscore_app.passes.first import first
-from leakscore_app.passes.tree import Passes, joined, run
+from leakscore_app.passes.runner import Passes
+from leakscore_app.passes.tree import joined, run
 from leakscore_app.report import _report
 from leakscore_app.report.engine import block_features as featured
 from leakscore_app.report.engine.block_features import Features

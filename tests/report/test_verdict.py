@@ -206,9 +206,7 @@ def test_records_are_named_by_line_and_person(table: report.Table) -> None:
     lines = np.arange(300) + 2
     people = np.array([f"P-{i:05}" for i in range(300)])
     named = replace(table, lines=lines, ids=people)
-    result = judged(named, max_advantage=0.05)
-    plain = judged(table, max_advantage=0.05)
-    assert result.verdict is not None
+    result, plain = (judged(one, max_advantage=0.05) for one in (named, table))
     row = result.verdict.worst.row
     name = f"record {row} (line {row + 1}), person P-{row - 1:05}"
     text = " ".join(result.to_text().split())

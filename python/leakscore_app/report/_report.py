@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from leakscore import single_threaded_blas
 from leakscore.statistics import Statistic
-from leakscore_app.passes.tree import Passes
+from leakscore_app.passes.runner import Passes
 from leakscore_app.report.engine.analysis import Analysis
 from leakscore_app.report.engine.block_features import SmallCellsError
 from leakscore_app.report.engine.blocks import BlockTable
@@ -161,11 +161,11 @@ def analyse(
     on the sum hides it, and so does rounding (`decimals`) to much more than a step.
 
     Tables of more than 65536 records are read in blocks of so many, whatever holds them, with the
-    same bits. What leaks of each record, the counts and the medians are those of all records; games
-    draw counts of bins, values are clipped at quantiles of a sample of 65536 records, noise is the
-    same in every column, and only the worst records are listed unless `records` is "all". Persons,
-    earlier means, means of cells of few records, known weights, shrinkage and other shapes of noise
-    need the table in memory, and it is read as a whole for them.
+    same bits. What leaks of each record, the counts and the medians are those of all records, and
+    noise of any shape is checked on all of them; games draw counts of bins, values are clipped at
+    quantiles of a sample of 65536 records, and only the worst records are listed unless `records`
+    is "all". Persons, earlier means, means of cells of few records, known weights and shrinkage
+    need the table in memory: it is read as a whole for them, and refused where it does not fit.
 
     References
     ----------
@@ -180,7 +180,7 @@ def analyse(
     >>> row, round(float(result.informed.power[row - 1]), 3)
     (153, 0.932)
     """
-    asked = AnalysisOptions(
+    options = AnalysisOptions(
         n=n,
         previous=previous,
         population=population,
@@ -208,23 +208,25 @@ def analyse(
         records=records,
         distinct_records=distinct_records,
     )
-    asked = checked(asked)
+    options = checked(options)
     table = without_graph(table)
-    opened = opened_of(table, asked)
-    why = why_whole(opened, table, asked)
+    opened = opened_of(table, options)
+    why = why_whole(opened, table, options)
     if why == TEXT:  # once all cells are understood, it is a table as others are
         table = whole_of(table, opened, why)
-        opened, why = opened_of(table, asked), ""
+        opened, why = opened_of(table, options), ""
     if not why and opened.is_longer_than(LONG):
         try:
             with single_threaded_blas():  # waiting threads took a tenth of the work
-                return Analysis(BlockTable(opened, asked, Passes(progress, client)), asked).report()
+                return Analysis(
+                    BlockTable(opened, options, Passes(progress, client)), options
+                ).report()
         except SmallCellsError:
             why = "cells of few records"
     whole = whole_of(table, opened, why)
     # Threads of BLAS wait for each other longer than they work on so few columns.
     with single_threaded_blas() if whole.values.shape[1] <= _FEW_COLUMNS else nullcontext():
-        return Analysis(WholeTable(whole, asked, _Steps(progress)), asked).report()
+        return Analysis(WholeTable(whole, options, _Steps(progress)), options).report()
 
 
 class _Steps:

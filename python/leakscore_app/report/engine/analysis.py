@@ -14,6 +14,7 @@ from leakscore.statistics import Statistic
 from leakscore_app.passes.lattices import Off, Steps
 from leakscore_app.report._model import (
     Arithmetic,
+    AuditResult,
     Doubles,
     Drivers,
     Game,
@@ -86,7 +87,6 @@ class JudgedTable(Protocol):
     means : (d,) ndarray
     """
 
-    population: Population
     columns: tuple[str, ...]
     statistic: Statistic
     size: int
@@ -94,6 +94,8 @@ class JudgedTable(Protocol):
     weighted: bool
     embedded: bool
 
+    @property
+    def population(self) -> Population: ...
     @property
     def rows(self) -> npt.NDArray[np.int64]: ...
     @property
@@ -314,7 +316,6 @@ class Analysis:
         listed_as, listed = listed_of(which, len(listing.rows), worst)
         leakage = listing.informed.leakage[listed]
         several = not bool(population.owned.alone.all())
-        certified = options.confidence
         return Report(
             seed=options.seed,
             input=table.input,
@@ -332,14 +333,12 @@ class Analysis:
             worst=tuple(worst),
             drivers=tuple(self._drivers(int(i)) for i in self.order[: options.worst]),
             covariance=covariance_of(
-                population, table.rows, self.playable[0], self.scores, certified
+                population, table.rows, self.playable[0], self.scores, options.confidence
             ),
             games=tuple(games),
             noise=noise,
             remedies=remedies,
-            audit=audit_of(games[0], delta=options.delta, confidence=certified)
-            if options.audit
-            else None,
+            audit=self._audit(games[0]),
             observations=table.observations(listing),
             arithmetic=arithmetic,
             previous=listing.previous,
@@ -353,6 +352,11 @@ class Analysis:
             budget=self.budget,
             max_noise=options.max_noise,
         )
+
+    def _audit(self, game: Game) -> AuditResult | None:
+        if not self.options.audit:
+            return None
+        return audit_of(game, delta=self.options.delta, confidence=self.options.confidence)
 
     def _drivers(self, index: int) -> Drivers:
         values = self.table.values_of(index) if self.options.show_values else None

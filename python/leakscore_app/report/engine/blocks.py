@@ -30,6 +30,7 @@ from leakscore_app.passes.projections import (
     Without,
     cuts_of,
 )
+from leakscore_app.passes.runner import Passes
 from leakscore_app.passes.scores import (
     Count,
     Score,
@@ -40,7 +41,6 @@ from leakscore_app.passes.scores import (
     WorstRows,
     lower_end,
 )
-from leakscore_app.passes.tree import Passes
 from leakscore_app.report._model import (
     Bars,
     Doubles,

@@ -73,9 +73,9 @@ def open_table(path: str, **reading: Any) -> Table | Opened:
     (80000, '2024.npy to 2025.npy (2 files)')
     """
     paths = sources.paths_of(path)
-    asked = {name for name, value in reading.items() if value != _PLAIN.get(name)}
+    given = {name for name, value in reading.items() if value != _PLAIN.get(name)}
     numbers = _numbers(reading.get("missing_values", ()))
-    plain = asked <= _STREAMED and reading.get("skip_last") in (None, 0) and numbers is not None
+    plain = given <= _STREAMED and reading.get("skip_last") in (None, 0) and numbers is not None
     opened = sources.of_files(paths, _options(reading)) if plain else None
     if opened is None or (len(paths) == 1 and not opened.is_longer_than(LONG)):
         if len(paths) > 1:
@@ -121,14 +121,14 @@ Tabular: TypeAlias = Table | npt.ArrayLike | Callable[[], Any] | Opened | Any
 TEXT = "columns of text"
 
 
-def opened_of(table: Tabular, asked: AnalysisOptions) -> Opened:
-    """Open whatever holds a table; `asked` names what is looked at in a frame."""
+def opened_of(table: Tabular, options: AnalysisOptions) -> Opened:
+    """Open whatever holds a table; `options` name what is looked at in a frame."""
     if isinstance(table, Opened):
         return table
     if isinstance(table, Table):
         return sources.of_table(table)
     if hasattr(table, "__arrow_c_stream__"):
-        return sources.of_frame(table, _reading(asked))
+        return sources.of_frame(table, _reading(options))
     if callable(table):
         return sources.of_callable(table)
     _require_records(table)
@@ -160,20 +160,20 @@ def _require_records(table: Any) -> None:
         )
 
 
-def _reading(asked: AnalysisOptions) -> ReadingOptions:
+def _reading(options: AnalysisOptions) -> ReadingOptions:
     """Return which columns of a frame are published, and which are those of categories."""
-    categories = () if asked.statistic is None else categories_of(asked.statistic)
-    columns = None if asked.columns is None else tuple(asked.columns)
-    return ReadingOptions(groups=categories, columns=columns, exclude=tuple(asked.exclude))
+    categories = () if options.statistic is None else categories_of(options.statistic)
+    columns = None if options.columns is None else tuple(options.columns)
+    return ReadingOptions(groups=categories, columns=columns, exclude=tuple(options.exclude))
 
 
-def why_whole(opened: Opened, table: Tabular, asked: AnalysisOptions) -> str:
+def why_whole(opened: Opened, table: Tabular, options: AnalysisOptions) -> str:
     """Say why a table of any length is read as a whole; empty if it is read block by block."""
-    if asked.previous is not None:
+    if options.previous is not None:
         return "earlier means"
-    if asked.statistic is not None and not _is_blockwise(asked.statistic):
+    if options.statistic is not None and not _is_blockwise(options.statistic):
         return "known weights, and several statistics that learn from the records"
-    if asked.shrinkage is not None:
+    if options.shrinkage is not None:
         return "a shrunk covariance"
     if isinstance(table, Table) and table.ids is not None:
         return "persons"

@@ -90,56 +90,58 @@ class Listing:
     bars: tuple[Bars, Bars] | None = None
 
 
-def checked(asked: AnalysisOptions) -> AnalysisOptions:
+def checked(options: AnalysisOptions) -> AnalysisOptions:
     """Refuse what no table can be judged by; the rest is for the parts that know more."""
-    validation.choice("population", asked.population, ("infinite", "finite"))
-    validation.choice("missing", asked.missing, ("rows", "columns"))
-    if asked.records is not None:
-        validation.choice("records", asked.records, ("all", "worst", "none"))
-    if asked.noise_shape is not None:
-        validation.choice("noise_shape", asked.noise_shape, ("optimal", "independent", "same"))
-    if asked.draw_noise is not None:
-        validation.count("draw_noise", asked.draw_noise, high=None)
-        if asked.statistic is not None and type(asked.statistic) is not Mean:
+    validation.choice("population", options.population, ("infinite", "finite"))
+    validation.choice("missing", options.missing, ("rows", "columns"))
+    if options.records is not None:
+        validation.choice("records", options.records, ("all", "worst", "none"))
+    if options.noise_shape is not None:
+        validation.choice("noise_shape", options.noise_shape, ("optimal", "independent", "same"))
+    if options.draw_noise is not None:
+        validation.count("draw_noise", options.draw_noise, high=None)
+        if options.statistic is not None and type(options.statistic) is not Mean:
             raise ValueError("Expected draw_noise with the mean only, not with another statistic")
-    if asked.decimals is not None:
-        validation.count("decimals", asked.decimals, -_MOST_DECIMALS, _MOST_DECIMALS)
-    if asked.statistic is not None and not isinstance(asked.statistic, Statistic):
-        raise TypeError(f"Expected statistic={asked.statistic!r} to be one of leakscore.statistics")
-    if isinstance(asked.statistic, Quantile):
+    if options.decimals is not None:
+        validation.count("decimals", options.decimals, -_MOST_DECIMALS, _MOST_DECIMALS)
+    if options.statistic is not None and not isinstance(options.statistic, Statistic):
+        raise TypeError(
+            f"Expected statistic={options.statistic!r} to be one of leakscore.statistics"
+        )
+    if isinstance(options.statistic, Quantile):
         raise ValueError(
             "Expected statistic to be another one than Quantile: a published quantile may be the "
             "value of a record itself, which no distance bounds; publish counts between fixed "
             "limits instead (Histogram)"
         )
     return replace(
-        asked,
-        max_noise=validation.scalar("max_noise", asked.max_noise, 0, np.inf, closed="left"),
-        worst=validation.count("worst", asked.worst, low=1),
-        min_cell=validation.count("min_cell", asked.min_cell, low=1),
-        seed=validation.count("seed", asked.seed, high=None),
-        confidence=validation.scalar("confidence", asked.confidence, 0, 1, closed="neither"),
+        options,
+        max_noise=validation.scalar("max_noise", options.max_noise, 0, np.inf, closed="left"),
+        worst=validation.count("worst", options.worst, low=1),
+        min_cell=validation.count("min_cell", options.min_cell, low=1),
+        seed=validation.count("seed", options.seed, high=None),
+        confidence=validation.scalar("confidence", options.confidence, 0, 1, closed="neither"),
     )
 
 
-def require_all_drawn(asked: AnalysisOptions, n: int, size: int) -> None:
+def require_all_drawn(options: AnalysisOptions, n: int, size: int) -> None:
     """Refuse a draw of noise for the mean of some of the records, which is not known."""
-    if asked.draw_noise is not None and n != size:
+    if options.draw_noise is not None and n != size:
         raise ValueError(
             f"Expected draw_noise with the mean of all {size} records, not of n={n}: which records "
             "are averaged is not known"
         )
 
 
-def require_plain(asked: AnalysisOptions, release: Release, published: Published) -> None:
+def require_plain(options: AnalysisOptions, release: Release, published: Published) -> None:
     """Refuse known weights where they do not tell which weight a record has in the mean."""
     size = len(published.batch)
     why = ""
     if release.n != size:
         why = f"the mean of all {size} records, not of n={release.n}: which weights these have"
-    elif asked.population == "finite":
+    elif options.population == "finite":
         why = "an infinite population: which weights a record drawn from the table gets"
-    elif asked.previous is not None:
+    elif options.previous is not None:
         why = "one mean, without previous ones: which weights these had"
     elif not published.owned.alone.all():
         why = "one record a person, without ids: of several records which law holds"
@@ -155,19 +157,19 @@ def rounds_of(rounds: int | None, n: int, size: int) -> int:
     return rounds + rounds % 2
 
 
-def budget_of(asked: AnalysisOptions) -> Budget:
+def budget_of(options: AnalysisOptions) -> Budget:
     """Return the limit of what may leak of any record: as asked, or an advantage."""
-    delta = validation.scalar("delta", asked.delta, 0, 1, closed="neither")
-    given = {name: getattr(asked, name) for name in ("max_advantage", "max_power", "epsilon")}
+    delta = validation.scalar("delta", options.delta, 0, 1, closed="neither")
+    given = {name: getattr(options, name) for name in ("max_advantage", "max_power", "epsilon")}
     given = {name: value for name, value in given.items() if value is not None}
     if len(given) > 1:
         raise ValueError(f"Expected one limit of {', '.join(given)}, not both")
-    epsilon, power = asked.epsilon, asked.max_power
+    epsilon, power = options.epsilon, options.max_power
     if epsilon is not None:
         epsilon = validation.scalar("epsilon", epsilon, 0)
     if power is not None:
         power = validation.scalar("max_power", power, ALPHA, 1, closed="neither")
-    limit = DEFAULT_ADVANTAGE if asked.max_advantage is None else asked.max_advantage
+    limit = DEFAULT_ADVANTAGE if options.max_advantage is None else options.max_advantage
     limit = validation.scalar("max_advantage", limit, 0, 1, closed="neither")
     return Budget(max_advantage=limit, epsilon=epsilon, delta=delta, max_power=power)
 
@@ -258,10 +260,10 @@ def nothing_to_play(size: int) -> ValueError:
 
 
 def listed_of(
-    asked: str | None, size: int, worst: Sequence[int]
+    which: str | None, size: int, worst: Sequence[int]
 ) -> tuple[str, npt.NDArray[np.int64]]:
     """Return which records the JSON lists, as a word and by index: the worst are in their order."""
-    which = asked or ("all" if size <= _MOST_LISTED else "worst")
+    which = which or ("all" if size <= _MOST_LISTED else "worst")
     if which == "all":
         return which, np.arange(size)
     return which, np.array(worst if which == "worst" else [], dtype=np.int64)
@@ -289,14 +291,14 @@ def shrinkage_of(values: Doubles, shrinkage: Shrinkage, largest: int) -> Shrinka
 
 
 def input_of(
-    table: Table, records: Records, asked: AnalysisOptions, used: Sequence[str] = ()
+    table: Table, records: Records, options: AnalysisOptions, used: Sequence[str] = ()
 ) -> ReportInput:
     """Return what was read and what of it is judged; `used` are columns that features are of."""
     published = [
         name
         for j, name in enumerate(table.columns)
-        if (asked.columns is None or name in asked.columns)
-        and name not in asked.exclude
+        if (options.columns is None or name in options.columns)
+        and name not in options.exclude
         and table.left.get(j) not in NOT_PUBLISHED
     ]
     return ReportInput(

@@ -82,7 +82,7 @@ class Judged:
     @property
     def left_rows(self) -> tuple[LeftRows, ...]:
         """Which rows are not judged."""
-        lost = (
+        lost: tuple[tuple[str, Lost, dict[str, int]], ...] = (
             ("a value is missing", self.found.missing, self.absent),
             ("a value is infinite", self.found.infinite, self.infinite),
             (GROUPLESS, self.groupless, {}),

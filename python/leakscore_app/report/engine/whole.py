@@ -179,7 +179,7 @@ class WholeTable:
     def _quantiles(self) -> Doubles:
         levels = [level for share in CLIPS for level in (share, 1 - share)]
         limits = np.quantile(self.population.values, levels, axis=0)
-        return limits.reshape(len(CLIPS), 2, -1)
+        return np.asarray(limits.reshape(len(CLIPS), 2, -1))
 
     def without_worst(self, count: int) -> Scored | None:
         """Return the release without the worst persons' new records."""
