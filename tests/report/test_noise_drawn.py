@@ -41,7 +41,7 @@ def test_it_is_one_draw_of_the_law_that_is_offered() -> None:
 
 
 def judged_once(result: report.Report, seed: int) -> list[float]:
-    from leakscore_app.report.noise.drawing import drawn
+    from leakscore_app.report.engine.noise import drawn
 
     return list(drawn(result.noise, skewed().mean(axis=0), seed).noisy_mean.values())
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from leakscore.statistics import GroupMeans, Mean, NoFitError, Statistic
 from leakscore_app._visible import visible
-from leakscore_app.passes.first import First, Lost, first
+from leakscore_app.passes.first import Copies, First, Lost, first
 from leakscore_app.passes.scores import SAMPLED, InCells
 from leakscore_app.report._model import LEVELS, Cell, Doubles
 from leakscore_app.report.engine.crowd import Crowd
@@ -46,11 +46,14 @@ class GroupedRecords:
         Of each column of categories, the records of each level.
     cells : (K,) ndarray of int
         Records of each combination of levels, where these are counted.
+    copies : Copies
+        Of the records, by groups and numbers.
     """
 
     lost: Lost
     levels: tuple[Integers, ...]
     cells: Integers
+    copies: Copies
 
     def merge(self, other: GroupedRecords) -> GroupedRecords:
         """Add later blocks."""
@@ -58,6 +61,7 @@ class GroupedRecords:
             self.lost.merge(other.lost),
             tuple(one + more for one, more in zip(self.levels, other.levels, strict=True)),
             self.cells + other.cells,
+            self.copies.merge(other.copies),
         )
 
 
@@ -90,12 +94,14 @@ class Group:
         if self.crossed:
             crossed = np.ravel_multi_index(tuple(found), self.sizes)
             cells = np.bincount(crossed, minlength=prod(self.sizes))
-        return GroupedRecords(Lost.of(complete & ~known, block.start), tuple(levels), cells)
+        lost = Lost.of(complete & ~known, block.start)
+        copies = Copies.of(block.values[complete & known])
+        return GroupedRecords(lost, tuple(levels), cells, copies)
 
 
 def levels_of(
     source: Source, passes: Passes, statistic: Statistic, groups: Levels, columns: int
-) -> tuple[Levels, dict[str, Integers], Lost]:
+) -> tuple[Levels, dict[str, Integers], GroupedRecords]:
     """Count the records of each level.
 
     Parameters
@@ -115,8 +121,7 @@ def levels_of(
         Those that judged records have.
     numbers : dict
         Column -> which number each level of `groups` has among these, where not all are there.
-    lost : Lost
-        Records with all numbers whose group is not known.
+    counted : GroupedRecords
 
     Raises
     ------
@@ -134,7 +139,7 @@ def levels_of(
         levels[name] = tuple(given[k] for k in np.flatnonzero(count).tolist())
         if len(levels[name]) < len(given):
             numbers[name] = np.cumsum(count > 0) - 1
-    return levels, numbers, found.lost
+    return levels, numbers, found
 
 
 def cells_of(
@@ -318,17 +323,18 @@ def features_of(
     groups, found = opened.groups, base.found
     source = replace(base.source, columns=(*groups, *base.source.columns, *apart))
     bound = statistic.on((*groups, *base.columns, *apart), groups)
-    groupless = Lost(0, ())
+    groupless, copies = Lost(0, ()), None if found is None else found.copies
     numbers: Mapping[str, npt.NDArray[np.int64]] = {}
     if groups:
-        groups, numbers, groupless = levels_of(source, passes, bound, groups, len(base.columns))
+        groups, numbers, counted = levels_of(source, passes, bound, groups, len(base.columns))
+        groupless, copies = counted.lost, counted.copies
         bound = statistic.on(bound.columns, groups)
         _require_room(len(bound.names))
     elif apart or learns(bound):
         at = tuple(source.columns.index(name) for name in bound.columns)
         needed = _Needed(at, getattr(bound, "weights", None))
         found = passes(source, needed, "estimating what features need")
-        bound = bound.prepare(found.moments)
+        copies, bound = found.copies, bound.prepare(found.moments)
     judged = judged_of(
         _featured(opened, source, bound, numbers),
         passes,
@@ -336,7 +342,7 @@ def features_of(
         exclude=(),
         missing="rows",
     )
-    none, copies = Lost(0, ()), None if groups or found is None else found.copies
+    none = Lost(0, ())
     left = [one for one in base.left if one.name not in apart]
     return replace(
         judged,
