@@ -10,7 +10,7 @@ from scipy import optimize, stats
 
 from leakscore_app import report
 from leakscore_app.report._model import Game
-from leakscore_app.report.engine.game import _expanded
+from leakscore_app.report.engine.attack import _expanded
 from tests.oracles import edgeworth
 
 
