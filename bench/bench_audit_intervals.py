@@ -69,12 +69,12 @@ def run() -> None:
             )
     large = rng.normal(1.0, 1.0, 10_000_000).astype(np.float32)
     other = rng.normal(0.0, 1.0, 10_000_000).astype(np.float32)
-    audit = Audit(large, other)
+    audit, more = Audit(large, other), Audit(large + 1, other)
     print("    1e7 + 1e7 float32 scores:")
     for name, call in {
         "band, first call": lambda: audit.band().auc(),
         "band": lambda: audit.band().auc(),
-        "merge with as many": lambda: audit.merge(audit),
+        "merge with as many": lambda: audit.merge(more),
         "bootstrap of the AUC, 1000 resamples": lambda: audit.bootstrap("auc", rng=0),
         "bootstrap of tpr_at, 1000 resamples": lambda: audit.bootstrap("tpr_at", fpr=FPR, rng=0),
     }.items():

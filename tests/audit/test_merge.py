@@ -94,7 +94,36 @@ def test_merged_ties_do_not_know_the_bits() -> None:
 
 def test_too_many_random_bits_are_refused_after_a_merge() -> None:
     rng = np.random.default_rng(0)
-    part = Audit.from_rounds(np.zeros(500_001), rng.random(500_001) < 0.5, random_bits=True)
-    for audit in (part.merge(part), part.merge(part).merge(part)):
+    part, other, third = (
+        Audit.from_rounds(np.zeros(500_001), rng.random(500_001) < 0.5, random_bits=True)
+        for _ in range(3)
+    )
+    for audit in (part.merge(other), part.merge(other).merge(third)):
         with pytest.raises(ValueError, match="at most 1000000 rounds"):
             audit.epsilon(method="sorted-bits")
+
+
+@pytest.mark.parametrize("kind", ["scores", "random bits", "histogram"])
+def test_equal_scores_are_no_other_rounds(kind: str) -> None:
+    """Also in another order, or read from bytes; few values may be equal by chance."""
+    rng = np.random.default_rng(9)
+    bits = rng.random(400) < 0.5
+    scores = rng.normal(2.0 * bits).round(1)
+
+    def audit(scores: np.ndarray, bits: np.ndarray) -> Audit:
+        if kind != "histogram":
+            return Audit.from_rounds(scores, bits, random_bits=kind == "random bits", rng=rng)
+        edges = np.concatenate([[-np.inf], np.linspace(-4.0, 6.0, 81), [np.inf]])
+        return Audit.from_counts(
+            edges, *(np.histogram(scores[of], edges)[0] for of in (bits, ~bits))
+        )
+
+    first, few = audit(scores, bits), audit(np.sign(scores), bits)
+    order = rng.permutation(400)
+    for twin in (first, audit(scores[order], bits[order]), Audit.from_bytes(first.to_bytes())):
+        with pytest.raises(ValueError, match="each round would count twice"):
+            first.merge(twin)
+    assert few.merge(audit(np.sign(scores), bits)).n_members == 2 * bits.sum()
+    with pytest.raises(ValueError, match="each round would count twice"):
+        few.merge(few)
+    assert first.merge(audit(scores + 0.1, bits)).n_members == 2 * bits.sum()

@@ -184,3 +184,15 @@ def test_shadow_models_that_are_the_targets(tmp_path: Path) -> None:
     for included, told in ((exact, True), (INCLUDED, False)):
         read = read_scores(write(tmp_path, signals=SIGNALS, included=included), attack="base")
         assert any("understates the attack" in note for note in read.notes) == told
+
+
+@pytest.mark.parametrize("balanced", [True, False])
+def test_the_choice_of_an_attack_in_balanced_designs(tmp_path: Path, balanced: bool) -> None:
+    """A note, not a warning; none where the attack was named."""
+    rng = np.random.default_rng(5)
+    half = rng.permuted(np.tile([[True], [False]], (K // 2, N)), axis=0)
+    included = half if balanced else INCLUDED
+    path = write(tmp_path, signals=SIGNALS, included=included, observed=TWO, member=TWO_MEMBERS)
+    for attack, expected in (("choose", balanced), ("base", False)):
+        notes = read_scores(path, attack=attack).notes
+        assert any("understates one-step" in note for note in notes) == expected

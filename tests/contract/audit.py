@@ -156,7 +156,7 @@ AUDITS |= {
         )
     ],
     "audit.Audit.merge": [
-        Call(good.ROUNDS.merge, scalars={"other": (good.ROUNDS, (None, 1.0, "audit"))})
+        Call(good.ROUNDS.merge, scalars={"other": (good.OTHER_ROUNDS, (None, 1.0, "audit"))})
     ],
     "audit.Audit.band": [
         Call(

@@ -67,3 +67,4 @@ THIN = leakscore.Reference.low_rank(_multiples(6, DIM), 1.0, _multiples(13, DIM,
 VARIANCES = 0.5 + np.abs(_multiples(9, DIM))
 CURVE = tradeoff.gaussian([0.5, 2.0])
 ROUNDS = audit.Audit(_multiples(10, 4000) + 1, _multiples(11, 3000))
+OTHER_ROUNDS = audit.Audit(_multiples(12, 400) + 1, _multiples(13, 300))

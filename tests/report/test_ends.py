@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from leakscore_app import report
-from leakscore_app.report.engine.attack import laws, share_of
 from leakscore_app.report.engine.game import highest, mean_upper
+from leakscore_app.report.engine.skewed import Summands, laws, share_of
 
 LEVEL = 0.05
 SHARES = [0.0, 1e-6, 1e-4, 1e-3, 0.03, 0.3, 0.9, 0.999]
@@ -134,13 +134,13 @@ def test_laws_of_skewed_sums(finite: bool) -> None:
     share, count = 1 / 1000, 600
     trait = np.array([1 - share, -share])
     counts = np.array([1.0, 999.0])
-    law = laws(trait, counts, 1 - share, (count - 1, count), finite=finite)
+    law = laws([Summands(trait, counts, 1 - share, (count - 1, count))], finite=finite)
     drawn = count / 1000  # once at most, with this chance
     expected = max(drawn, 1 - drawn) if finite else stats.binom.pmf(0, count, share)
     assert share_of(law, "advantage") == pytest.approx(expected, abs=0.01)
     normal = stats.norm.ppf((np.arange(4000) + 0.5) / 4000)
     root = np.sqrt(400 * (1 - 0.1 * finite)) * normal.std()
-    law = laws(normal, np.ones(4000), 30.0, (399, 400), finite=finite)
+    law = laws([Summands(normal, np.ones(4000), 30.0, (399, 400))], finite=finite)
     expected = 2 * stats.norm.cdf(30 / root / 2) - 1
     assert share_of(law, "advantage") == pytest.approx(expected, abs=0.003)
     power = stats.norm.sf(stats.norm.isf(0.01) - 30 / root)

@@ -35,6 +35,21 @@ def test_rates_are_those_of_scores_left_out(fpr: float | None, copies: int) -> N
         assert rate == pytest.approx(expected, abs=1e-12)
 
 
+def test_designs_whose_numbers_tell_members_are_warned_of() -> None:
+    """Exactly half of the models each: "one_step" is understated, beside fresh targets."""
+    rng = np.random.default_rng(4)
+    included = rng.permuted(np.tile([[True], [False]], (4, 20_000)), axis=0)
+    level = rng.normal(size=20_000)
+    signals = rng.normal(size=(8, 20_000)) + included + level
+    with pytest.warns(UserWarning, match="as many models each.*understated") as warned:
+        _, rates = shadow.choose(signals, included)
+    assert [warning.filename for warning in warned] == [__file__]
+    member = rng.random((8, 20_000)) < 0.5
+    fresh = shadow.one_step(rng.normal(size=(8, 20_000)) + member + level, signals, included)
+    truth = (fresh[member] > np.quantile(fresh[~member], 0.99)).mean()
+    assert rates["one_step"] < 0.9 * truth  # .0235 and .0311
+
+
 def test_few_models_do_without_paired() -> None:
     noise, included = balanced(6, 300, 3)
     assert list(shadow.choose(noise + included, included)[1]) == ["base", "one_step"]
@@ -44,8 +59,10 @@ def test_models_without_a_partner_are_left_out_alone() -> None:
     noise, included = balanced(10, 300, 4)
     included[:, 0] = np.arange(10) % 3 == 0
     signals = noise + 2.0 * included
-    alone = shadow.choose(signals, included, groups=np.arange(10))
-    assert shadow.choose(signals, included) == alone
+    with pytest.warns(UserWarning, match="as many models each"):
+        alone = shadow.choose(signals, included, groups=np.arange(10))
+    with pytest.warns(UserWarning, match="as many models each"):
+        assert shadow.choose(signals, included) == alone
 
 
 def test_a_score_that_fails_is_left_out() -> None:

@@ -14,6 +14,7 @@ from leakscore.audit.scores import ClassScores, RankedBits, arrays_of, samples_o
 from leakscore.typing import Seed
 
 _VERSION = 1  # of the bytes
+_BY_CHANCE = 8  # different scores: so few may be equal in two sets of rounds
 
 
 class Audit(Certified, Refuted, Rates):
@@ -207,7 +208,8 @@ class Audit(Certified, Refuted, Rates):
         ------
         ValueError
             If one holds scores and the other a histogram (bin the scores first: `numpy.histogram`
-            and `from_counts`), or the edges differ.
+            and `from_counts`), or the edges differ; if both are of the same rounds, as equal scores
+            of more than 8 values show.
         TypeError
             If `other` is not an Audit.
 
@@ -217,8 +219,14 @@ class Audit(Certified, Refuted, Rates):
         >>> Audit([2.0], [0.0, 1.0]).merge(Audit([3.0], [1.5]))
         Audit(n_members=2, n_nonmembers=3)
         """
+        samples = validation.instance("other", other, Audit)._samples
+        if other is self or _are_equal(self._samples, samples):
+            raise ValueError(
+                "Expected other to hold other rounds than these: its scores are the same, and each "
+                "round would count twice; play new rounds, or merge each part once"
+            )
         merged = type(self).__new__(type(self))
-        merged._samples = self._samples.merge(validation.instance("other", other, Audit)._samples)
+        merged._samples = self._samples.merge(samples)
         return merged
 
     def to_bytes(self) -> bytes:
@@ -268,3 +276,15 @@ class Audit(Certified, Refuted, Rates):
 
     def __repr__(self) -> str:
         return f"Audit(n_members={self.n_members}, n_nonmembers={self.n_nonmembers})"
+
+
+def _are_equal(first: ClassScores | ScoreHistogram, second: ClassScores | ScoreHistogram) -> bool:
+    """Return whether both hold equal scores, of more values than are equal by chance."""
+    names = ["members", "nonmembers"]
+    if isinstance(first, ScoreHistogram):
+        names = ["edges", "member_counts", "nonmember_counts"]
+    return (
+        type(first) is type(second)
+        and all(np.array_equal(getattr(first, name), getattr(second, name)) for name in names)
+        and first.points().thresholds.size > _BY_CHANCE + 1
+    )

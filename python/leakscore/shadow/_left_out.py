@@ -103,15 +103,20 @@ def leave_one_model_out(
     how = kind(**options)
     shadow = arrays.read(signals, included, augmented=how.augmented)
     together = _groups(groups, shadow.models)
+    _warn_of_design(shadow, together)
+    return _left_out(how, shadow, together)
+
+
+def _warn_of_design(shadow: Shadow, together: list[Counts]) -> None:
+    """Warn the caller's caller if a record's number of models tells whether it is a member."""
     if arrays.counts_tell_members(shadow, together):
         warnings.warn(
             "The records are in as many models each, not by coins of their own: without the "
             "target, members are in one model less, and the scores see it; attacks are "
             "understated. Pass groups of models that leave every record in equally many, such as "
             "complementary pairs, or score targets that are none of the shadow models",
-            stacklevel=2,
+            stacklevel=3,
         )
-    return _left_out(how, shadow, together)
 
 
 def _left_out(how: Score, shadow: Shadow, groups: list[Counts]) -> Doubles:
@@ -177,6 +182,12 @@ def choose(
         If no score can be computed from the models that are left; if signals are NaN or infinite;
         if shapes do not fit.
 
+    Warns
+    -----
+    UserWarning
+        In a balanced design without complementary pairs, as `leave_one_model_out` does: "one_step"
+        is understated, .024 at a false-positive rate of .01 where fresh targets give .031 (K = 8).
+
     Notes
     -----
     Each group is scored by the others, and all K N scores are pooled with what is known of them: no
@@ -215,6 +226,7 @@ def choose(
         raise ValueError(
             f"Expected signals and included with models enough to leave some out; {reasons[0]}"
         )
+    _warn_of_design(shadow, together)
     return max(rates, key=rates.__getitem__), rates
 
 

@@ -186,7 +186,13 @@ def _scored(file: File, found: Arrays, source: str, target: str | None, attack: 
     scores = _function(name)(observed, signals, included).reshape(-1)
     made = ShadowAttack(name, read.models, len(member), left_out=False, tried=tried)
     used = (*used, target, "member")
-    return Scored(scores, member.reshape(-1), made, used, dtype, (), _in_each(included))
+    notes = []
+    if tried is not None and _tells_members(read):
+        notes.append(
+            "the attack was chosen by models that were left out; the records are in as many models "
+            "each, which understates one-step there: name an attack beforehand, --attack"
+        )
+    return Scored(scores, member.reshape(-1), made, used, dtype, tuple(notes), _in_each(included))
 
 
 def _left_out(
@@ -220,16 +226,24 @@ def _function(name: str) -> Callable[..., Array]:
 def _chosen(attack: str, signals: Array, included: Flags) -> tuple[str, tuple[Tried, ...] | None]:
     if attack != CHOOSE:
         return attack, None
-    name, rates = shadow.choose(signals, included)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a note of the file's
+        name, rates = shadow.choose(signals, included)
     tried = tuple(Tried(each.replace("_", "-"), rate) for each, rate in rates.items())
     return name.replace("_", "-"), tried
+
+
+def _tells_members(read: arrays.Shadow) -> bool:
+    """Return whether models left out have members in one model less, and no pairs prevent it."""
+    alone = list(read.rows.reshape(-1, 1))
+    return arrays.pair_groups(read) is None and arrays.counts_tell_members(read, alone)
 
 
 def _of_left_out(found: Arrays, read: arrays.Shadow) -> list[str]:
     notes = ["each shadow model was the target of the others: no member tells of another target"]
     if arrays.pair_groups(read) is not None:
         notes.append("models were left out in complementary pairs")
-    elif arrays.counts_tell_members(read, list(read.rows.reshape(-1, 1))):
+    elif _tells_members(read):
         notes.append(
             "the records are in as many models each and the models form no complementary pairs: "
             "without the target, members are in one model less, which understates the attack; "

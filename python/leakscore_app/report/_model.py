@@ -517,6 +517,7 @@ class Content:
     pooled_cells: tuple[str, ...] = ()  # judged by the covariance within all cells
     effective_n: float | None = None  # of a plain mean that varies as that with known weights
     bars: tuple[Bars, Bars] | None = None  # of a table whose records are not all in `rows`
+    ranked: int = 0  # how many persons the law of the sums ranks, too
 
     @property
     def records(self) -> int:

@@ -332,9 +332,10 @@ def _games(report: Content) -> doc.Section:
     ]
     played = len({game.row for game in report.games})
     whom = "record" if report.owned is None else "person"
+    ranked = f", of {report.ranked} ranked by it" if report.ranked < report.records else ""
     legend = (
         f"{played} of {counted(report.records, whom)} played: the worst in theory, those whom the "
-        "law of the sums puts among the worst, and the middle; "
+        f"law of the sums puts among the worst{ranked}, and the middle; "
         f"{games[0].rounds} rounds each, half with the record, half without it; the others "
         f"drawn {report.release.draw}; ± one standard error; seed {report.seed}."
     )

@@ -25,7 +25,7 @@ from leakscore_app.report._model import (
     ReportInput,
     ToldGame,
 )
-from leakscore_app.report.engine.attack import LinearAttack, Others, attack_on, hidden_behind
+from leakscore_app.report.engine.attack import LinearAttack, Others, attack_on
 from leakscore_app.report.engine.game import audit_of, played, records_played
 from leakscore_app.report.engine.leakage import Budget, covariance_of, drivers_of
 from leakscore_app.report.engine.noise import (
@@ -57,6 +57,7 @@ from leakscore_app.report.engine.setup import (
     rounds_of,
     threat_models_of,
 )
+from leakscore_app.report.engine.skewed import hidden_behind
 from leakscore_app.report.result import Report
 
 _TRIES = 12
@@ -169,7 +170,9 @@ class Analysis:
     def _games(self) -> list[Game]:
         """The worst records, those hidden from theory, the worst to the weaker one, the middle."""
         table, quantity = self.table, self.budget.quantity
-        hidden = hidden_behind(table.population, self.about, self.simulated, quantity, table.sample)
+        hidden, self.ranked = hidden_behind(
+            table.population, self.about, self.simulated, quantity, table.sample
+        )
         self.hidden = table.rows[hidden]
         first = [*self.playable[: self.simulated], *hidden]
         worst = next(int(i) for i in self.order if np.isfinite(self.scores[i]))
@@ -351,6 +354,7 @@ class Analysis:
             bars=listing.bars,
             budget=self.budget,
             max_noise=options.max_noise,
+            ranked=self.ranked,
         )
 
     def _audit(self, game: Game) -> AuditResult | None:
