@@ -172,8 +172,8 @@ COMPOSITIONS = (
     Mutation(
         "composition-near-10",
         COMPOSITION,
-        "rest * unit + 12.0 * (width + 4) * _U",
-        "rest * unit + 120.0 * (width + 4) * _U",
+        "rest * unit + 12.0 * (cells.size + 4) * _U",
+        "rest * unit + 120.0 * (cells.size + 4) * _U",
         ERRORS,
     ),
     Mutation(
@@ -194,13 +194,17 @@ COMPOSITIONS = (
     Mutation("low-frequencies-0", LOW_FREQUENCIES, "20.0) * _U + _REST", "20.0) * 0.0", LOW),
     Mutation("low-frequencies-10", LOW_FREQUENCIES, "20.0) * _U + _REST", "20.0) * 10.0 * _U", LOW),
     Mutation(
-        "low-frequencies-end", LOW_FREQUENCIES, "while left > _REST", "while left > 1e-9", LOW
+        "low-frequencies-end",
+        LOW_FREQUENCIES,
+        "while remainder > _REST",
+        "while remainder > 1e-9",
+        LOW,
     ),
     Mutation(
         "low-frequencies-turn",
         LOW_FREQUENCIES,
-        "left = 1, 1.1 * float",
-        "left = 1, 1e-6 * float",
+        "remainder = 1, 1.1 * float",
+        "remainder = 1, 1e-6 * float",
         LOW,
     ),
     Mutation("composition-silent", COMPOSITION, "> _FAINT - 1.0)", "> -2.0)", LOW),
@@ -236,8 +240,8 @@ COMPOSITIONS = (
     Mutation(
         "composition-exponents",
         COMPOSITION,
-        "total += law.count * (other - own + error)",
-        "total += law.count * (other - own)",
+        "total += law.count * (other - log_total + error)",
+        "total += law.count * (other - log_total)",
         GROUPS,
     ),
     Mutation("composition-shares", GROUPED, "_U * (150.0 + 4.0", "_U * 0.0 * (150.0 + 4.0", GROUPS),

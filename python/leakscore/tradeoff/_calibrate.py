@@ -153,10 +153,10 @@ def calibrate(
     slow = name in _SLOW or not name
 
     def excess(noise: float) -> float:
-        made: object = make(noise, **fixed)
-        if not isinstance(made, TradeOff) or made.shape:
-            raise TypeError(f"Expected family={family!r} to make one TradeOff, not {made!r}")
-        return requirement.excess(made)
+        curve: object = make(noise, **fixed)
+        if not isinstance(curve, TradeOff) or curve.shape:
+            raise TypeError(f"Expected family={family!r} to make one TradeOff, not {curve!r}")
+        return requirement.excess(curve)
 
     low, high = (_LOWEST_SLOW, _HIGHEST_SLOW) if slow else (_LOWEST, _HIGHEST)
     if name in _BATCHES:

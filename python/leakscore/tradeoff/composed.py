@@ -334,9 +334,11 @@ def compose(curves: Iterable[TradeOff | tuple[TradeOff, int]]) -> TradeOff:
         raise ValueError("Expected curves to hold at least one curve")
     first = entries[0][0]
     for index, (curve, _) in enumerate(entries):
-        given, wanted = (curve.kind, curve.adversary), (first.kind, first.adversary)
-        if given != wanted:
-            raise ValueError(f"Expected curves[{index}] of {given} to be of {wanted}, as curves[0]")
+        described, expected = (curve.kind, curve.adversary), (first.kind, first.adversary)
+        if described != expected:
+            raise ValueError(
+                f"Expected curves[{index}] of {described} to be of {expected}, as curves[0]"
+            )
     premise = joined((f"curves[{i}]", curve._premise) for i, (curve, _) in enumerate(entries))
     leakage = sum(
         repeats * float(curve.leakage)
@@ -385,8 +387,8 @@ def _steps(curve: TradeOff) -> tuple[Parts, Parts]:
 
 def _composable(curve: object) -> bool:
     if isinstance(curve, _RelaxedGaussian):  # of a sign that all steps share
-        one = bool((curve._parameters[1] == 1.0).all())
-        return one and curve.adversary == "relaxed-aligned" and not curve._reversed
+        line = bool((curve._parameters[1] == 1.0).all())
+        return line and curve.adversary == "relaxed-aligned" and not curve._reversed
     return isinstance(curve, (GaussianTradeOff, ComposedTradeOff, _Laplace))
 
 

@@ -22,8 +22,8 @@ _MOST = 1 << 18  # points, before the answer is None
 
 def certify(curve: TradeOff, other: TradeOff, tolerance: float) -> Certificate:
     """Give the certificate of curve >= other - tolerance."""
-    for one in (curve, other):
-        require_one(one, "compare one at a time")
+    for each in (curve, other):
+        require_one(each, "compare one at a time")
     if _in_order(curve, other):
         return Certificate(True, 0.0, 0.0, 0.0, tolerance)
     proved = _prove(curve.lower, other.upper, tolerance)
@@ -98,9 +98,9 @@ def _cell_bounds(x: Doubles, f: Doubles, g: Doubles) -> Doubles:
         # On the left line: start + (before - lean) t; on the right: end - (after - lean)(w - t).
         meet = (end - start - (after - lean) * width) / (before - after)
         meet = np.clip(np.where(np.isfinite(meet), meet, 0.0), 0.0, width)
-        left = np.where(np.isinf(before), -np.inf, start + (before - lean) * meet)
-        right = end - (after - lean) * (width - meet)
-        lowest = np.maximum(left, right)
+        ahead = np.where(np.isinf(before), -np.inf, start + (before - lean) * meet)
+        behind = end - (after - lean) * (width - meet)
+        lowest = np.maximum(ahead, behind)
     # Where the lines do not meet inside the cell, its ends decide.
     return np.asarray(np.minimum(lowest, np.minimum(start, end)))
 
@@ -177,10 +177,10 @@ class Looks(TradeOff):
             return np.where(x < -40.0, x, np.log(-np.expm1(-np.exp(np.maximum(x, -40.0)))))
 
     def _log_beta(self, x: Doubles) -> Doubles:
-        one = self._one(x)
-        caught = np.asarray(self._curve._log_power(one))
+        log_a = self._one(x)
+        caught = np.asarray(self._curve._log_power(log_a))
         with np.errstate(divide="ignore"):
-            missed = np.log(self._curve._beta(np.exp(one)))
+            missed = np.log(self._curve._beta(np.exp(log_a)))
             log_beta = np.where(caught < -1.0, np.log1p(-np.exp(caught)), missed)
         return np.asarray(log_beta + self._kept(x))
 

@@ -132,10 +132,10 @@ class Polygon(TradeOff):
         places, power = self._log_alpha, self._powers()
         if places.size == 1:
             return np.full(log_alpha.shape, np.log(power[0]))[()]
-        asked = log_alpha * (1.0 + self._side * _ULPS)
-        i = np.clip(np.searchsorted(places, asked, side="right") - 1, 0, places.size - 2)
+        place = log_alpha * (1.0 + self._side * _ULPS)
+        i = np.clip(np.searchsorted(places, place, side="right") - 1, 0, places.size - 2)
         with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
-            run = asked + log_gap(places[i], asked)
+            run = place + log_gap(places[i], place)
             span = places[i + 1] + log_gap(places[i], places[i + 1])
             rise = np.log(power[i + 1] - power[i]) + np.minimum(run - span, 0.0)
             rise = np.where(np.isnan(rise), -np.inf, rise)

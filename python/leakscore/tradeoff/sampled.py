@@ -170,10 +170,10 @@ class Mixture(SampledCurve[Value]):
         return Hull(both[first], both[1 - first], limits[first])
 
     def _touch(self, epsilon: float) -> tuple[float, float] | None:
-        left = float(np.expm1(epsilon)) / self._rate + 1.0
-        if left <= 0.0:
+        ratio = float(np.expm1(epsilon)) / self._rate + 1.0
+        if ratio <= 0.0:
             return 1.0, 0.0
-        point = self._curve._touch(float(np.log(left)))
+        point = self._curve._touch(float(np.log(ratio)))
         if point is None:
             return None
         alpha, beta = point

@@ -166,8 +166,8 @@ class _ManyCumulants(_Cumulants):
         top = np.maximum.reduceat(tilted, self.starts)
         weights = np.exp(tilted - np.repeat(top, self.sizes))
         mass, beyond, first = (
-            np.add.reduceat(some, self.starts)
-            for some in (weights, weights * self.ends, weights * self.loss)
+            np.add.reduceat(values, self.starts)
+            for values in (weights, weights * self.ends, weights * self.loss)
         )
         away = self.loss - np.repeat(first / mass, self.sizes)
         second = np.add.reduceat(weights * away * away, self.starts)
@@ -192,7 +192,7 @@ def _coarse(step: Part, least: int) -> tuple[Doubles, Doubles, Flags]:
     x, weights = gauss_panels(edges[:-1], np.diff(edges), 4)
     mass = step.log_density(x) + np.log(weights)
     if step.atomic:
-        below, above, _, _ = step.outside(low, high)
+        (below, above), _ = step.outside(low, high)
         x, mass = np.concatenate([[low], x, [high]]), np.concatenate([[below], mass, [above]])
     inner = np.full(x.size, True) if step.atomic else x < high - 3.0
     return mass, step.loss(x), inner

@@ -109,13 +109,13 @@ def compose_lattices(
 ) -> BlockMasses:
     """Compose the parts; `shift` is subtracted from every tilt, for a law under H1."""
     offset = sum(first * n for first, _, n in parts)
-    tilts = [tilt - shift for one in windows for tilt in (one.tilt, one.below, one.above)]
-    steepest = spacing * max(abs(tilt) for tilt in tilts)
+    tilts = np.array([(window.tilt, window.below, window.above) for window in windows]) - shift
+    steepest = spacing * float(np.abs(tilts).max())
     steps = [grouped(*part, steepest) for part in parts]
     laws = [_Tilt(steps, spacing, window.tilt - shift) for window in windows]
     ranges = [law.range(block, window) for law, window in zip(laws, windows, strict=True)]
-    for here, there in pairwise(ranges):  # no cell is left between two windows
-        here.stop = max(here.stop, there.start)
+    for before, after in pairwise(ranges):  # windows meet
+        before.stop = max(before.stop, after.start)
     tilted = [law.window(blocks, block) for law, blocks in zip(laws, ranges, strict=True)]
     return _stitch(tilted, offset, spacing, block)
 
@@ -173,11 +173,11 @@ class _Tilt:
     def _exponent(self, tilt: float) -> float:
         """Bound the log of the mean of e^(tilt loss) from above; losses from the first point on."""
         total = 0.0
-        here, there = self.theta * self.spacing, (self.theta + tilt) * self.spacing
-        for law, own in zip(self.steps, self.totals, strict=True):
-            other = law.log_total(there)
-            error = law.rounding(here, own) + law.rounding(there, other)
-            total += law.count * (other - own + error)
+        start, end = self.theta * self.spacing, (self.theta + tilt) * self.spacing
+        for law, log_total in zip(self.steps, self.totals, strict=True):
+            other = law.log_total(end)
+            error = law.rounding(start, log_total) + law.rounding(end, other)
+            total += law.count * (other - log_total + error)
         return total
 
     def range(self, block: int, window: Window) -> _Range:
@@ -220,22 +220,22 @@ class _Tilt:
     def _spectrum(self, size: int) -> tuple[Complexes, float]:
         spectra: dict[int, Complexes] = {}  # products of steps that come as often
         faint, count = np.zeros(size // 2 + 1), 0
-        left = faint.size  # frequencies that the steps so far leave
-        few, block = left, 0  # how to find them
+        width = faint.size  # frequencies that the steps so far leave
+        few, block = width, 0  # how to find them
         laws = self.laws()
-        while some := list(islice(laws, 1 if block else _AT_ONCE)):
+        while batch := list(islice(laws, 1 if block else _AT_ONCE)):
             if block:
-                found = [low_frequencies(some[0][0], size, few, block)]
+                transforms = [low_frequencies(batch[0][0], size, few, block)]
             else:
-                found = _transforms([masses for masses, _ in some], size)
-            for (z, unit), (_, n) in zip(found, some, strict=True):
-                z = z[:left]
+                transforms = _transforms([masses for masses, _ in batch], size)
+            for (z, unit), (_, n) in zip(transforms, batch, strict=True):
+                z = z[:width]
                 spectra[n] = spectra[n][: z.size] * z if n in spectra else z
                 faint[: z.size] += n * np.log(np.abs(z) + unit)
                 count += n
-            left = 1 + int(np.flatnonzero(faint[:left] > _FAINT - 1.0)[-1])
-            if len(self.steps) >= MANY and (not block or 2 * left <= few):
-                few, block = left, block_size(left, size)
+            width = 1 + int(np.flatnonzero(faint[:width] > _FAINT - 1.0)[-1])
+            if len(self.steps) >= MANY and (not block or 2 * width <= few):
+                few, block = width, block_size(width, size)
         inverse = _fft_unit(size)
         heard = np.flatnonzero(faint > _FAINT)
         product = np.ones(heard.size, dtype=complex)
@@ -264,24 +264,23 @@ def _transforms(laws: list[Doubles], size: int) -> list[tuple[Complexes, float]]
     """
     rows, near = np.zeros((len(laws), size)), list[tuple[int, Doubles, float]]()
     for row, masses in zip(rows, laws, strict=True):
-        some = _folded(masses, size) if masses.size > size else masses
-        row[: some.size] = some
-        first, width, rest = _heaviest(some)
+        cells = _folded(masses, size) if masses.size > size else masses
+        row[: cells.size] = cells
+        first, width, rest = _heaviest(cells)
         if rest > 0.25:
-            near.append((0, some[:0], 1.0))
+            near.append((0, cells[:0], 1.0))
         else:
-            near.append((first, some[first : first + width], rest))
+            near.append((first, cells[first : first + width], rest))
             row[first : first + width] = 0.0
     unit = _fft_unit(size)
-    found: list[tuple[Complexes, float]] = []
+    transforms: list[tuple[Complexes, float]] = []
     for spectrum, (first, cells, rest) in zip(np.fft.rfft(rows), near, strict=True):
-        width = cells.size
-        if width:
-            error = rest * unit + 12.0 * (width + 4) * _U
-            found.append((_summed(first, cells, size) + spectrum, error))
+        if cells.size:
+            error = rest * unit + 12.0 * (cells.size + 4) * _U
+            transforms.append((_summed(first, cells, size) + spectrum, error))
         else:
-            found.append((spectrum, unit))
-    return found
+            transforms.append((spectrum, unit))
+    return transforms
 
 
 def _heaviest(masses: Doubles) -> tuple[int, int, float]:
@@ -330,12 +329,12 @@ def _stitch(tilted: list[_Tilted], offset: float, spacing: float, block: int) ->
     # The part of a block's cells that goes to its end; without overflow where they are wide.
     share = np.expm1(cell) / np.expm1(width) if width < 700.0 else np.exp(cell - width)
     starts = [tilted[0].first]
-    for left, right in pairwise(tilted):
+    for before, after in pairwise(tilted):
         # log error + log_scale - theta loss is a line for each; the one to the right is steeper.
-        gap = (np.log(right.error) + right.log_scale) - (np.log(left.error) + left.log_scale)
-        cross = (gap / max(right.theta - left.theta, 1e-300) - offset) / width
-        end = left.first + left.cells.size // block
-        low = max(right.first, starts[-1])
+        gap = (np.log(after.error) + after.log_scale) - (np.log(before.error) + before.log_scale)
+        cross = (gap / max(after.theta - before.theta, 1e-300) - offset) / width
+        end = before.first + before.cells.size // block
+        low = max(after.first, starts[-1])
         starts.append(int(np.clip(cross, low, max(end, low))) if np.isfinite(cross) else low)
     last = tilted[-1]
     starts.append(last.first + last.cells.size // block)
@@ -479,10 +478,10 @@ def _series(
 ) -> tuple[Doubles, npt.NDArray[np.complex128], npt.NDArray[np.complex128]]:
     """Give powers of places, -i a / p at each frequency, and turns by half a block."""
     angle = np.pi * block / size * np.arange(few)
-    order, left = 1, 1.1 * float(angle[-1])
-    while left > _REST:
+    order, remainder = 1, 1.1 * float(angle[-1])
+    while remainder > _REST:
         order += 1
-        left *= float(angle[-1]) / order
+        remainder *= float(angle[-1]) / order
     places = (2.0 * np.arange(block) - (block - 1)) / block
     powers = places ** np.arange(order)[:, np.newaxis]
     factors = np.zeros((order - 1, few), dtype=np.complex128)
