@@ -103,7 +103,7 @@ BATCHES = (
         "for part in (lost[1], -np.inf)]",
         OCTAVE,
     ),
-    Mutation("known-largest-10", KNOWN_LAWS, "pair, pair, 2e-12", "pair, pair, 2e-9", KNOWN),
+    Mutation("known-largest-10", KNOWN_LAWS, "rounding=2e-12", "rounding=2e-9", KNOWN),
     Mutation("octaves-one-of-all", OCTAVES, "if first is not second:", "if False:", OCTAVE),
     Mutation("octaves-node-0", OCTAVE_STEPS, "+ terms) * _U", "+ terms) * 0.0", OCTAVE),
     Mutation("octaves-node-10", OCTAVE_STEPS, "+ terms) * _U", "+ terms) * 10.0 * _U", OCTAVE),
@@ -211,14 +211,14 @@ COMPOSITIONS = (
     Mutation(
         "composition-below",
         COMPOSITION,
-        "first.log_below + first.log_scale - first.theta * edges[0]",
+        "first.log_outside[0] + first.tilt.scale_at(edges[0])",
         "-np.inf",
         ERRORS,
     ),
     Mutation(
         "composition-above",
         COMPOSITION,
-        "last.log_above + last.log_scale - last.theta * edges[1]",
+        "last.log_outside[1] + last.tilt.scale_at(edges[1])",
         "-np.inf",
         ERRORS,
     ),
@@ -1117,9 +1117,9 @@ FAR_STEPS = (
     Mutation("outwards-next-to-1", POLYGON, "_NEARLY_ALL = 0.999", "_NEARLY_ALL = 2.0", OUTWARDS),
     Mutation(
         "outwards-turned",
-        ENDS,
-        "side=1)\n\n    def _composed",
-        "side=-1)\n\n    def _composed",
+        POLYGON,
+        'name="certified upper curve", side=1)',
+        'name="certified upper curve", side=-1)',
         OUTWARDS,
     ),
 )

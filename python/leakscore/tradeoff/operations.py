@@ -25,13 +25,13 @@ def certify(curve: TradeOff, other: TradeOff, tolerance: float) -> Certificate:
     for each in (curve, other):
         require_one(each, "compare one at a time")
     if _in_order(curve, other):
-        return Certificate(True, 0.0, 0.0, 0.0, tolerance)
-    proved = _prove(curve.lower, other.upper, tolerance)
+        return Certificate(True, 0.0, 0.0, 0.0, tolerance=tolerance)
+    proved = _prove(curve.lower, other.upper, tolerance=tolerance)
     if proved.verdict is True:
         return proved
     alpha = np.union1d(np.logspace(-300, 0, 1201), -np.expm1(-np.logspace(-15, 1.5, 400)))
     alpha = np.union1d(alpha, [proved.alpha, *np.linspace(0.0, 1.0, 2049)])
-    refuted = _refute(curve.upper, other.lower, alpha, tolerance)
+    refuted = _refute(curve.upper, other.lower, alpha, tolerance=tolerance)
     return proved if refuted is None else refuted
 
 
@@ -51,7 +51,7 @@ def _refute(
     worst = int(np.argmin(gap))
     if gap[worst] < -tolerance:
         at = float(alpha[worst])
-        return Certificate(False, at, float(gap[worst]), -np.inf, tolerance)
+        return Certificate(False, at, float(gap[worst]), -np.inf, tolerance=tolerance)
     return None
 
 
@@ -69,13 +69,13 @@ def _prove(lower: TradeOff, upper: TradeOff, tolerance: float) -> Certificate:
         least = float(min(bound.min(), (f - g).min()))
         closest = (float(x[worst]), float(f[worst] - g[worst]))
         if least >= -tolerance:
-            return Certificate(True, *closest, least, tolerance)
+            return Certificate(True, *closest, least, tolerance=tolerance)
         open_ = np.flatnonzero(bound < -tolerance)
         middle = 0.5 * (x[open_] + x[open_ + 1])
         middle = middle[(middle > x[open_]) & (middle < x[open_ + 1])]
         refuted = closest[1] < -tolerance
         if refuted or not middle.size or x.size + middle.size > _MOST:
-            return Certificate(None, *closest, -np.inf, tolerance)
+            return Certificate(None, *closest, -np.inf, tolerance=tolerance)
         place = np.searchsorted(x, middle)
         x = np.insert(x, place, middle)
         f = np.insert(f, place, lower._beta(middle))
@@ -278,7 +278,8 @@ class _BothWays(Symmetric[float], Polygon):
 
     def __init__(self, looks: Looks, log_alpha: Doubles, log_beta: Doubles) -> None:
         name = f"{looks!r}.symmetrized()"
-        super().__init__(log_alpha, log_beta, "attack", looks.adversary, name, looks._premise)
+        about: Any = {"name": name, "premise": looks._premise}
+        super().__init__(log_alpha, log_beta, "attack", looks.adversary, **about)
         self._looks = looks
 
     def _advantage(self) -> Any:

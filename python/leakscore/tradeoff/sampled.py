@@ -483,4 +483,5 @@ def _polygon(curve: Polygon, rate: float, premise: Premise) -> Polygon:
         log_alpha, mixed = np.append(log_alpha, 0.0), np.append(mixed, -np.inf)
     name = f"{curve!r}.subsample({rate!r})"
     hull = lower_hull(log_alpha, mixed)
-    return Polygon(*hull, curve.kind, curve.adversary, name, premise, curve._side)
+    about: Any = {"name": name, "premise": premise, "side": curve._side}
+    return Polygon(*hull, curve.kind, curve.adversary, **about)

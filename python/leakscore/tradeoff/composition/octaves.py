@@ -181,16 +181,16 @@ def _plus(first: Octaves, second: Octaves) -> Octaves:
         lost_h1 = first.lost[1] + second.lost[1]
     rows = under_h0.shape[0]
     return Octaves(
-        first.origin + second.origin,
-        first.spacing,
-        under_h0,
-        under_h1,
-        tilted,
-        steps,
-        first.rounding + second.rounding + (3 * first.half + 8 * rows + 20) * _U,
-        max(first.moved, second.moved) + 2.0 * _U,
-        (first.lost[0] + second.lost[0], lost_h1),
-        excess,
+        origin=first.origin + second.origin,
+        spacing=first.spacing,
+        under_h0=under_h0,
+        under_h1=under_h1,
+        tilted=tilted,
+        steps=steps,
+        rounding=first.rounding + second.rounding + (3 * first.half + 8 * rows + 20) * _U,
+        moved=max(first.moved, second.moved) + 2.0 * _U,
+        lost=(first.lost[0] + second.lost[0], lost_h1),
+        excess=excess,
     )
 
 
@@ -352,15 +352,15 @@ def ratio_step(mu: float, steps: int, half: int, statistic: bool = True) -> Octa
     laws, nodes = _normal_masses(points, position(points), value, mu, 1.0, keeps)
     rows = [rows_of(law, half) for law in laws]
     return Octaves(
-        origin,
-        spacing,
-        rows[0],
-        rows[1] if statistic else None,
-        None,
-        1,
-        _rounding(mu, nodes),
-        8.0 * _U * (1.0 + mu * (_REACH + mu)),
-        (_BEYOND, _BEYOND),
+        origin=origin,
+        spacing=spacing,
+        under_h0=rows[0],
+        under_h1=rows[1] if statistic else None,
+        tilted=None,
+        steps=1,
+        rounding=_rounding(mu, nodes),
+        moved=8.0 * _U * (1.0 + mu * (_REACH + mu)),
+        lost=(_BEYOND, _BEYOND),
     )
 
 
@@ -398,13 +398,9 @@ def loss_step(
         steepest = max(steepest, part.mu * (_REACH + part.mu))
         for sums, law in zip(total, laws, strict=True):
             sums += part.weight * law
-    under_h0, tilted, *more = (rows_of(law, half) for law in total)
-    under_h1 = more[0] if statistic else None
     rounding = _rounding(max(part.mu for part in components), nodes + 8.0)
-    moved = 8.0 * _U * (2.0 + steepest)
-    lost = _BEYOND, _BEYOND
-    octaves = Octaves(0.0, spacing, under_h0, under_h1, tilted, 1, rounding, moved, lost)
-    return octaves, float(np.log1p(-most))
+    rows = [rows_of(law, half) for law in total]
+    return _of_logs(spacing, rows, rounding, steepest), float(np.log1p(-most))
 
 
 def upper_half_step(mu: float, rate: float, half: int) -> Octaves:
@@ -417,15 +413,27 @@ def upper_half_step(mu: float, rate: float, half: int) -> Octaves:
     def value(x: Doubles) -> Doubles:
         return _log_mixed(mu * np.maximum(x - 0.5 * mu, 0.0), rate)
 
-    spacing, top = (float(value(np.array(x))) for x in (0.5 * mu + 1.0, _REACH + mu))
-    points = offsets(spacing / half, half, top)
-    keeps = EXPONENTIAL, EXPONENTIAL, TILTED
+    reach, top = (float(value(np.array(x))) for x in (0.5 * mu + 1.0, _REACH + mu))
+    points = offsets(reach / half, half, top)
+    keeps = EXPONENTIAL, TILTED, EXPONENTIAL
     laws, nodes = _normal_masses(points, position(points), value, mu, rate, keeps)
-    under_h0, under_h1, tilted = (rows_of(law, half) for law in laws)
-    moved = 8.0 * _U * (2.0 + mu * (_REACH + mu))
-    lost = _BEYOND, _BEYOND
-    rounding = _rounding(mu, nodes)
-    return Octaves(0.0, spacing / half, under_h0, under_h1, tilted, 1, rounding, moved, lost)
+    rows = [rows_of(law, half) for law in laws]
+    return _of_logs(reach / half, rows, _rounding(mu, nodes), mu * (_REACH + mu))
+
+
+def _of_logs(spacing: float, rows: list[Doubles], rounding: float, steepest: float) -> Octaves:
+    """Give a law of a log; `rows` are masses under H0, times the ratio and, if any, under H1."""
+    return Octaves(
+        origin=0.0,
+        spacing=spacing,
+        under_h0=rows[0],
+        under_h1=rows[2] if len(rows) > 2 else None,
+        tilted=rows[1],
+        steps=1,
+        rounding=rounding,
+        moved=8.0 * _U * (2.0 + steepest),
+        lost=(_BEYOND, _BEYOND),
+    )
 
 
 def _log_mixed(log_ratio: Doubles, rate: float) -> Doubles:

@@ -40,7 +40,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -84,20 +84,6 @@ class BlockMasses:
     def points(self) -> Doubles:
         """Losses of the blocks' first points, and of the end of the last."""
         return self.offset + self.width * (self.first + np.arange(self.low.shape[1] + 1))
-
-
-@dataclass(frozen=True)
-class _Tilted:
-    """A tilted law in its window: its cells, the error of each, and log of its normalisation."""
-
-    theta: float
-    first: int  # block
-    cells: Doubles
-    error: float
-    log_scale: float
-    slack: float  # of the log of a mass
-    log_below: float
-    log_above: float
 
 
 def compose_lattices(
@@ -152,6 +138,10 @@ class _Tilt:
             self.slack += n * _UNIT * (4.0 + size)
             self.last += n * last
 
+    def scale_at(self, loss: Any) -> Any:
+        """Give log of a mass at a loss over the tilted and normalised mass there."""
+        return self.log_scale - self.theta * loss
+
     def laws(self) -> Iterator[tuple[Doubles, int]]:
         """Give one step's masses, those of many different steps in the order of their variance.
 
@@ -196,7 +186,7 @@ class _Tilt:
                 break
         return _Range(start, stop, below, above)
 
-    def window(self, blocks: _Range, block: int) -> _Tilted:
+    def window(self, blocks: _Range, block: int) -> _Composed:
         """Compose in a window of blocks."""
         from scipy.fft import next_fast_len
 
@@ -213,9 +203,7 @@ class _Tilt:
         law = np.fft.irfft(spectrum, size)
         law = np.roll(law, -(low % size))[:cells]
         error += float(np.exp(below) + np.exp(above))
-        return _Tilted(
-            self.theta, blocks.start, law, error, self.log_scale, self.slack, below, above
-        )
+        return _Composed(self, blocks.start, law, error, log_outside=(below, above))
 
     def _spectrum(self, size: int) -> tuple[Complexes, float]:
         spectra: dict[int, Complexes] = {}  # products of steps that come as often
@@ -249,6 +237,17 @@ class _Tilt:
         spectrum = np.zeros(size // 2 + 1, dtype=complex)
         spectrum[heard] = product
         return spectrum, error
+
+
+@dataclass(frozen=True)
+class _Composed:
+    """A tilted law in its window: its cells from a first block on, and the error of each."""
+
+    tilt: _Tilt
+    first: int  # block
+    cells: Doubles
+    error: float
+    log_outside: tuple[float, float]  # below and above
 
 
 def _fft_unit(size: int) -> float:
@@ -322,7 +321,7 @@ def _folded(masses: Doubles, size: int) -> Doubles:
     return np.asarray(padded.reshape(turns, size).sum(axis=0))
 
 
-def _stitch(tilted: list[_Tilted], offset: float, spacing: float, block: int) -> BlockMasses:
+def _stitch(tilted: list[_Composed], offset: float, spacing: float, block: int) -> BlockMasses:
     """Take every block from the tilt with the least error at it, scaled back."""
     width = spacing * block
     cell = spacing * np.arange(block)
@@ -331,8 +330,9 @@ def _stitch(tilted: list[_Tilted], offset: float, spacing: float, block: int) ->
     starts = [tilted[0].first]
     for before, after in pairwise(tilted):
         # log error + log_scale - theta loss is a line for each; the one to the right is steeper.
-        gap = (np.log(after.error) + after.log_scale) - (np.log(before.error) + before.log_scale)
-        cross = (gap / max(after.theta - before.theta, 1e-300) - offset) / width
+        gap = np.log(after.error) + after.tilt.log_scale
+        gap -= np.log(before.error) + before.tilt.log_scale
+        cross = (gap / max(after.tilt.theta - before.tilt.theta, 1e-300) - offset) / width
         end = before.first + before.cells.size // block
         low = max(after.first, starts[-1])
         starts.append(int(np.clip(cross, low, max(end, low))) if np.isfinite(cross) else low)
@@ -341,24 +341,25 @@ def _stitch(tilted: list[_Tilted], offset: float, spacing: float, block: int) ->
     lows, highs = [], []
     for law, begin, end in zip(tilted, starts[:-1], starts[1:], strict=True):
         cells = law.cells.reshape(-1, block)[begin - law.first : end - law.first]
-        decay = np.exp(-law.theta * cell)
+        tilt = law.tilt
+        decay = np.exp(-tilt.theta * cell)
         weights = np.stack([decay * (1.0 - share), decay * share])
         sums = weights @ cells.T
         errors = law.error * weights.sum(axis=1, keepdims=True)
-        scale = law.log_scale - law.theta * (offset + width * np.arange(begin, end))
+        scale = tilt.scale_at(offset + width * np.arange(begin, end))
         with np.errstate(divide="ignore"):
-            lows.append(np.log(np.maximum(sums - errors, 0.0)) + (scale - law.slack))
-            highs.append(np.log(np.maximum(sums + errors, 0.0)) + (scale + law.slack))
+            lows.append(np.log(np.maximum(sums - errors, 0.0)) + (scale - tilt.slack))
+            highs.append(np.log(np.maximum(sums + errors, 0.0)) + (scale + tilt.slack))
     edges = offset + width * starts[0], offset + width * starts[-1]
     first = tilted[0]
     return BlockMasses(
-        offset,
-        width,
-        starts[0],
-        np.concatenate(lows, axis=1),
-        np.concatenate(highs, axis=1),
-        first.log_below + first.log_scale - first.theta * edges[0],
-        last.log_above + last.log_scale - last.theta * edges[1],
+        offset=offset,
+        width=width,
+        first=starts[0],
+        low=np.concatenate(lows, axis=1),
+        high=np.concatenate(highs, axis=1),
+        log_below=first.log_outside[0] + first.tilt.scale_at(edges[0]),
+        log_above=last.log_outside[1] + last.tilt.scale_at(edges[1]),
     )
 
 
