@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, ClassVar, Generic, Literal, Protocol, overload
+from typing import Any, ClassVar, Generic, Literal, Protocol, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -111,17 +111,17 @@ class TradeOff(Premised, ABC, Generic[Value]):
         with np.errstate(divide="ignore"):
             return self._rates(np.log(alpha), np.log1p(-alpha))
 
-    def _beta(self, alpha: Doubles) -> Any:
-        return np.exp(self._rates_at(alpha)[1])[()]
+    def _beta(self, alpha: Doubles) -> Value | Doubles:
+        return cast("Value", np.exp(self._rates_at(alpha)[1])[()])
 
-    def _power(self, alpha: Doubles) -> Any:
-        return np.exp(self._rates_at(alpha)[0])[()]
+    def _power(self, alpha: Doubles) -> Value | Doubles:
+        return cast("Value", np.exp(self._rates_at(alpha)[0])[()])
 
-    def _log_power(self, log_alpha: Doubles) -> Any:
-        return self._rates(log_alpha, log_rest(log_alpha))[0][()]
+    def _log_power(self, log_alpha: Doubles) -> Value | Doubles:
+        return cast("Value", self._rates(log_alpha, log_rest(log_alpha))[0][()])
 
-    def _advantage(self) -> Any:
-        return self._delta(np.zeros(()))
+    def _advantage(self) -> Value:
+        return cast("Value", self._delta(np.zeros(())))
 
     @abstractmethod
     def _auc(self) -> Value: ...
@@ -702,15 +702,17 @@ class TradeOff(Premised, ABC, Generic[Value]):
                 f"{self.null!r}: {remedy}"
             )
 
-    def _largest(self, direction: str, number: Callable[[TradeOff[Value]], Any]) -> Any:
+    def _largest(self, direction: str, number: Callable[[TradeOff[Value]], Any]) -> Value | Doubles:
         """Give the largest number of the curves whose forward reading counts in this direction."""
         chosen = validation.choice("direction", direction, _DIRECTIONS)
         inverse = self.inverse()
         if chosen == "forward" or inverse is self:
-            return np.asarray(number(self))[()]
-        if chosen == "reverse":
-            return np.asarray(number(inverse))[()]
-        return np.maximum(number(self), number(inverse))[()]
+            largest = number(self)
+        elif chosen == "reverse":
+            largest = number(inverse)
+        else:
+            largest = np.maximum(number(self), number(inverse))
+        return cast("Value", np.asarray(largest)[()])
 
 
 class Symmetric(TradeOff[Value]):

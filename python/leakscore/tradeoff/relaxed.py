@@ -279,7 +279,8 @@ class _FarGaussian(_RelaxedGaussian):
     __slots__ = ()
 
     def _symmetrized(self) -> TradeOff[Any]:
-        return self._like(*self._parameters)
+        steep: TradeOff[Any] = self._like(*self._parameters)
+        return steep
 
     def _half(self, like: Doubles) -> Doubles:
         """Return mu^2/2, and inf beyond every double."""

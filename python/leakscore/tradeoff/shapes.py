@@ -194,7 +194,8 @@ class _Either(Derived[Any]):
         return _Either(f"{self._name}.symmetrized()", self._far, *curves)._about(self._premise)
 
     def _number(self, of: Callable[[TradeOff[Any]], Any], like: Doubles) -> Any:
-        return np.where(aligned(self._far, like), of(self._beyond), of(self._near))[()]
+        far = self._far.reshape(self.shape + (1,) * like.ndim)
+        return np.where(far, of(self._beyond), of(self._near))[()]
 
 
 class Mirrored(Symmetric[Any]):
@@ -285,7 +286,7 @@ Point: TypeAlias = tuple[float, float]
 _GRID = 512
 
 
-class Hull(Symmetric):
+class Hull(Symmetric[Any]):
     """Arcs of the two curves with chords between them.
 
     At slope -exp(epsilon) the hull touches the curve with the larger delta, so a chord has a
@@ -295,7 +296,7 @@ class Hull(Symmetric):
 
     __slots__ = ("_arcs", "_chords", "_first", "_second")
 
-    def __init__(self, first: TradeOff, second: TradeOff, limit: float) -> None:
+    def __init__(self, first: TradeOff[Any], second: TradeOff[Any], limit: float) -> None:
         require_one(first, "take the hull of each")
         super().__init__((), first.kind, first.adversary, *first._premise)
         self._first, self._second = first, second

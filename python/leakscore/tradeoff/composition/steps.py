@@ -550,7 +550,7 @@ def _steep_sums(step: Step, log_mass: Doubles, x: Doubles, width: Doubles, at: D
     """Sum over the nodes of each part in logs: the ratio may grow by more than e^700 in a cell."""
     log_share = step.log_share(x, width, at)
     log_rest = np.log(-np.expm1(np.minimum(log_share, -1e-300)))
-    return np.logaddexp.reduce(log_mass + np.stack([log_rest, log_share]), axis=1)
+    return np.asarray(np.logaddexp.reduce(log_mass + np.stack([log_rest, log_share]), axis=1))
 
 
 @lru_cache(maxsize=4)
