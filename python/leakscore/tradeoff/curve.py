@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, validation
-from leakscore.tradeoff.premise import UNSTATED, Certificate, Premise, Premised, joined, premise_of
+from leakscore.tradeoff.premise import Certificate, Premised, joined, premise_of
 from leakscore.typing import Doubles, Many, Scalar, Value
 
 _LOG2 = float(np.log(2.0))
@@ -725,48 +725,6 @@ class Symmetric(TradeOff[Value]):
 
     def _symmetrized(self) -> TradeOff[Value]:
         return self
-
-
-class Parametric(TradeOff[Value]):
-    """A family of curves by arrays of parameters, all of one shape; reversed, of their inverses.
-
-    A family names itself in `_title`, which takes the parameters, and gets them `_beside` the
-    argument of a quantity.
-    """
-
-    __slots__ = ("_parameters", "_reversed")
-
-    _title: ClassVar[str]
-
-    def __init__(
-        self,
-        parameters: tuple[Doubles, ...],
-        kind: Literal["guarantee", "attack"] = "guarantee",
-        adversary: str = "informed",
-        premise: Premise = UNSTATED,
-        *,
-        swapped: bool = False,
-    ) -> None:
-        super().__init__(parameters[0].shape, kind, adversary, *premise)
-        self._parameters, self._reversed = parameters, swapped
-
-    def __repr__(self) -> str:
-        name = self._title.format(
-            *(np.array2string(a, separator=", ", threshold=10) for a in self._parameters)
-        )
-        return f"{name}.inverse()" if self._reversed else name
-
-    def _like(self, *parameters: Doubles, swapped: bool = False) -> Any:
-        """Give a curve of other parameters of the family."""
-        about = self.kind, self.adversary, self._premise
-        return type(self)(parameters, *about, swapped=swapped)
-
-    def _inverse(self) -> Any:
-        return self._like(*self._parameters, swapped=not self._reversed)
-
-    def _beside(self, argument: Doubles) -> list[Doubles]:
-        """Give the parameters, their axes in front of the argument's."""
-        return [aligned(parameter, argument) for parameter in self._parameters]
 
 
 def require_one(curve: TradeOff[Any], remedy: str) -> None:

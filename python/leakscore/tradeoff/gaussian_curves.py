@@ -10,9 +10,9 @@ import numpy.typing as npt
 from leakscore import _core, _validate_counts, validation
 from leakscore.distributions import gx2, ncx2, norm
 from leakscore.numeric import doubled, falling_root, frozen
-from leakscore.tradeoff.curve import Parametric, Symmetric, TradeOff, aligned, require_one
+from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned, require_one
 from leakscore.tradeoff.premise import Premise
-from leakscore.tradeoff.shapes import LARGEST, Hull, either
+from leakscore.tradeoff.shapes import LARGEST, Hull, Parametric, either
 from leakscore.typing import Doubles, Scalar, Value
 
 

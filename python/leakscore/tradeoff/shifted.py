@@ -10,9 +10,9 @@ import numpy.typing as npt
 from leakscore import validation
 from leakscore.distributions import norm
 from leakscore.numeric import doubled, falling_root, frozen, gauss_panels, sign_change
-from leakscore.tradeoff.curve import Parametric, TradeOff, aligned, log_rest
+from leakscore.tradeoff.curve import TradeOff, aligned, log_rest
 from leakscore.tradeoff.gaussian_curves import gaussian
-from leakscore.tradeoff.shapes import Mirrored, either
+from leakscore.tradeoff.shapes import Mirrored, Parametric, either
 from leakscore.typing import Doubles, Flags, Scalar
 
 _LARGEST = 1e50  # of the arguments: squares of what the inverse curve has are doubles

@@ -70,12 +70,12 @@ class _Cumulants:
         self.inner = [inner for _, _, inner, _ in nodes]
         self.low = sum(float(loss.min()) * n for _, loss, n in self.laws)
         self.high = sum(float(loss.max()) * n for _, loss, n in self.laws)
-        self.known: dict[float, tuple[float, float, float]] = {}
+        self.tilted: dict[float, tuple[float, float, float]] = {}
 
     def __call__(self, theta: float) -> tuple[float, float, float]:
-        if theta not in self.known:
-            self.known[theta] = self._tilted(theta)
-        return self.known[theta]
+        if theta not in self.tilted:
+            self.tilted[theta] = self._tilted(theta)
+        return self.tilted[theta]
 
     def _tilted(self, theta: float) -> tuple[float, float, float]:
         total = mean = variance = 0.0
