@@ -16,6 +16,8 @@ from leakscore.tradeoff.sampled import subsampled
 from leakscore.tradeoff.shapes import each_end
 from leakscore.typing import Doubles
 
+__all__ = ["best_of", "certify", "subsampled"]
+
 _START = 64
 _MOST = 1 << 18  # points, before the answer is None
 
@@ -327,11 +329,3 @@ def _values(function: Callable[[Doubles], Doubles], places: Doubles) -> Doubles:
 def best_of(curve: TradeOff, looks: int) -> TradeOff:
     """Give the curve of the largest of `looks` scores; see `TradeOff.best_of`."""
     return each_end(curve, "best_of", looks, lambda end, lower: Looks(end, looks, lower=lower))
-
-
-class Algebra:
-    """The `Operations` of `TradeOff`, here and in the certificate's module."""
-
-    subsampled = staticmethod(subsampled)
-    best_of = staticmethod(best_of)
-    certify = staticmethod(certify)
