@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from leakscore.numeric import gauss_panels, sign_change
-from leakscore.tradeoff.curve import Symmetric, TradeOff, require_one
+from leakscore.tradeoff.curve import Symmetric, TradeOff, log_rest, require_one
 from leakscore.tradeoff.gaussian_curves import GaussianTradeOff
 from leakscore.tradeoff.polygon import Polygon, below, lower_hull
 from leakscore.tradeoff.premise import Certificate
@@ -220,13 +220,21 @@ class Looks(TradeOff):
         place = sign_change(gap, *ends)
         return np.where(usual, place, np.where(np.isneginf(log_alpha), np.inf, -np.inf))
 
-    def _rates(self, log_alpha: Doubles, log_rest: Doubles) -> tuple[Doubles, Doubles]:
-        everything = log_alpha >= 0.0
+    def _beta(self, alpha: Doubles) -> Any:
+        with np.errstate(divide="ignore"):
+            x = self._place(np.log(alpha), np.log1p(-alpha))
+        log_beta = self._log_alpha(x) if self._reversed else self._log_beta(x)
+        return np.where(alpha >= 1.0, 0.0, np.exp(log_beta))[()]
+
+    def _power(self, alpha: Doubles) -> Any:
+        with np.errstate(divide="ignore"):
+            return np.exp(self._log_power(np.log(alpha)))
+
+    def _log_power(self, log_alpha: Doubles) -> Any:
         with np.errstate(over="ignore", invalid="ignore"):
-            x = self._place(log_alpha, log_rest)
-            log_beta = self._log_alpha(x) if self._reversed else self._log_beta(x)
-            log_power = np.where(everything, 0.0, self._sides(x)[0])
-        return log_power, np.where(everything, -np.inf, log_beta)
+            x = self._place(log_alpha, log_rest(log_alpha))
+            log_power = -self._looks * np.exp(x) if self._reversed else self._caught(x)
+        return np.where(log_alpha >= 0.0, 0.0, log_power)[()]
 
     def _auc(self) -> Any:
         """Return 1 - T int b(a) (1 - a)^(2T - 2) da, by Gauss's rule in x."""
