@@ -49,6 +49,14 @@ MADE: dict[str, list[tuple[Callable[[], TradeOff], str | None]]] = {
     "tradeoff.discrete_laplace": [(lambda: tradeoff.discrete_laplace(1.5, 2, relaxed=True), None)],
     "tradeoff.fixed_batch_gaussian": [(lambda: FIXED, "replace")],
     "tradeoff.from_llr": [(lambda: tradeoff.from_llr(RATIOS - 2.0, RATIOS), None)],
+    "tradeoff.from_pld": [
+        (lambda: tradeoff.from_pld([-1.0, 1.0], [0.2689414213699951, 0.7310585786300049]), None)
+    ],
+    "tradeoff.from_profile": [
+        (lambda: tradeoff.from_profile([0.0, 1.0], [0.4, 0.2]), None),
+    ],
+    "tradeoff.from_rdp": [(lambda: tradeoff.from_rdp([2.0, 8.0], [1.0, 4.0]), None)],
+    "tradeoff.from_zcdp": [(lambda: tradeoff.from_zcdp(0.5), None)],
     "tradeoff.gaussian": [(lambda: tradeoff.gaussian(1.0), None)],
     "tradeoff.gaussian_mean": [
         (lambda: tradeoff.gaussian_mean(9.0, 10, 3), "replace"),

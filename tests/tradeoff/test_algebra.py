@@ -233,7 +233,9 @@ def test_chords_of_a_hull_where_the_larger_delta_changes(f: TradeOff, high: floa
         return float(f.delta(epsilon, "forward") - g.delta(epsilon, "forward"))
 
     epsilon = brentq(gap, 0.6 * high, high, xtol=1e-16, rtol=1e-15)
-    ends = [float(curve._touch(epsilon)[0]) for curve in (f, g)]
+    step = 1e-5  # minus the slope of delta is e^epsilon alpha
+    sides = [curve.delta([epsilon - step, epsilon + step], "forward") for curve in (f, g)]
+    ends = [(low - high) / (2.0 * step) * math.exp(-epsilon) for low, high in sides]
     for share in (0.2, 0.5, 0.9):
         alpha = ends[0] + share * (ends[1] - ends[0])
         line = 1.0 - float(f.delta(epsilon, "forward")) - alpha * math.exp(epsilon)

@@ -15,6 +15,7 @@ import pytest
 from leakscore import tradeoff
 from leakscore.tradeoff import Certificate, TradeOff
 from leakscore.tradeoff.premise import Premise
+from leakscore.tradeoff.premise import about as give
 from leakscore.tradeoff.shapes import Between
 from tests.helpers.public import named, public_functions
 from tests.tradeoff.public_curves import MADE, MEANS
@@ -136,11 +137,11 @@ def test_what_sampled_noise_assumes(make: Any, steps: int, rate: float, poisson:
 def test_it_survives_every_operation(name: str, index: int, relation: str | None) -> None:
     """Two operations, one after the other; of every constructor's curves, about every relation."""
     own = made(name, index)
-    f = own._about(Premise(relation, (*own.assumptions, "a given premise")))
+    f = give(own, Premise(relation, (*own.assumptions, "a given premise")))
     for first in (OPERATIONS | COPIES).values():
         g = outcome(f, first, name)
         if g is not None:
-            told = g._about(Premise(g.neighbours, (*g.assumptions, "another")))
+            told = give(g, Premise(g.neighbours, (*g.assumptions, "another")))
             for second in (OPERATIONS | COPIES).values():
                 outcome(told, second, name)
 

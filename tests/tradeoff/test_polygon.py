@@ -117,8 +117,9 @@ def test_the_chain_keeps_what_no_chord_passes_below() -> None:
 
 
 def test_a_bracket_takes_the_end_of_larger_leakage() -> None:
-    f = Between((gaussian(1.1), gaussian(1.0)), name="between")
-    assert (f.lower, f.upper) == (f._ends or ())
+    ends = gaussian(1.1), gaussian(1.0)
+    f = Between(ends, name="between")
+    assert (f.lower, f.upper) == ends
     for quantity, arguments in {
         "power": (0.1,),
         "advantage": (),

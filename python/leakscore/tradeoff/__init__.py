@@ -6,6 +6,7 @@ have the shape of the curve's parameters followed by the shape of the argument: 
 curves of many targets.
 """
 
+from leakscore.tradeoff import operations
 from leakscore.tradeoff._calibrate import calibrate
 from leakscore.tradeoff.accountants import from_pld, from_profile, from_rdp, from_zcdp
 from leakscore.tradeoff.batches import (
@@ -38,7 +39,6 @@ from leakscore.tradeoff.gaussian_curves import (
     misspecified,
 )
 from leakscore.tradeoff.laplace_curves import laplace, relaxed_laplace
-from leakscore.tradeoff.operations import Algebra
 from leakscore.tradeoff.premise import Certificate
 from leakscore.tradeoff.relaxed import compose_relaxed_gaussian, relaxed_gaussian
 from leakscore.tradeoff.sampled import SubsampledTradeOff, subsampled_mean
@@ -81,4 +81,4 @@ __all__ = [
     "truncated_poisson_gaussian",
 ]
 
-TradeOff.operations = Algebra()
+TradeOff.operations = operations

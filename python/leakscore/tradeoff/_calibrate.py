@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import signature
 from math import exp, inf, isnan, log, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 from leakscore import validation
 from leakscore.tradeoff.batches import (
@@ -25,39 +25,37 @@ from leakscore.tradeoff.relaxed import relaxed_gaussian
 
 Family = Callable[..., TradeOff]
 
+# Composed again for every noise. Batches take no less noise than their lattices do.
+_BATCHES: dict[str, Family] = {
+    "random_allocation": random_allocation,
+    "fixed_batch_gaussian": fixed_batch_gaussian,
+    "truncated_poisson_gaussian": truncated_poisson_gaussian,
+    "shuffled_gaussian": shuffled_gaussian,
+}
+_SLOW: dict[str, Family] = {
+    "subsampled_gaussian": subsampled_gaussian,
+    "subsampled_laplace": subsampled_laplace,
+    **_BATCHES,
+}
 # How the noise gives a curve; other arguments are those of the constructor of that name.
 _FAMILIES: dict[str, Family] = {
     "gaussian": lambda noise: gaussian(1.0 / noise),
     "laplace": lambda noise: laplace(1.0 / noise),
     "relaxed_gaussian": lambda noise, dim=1: relaxed_gaussian(1.0 / noise, dim),
     "relaxed_laplace": lambda noise: relaxed_laplace(1.0 / noise),
-    "subsampled_gaussian": subsampled_gaussian,
-    "subsampled_laplace": subsampled_laplace,
-    "random_allocation": random_allocation,
-    "fixed_batch_gaussian": fixed_batch_gaussian,
-    "truncated_poisson_gaussian": truncated_poisson_gaussian,
-    "shuffled_gaussian": shuffled_gaussian,
+    **_SLOW,
     "correlated_gaussian": lambda noise, strategy_matrix, participation: correlated_gaussian(
         strategy_matrix, participation, noise
     ),
 }
 _CONSTRUCTORS: dict[Any, str] = {
+    **{make: name for name, make in _SLOW.items()},
     gaussian: "gaussian",
     laplace: "laplace",
     relaxed_gaussian: "relaxed_gaussian",
     relaxed_laplace: "relaxed_laplace",
-    random_allocation: "random_allocation",
-    fixed_batch_gaussian: "fixed_batch_gaussian",
-    truncated_poisson_gaussian: "truncated_poisson_gaussian",
-    shuffled_gaussian: "shuffled_gaussian",
     correlated_gaussian: "correlated_gaussian",
 }
-# Composed again for every noise. Batches take no less noise than their lattices do.
-_BATCHES = (
-    *("random_allocation", "fixed_batch_gaussian", "truncated_poisson_gaussian"),
-    "shuffled_gaussian",
-)
-_SLOW = ("subsampled_gaussian", "subsampled_laplace", *_BATCHES)
 
 _LOWEST, _HIGHEST = 1e-6, 1e12
 _LOWEST_SLOW, _HIGHEST_SLOW = 0.05, 1e6
@@ -149,14 +147,16 @@ def calibrate(
     """
     make, name = _family(family)
     _require_fitting(family, make, fixed)
-    requirement = _requirement(epsilon, delta, advantage, power, alpha, curve)
+    requirement = _requirement(
+        epsilon=epsilon, delta=delta, advantage=advantage, power=power, alpha=alpha, curve=curve
+    )
     slow = name in _SLOW or not name
 
     def excess(noise: float) -> float:
-        made: object = make(noise, **fixed)
-        if not isinstance(made, TradeOff) or made.shape:
-            raise TypeError(f"Expected family={family!r} to make one TradeOff, not {made!r}")
-        return requirement.excess(made)
+        curve: object = make(noise, **fixed)
+        if not isinstance(curve, TradeOff) or curve.shape:
+            raise TypeError(f"Expected family={family!r} to make one TradeOff, not {curve!r}")
+        return requirement.excess(curve)
 
     low, high = (_LOWEST_SLOW, _HIGHEST_SLOW) if slow else (_LOWEST, _HIGHEST)
     if name in _BATCHES:
@@ -165,7 +165,7 @@ def calibrate(
     if bracket is None:
         best = requirement.reached(make(high, **fixed))
         raise ValueError(f"Expected {requirement.words} to be reachable: {best} at noise {high:g}")
-    return _search(excess, *bracket, close=_CLOSE_SLOW if slow else _CLOSE)
+    return _search(excess, bracket, close=_CLOSE_SLOW if slow else _CLOSE)
 
 
 def _least_noise(name: str, fixed: dict[str, Any]) -> float:
@@ -208,6 +208,7 @@ def _difference(value: float, target: float) -> float:
 
 
 def _requirement(
+    *,
     epsilon: float | None,
     delta: float | None,
     advantage: float | None,
@@ -290,13 +291,17 @@ def _require_fitting(family: object, make: Family, fixed: dict[str, Any]) -> Non
         raise TypeError(f"Expected the further arguments of family={family!r}: {error}") from None
 
 
-def _bracket(
-    excess: Callable[[float], float], lowest: float, highest: float
-) -> tuple[float, float, float, float] | None:
-    """Return noise that fails and noise that suffices, with their excesses; None if none suffices.
+class _Noises(NamedTuple):
+    """Noise that fails and noise that suffices, with their excesses."""
 
-    If the lowest suffices, both are the lowest.
-    """
+    low: float
+    over: float
+    high: float
+    under: float
+
+
+def _bracket(excess: Callable[[float], float], lowest: float, highest: float) -> _Noises | None:
+    """Return both noises; None if none suffices. If the lowest suffices, both are the lowest."""
     noise = max(1.0, lowest)
     value = excess(noise)
     if value > 0.0:
@@ -306,30 +311,23 @@ def _bracket(
             below, over = noise, value
             noise = min(noise * 4.0, highest)
             value = excess(noise)
-        return below, over, noise, value
+        return _Noises(below, over, noise, value)
     while value <= 0.0:
         if noise <= lowest:
-            return noise, value, noise, value
+            return _Noises(noise, value, noise, value)
         above, under = noise, value
         noise = max(noise * 0.5, lowest)
         value = excess(noise)
-    return noise, value, above, under
+    return _Noises(noise, value, above, under)
 
 
-def _search(
-    excess: Callable[[float], float],
-    low: float,
-    over: float,
-    high: float,
-    under: float,
-    *,
-    close: float,
-) -> float:
+def _search(excess: Callable[[float], float], bracket: _Noises, close: float) -> float:
     """Narrow [low, high] in logarithms, and return the end that suffices.
 
     Two secant steps with the Illinois rule, then a bisection; bisections only where the excess at
     an end has no information except its sign.
     """
+    low, over, high, under = bracket
     sides = 0
     for step in range(400):
         width = log(high) - log(low)

@@ -139,7 +139,7 @@ def random_allocation(
     attack: Parts | None = None
     if hits > 1:
         attack = [(AllocatedSteps(mu, hits / slots, slots=slots, hits=hits), slots * turns)]
-    return ComposedTradeOff(parts, "guarantee", "informed", name, premise, attack)
+    return ComposedTradeOff(parts, name, premise, attack=attack)
 
 
 def require_noise(noise: float, moved: float, slots: int, guarantee: str) -> None:
@@ -250,7 +250,7 @@ def fixed_batch_gaussian(
     )
     parts: Parts = [(ReplacedStep(mu=mu, sampled=rate), steps)]
     attack: Parts = [(GaussianStep(mu, rate), steps)]
-    return ComposedTradeOff(parts, "guarantee", "informed", name, premise, attack)
+    return ComposedTradeOff(parts, name, premise, attack=attack)
 
 
 def truncated_poisson_gaussian(
@@ -330,7 +330,7 @@ def truncated_poisson_gaussian(
     parts: Parts = [(MixedStep(components=components, error=2.0 * _TAIL), steps)]
     attack: Parts = [(GaussianStep(mu, drawn), steps)]
     premise = Premise("add-remove", (TRUNCATED, EXACT_NOISE))
-    return ComposedTradeOff(parts, "guarantee", "informed", name, premise, attack)
+    return ComposedTradeOff(parts, name, premise, attack=attack)
 
 
 def _cases(mu: float, rate: float, most: int, records: int) -> tuple[tuple[Component, ...], float]:
@@ -432,7 +432,7 @@ def shuffled_gaussian(
     parts: Parts = [(GaussianStep(mu * math.sqrt(epochs), 1.0), 1)]
     view = AllocatedEpoch if relation == "replace" else LargestOutput
     attack: Parts = [(view(mu=mu, slots=slots), epochs)]
-    return ComposedTradeOff(parts, "guarantee", "informed", name, premise, attack)
+    return ComposedTradeOff(parts, name, premise, attack=attack)
 
 
 _KINDS = ("identity", "tree", "square-root", "banded")
@@ -513,16 +513,10 @@ def correlated_gaussian(
     attained = float(np.linalg.norm(matrix @ patterns.T, axis=0).max()) / noise
     # Rounded outwards: sums of T products, twice.
     rounding = 4.0 * matrix.shape[0] * 2.0**-53
-    attained *= 1.0 - rounding
     name = f"correlated_gaussian of {matrix.shape[0]} steps, noise_multiplier={noise!r}"
-    return ComposedTradeOff(
-        [(GaussianStep(absolute * (1.0 + rounding), 1.0), 1)],
-        "guarantee",
-        "informed",
-        name,
-        premise,
-        [(GaussianStep(attained, 1.0), 1)],
-    )
+    parts: Parts = [(GaussianStep(absolute * (1.0 + rounding), 1.0), 1)]
+    attack: Parts = [(GaussianStep(attained * (1.0 - rounding), 1.0), 1)]
+    return ComposedTradeOff(parts, name, premise, attack=attack)
 
 
 def strategy_matrix(kind: str, num_steps: int, *, bands: int | None = None) -> Doubles:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +22,7 @@ from leakscore.tradeoff.composition.steps import (
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.gaussian_curves import GaussianTradeOff, gaussian
 from leakscore.tradeoff.laplace_curves import _Laplace, laplace
-from leakscore.tradeoff.premise import EXACT_NOISE, NEIGHBOURS, POISSON, UNSTATED, Premise, joined
+from leakscore.tradeoff.premise import EXACT_NOISE, NEIGHBOURS, POISSON, Premise, joined
 from leakscore.tradeoff.relaxed import _RelaxedGaussian, compose_relaxed_gaussian
 from leakscore.tradeoff.shapes import Bracket
 
@@ -55,11 +56,12 @@ class ComposedTradeOff(Bracket):
     def __init__(
         self,
         parts: Parts,
-        kind: Literal["guarantee", "attack"],
-        adversary: str,
         name: str,
-        premise: Premise = UNSTATED,
+        premise: Premise,
+        *,
         attack: Parts | None = None,
+        kind: Literal["guarantee", "attack"] = "guarantee",
+        adversary: str = "informed",
     ) -> None:
         super().__init__(kind, adversary, name, premise)
         self._parts, self._attack = list(parts), list(parts if attack is None else attack)
@@ -189,9 +191,13 @@ def subsampled_gaussian(
     >>> subsampled_gaussian(2.0, 1.0, 16)
     gaussian(mu=2.)
     """
-    laws = GaussianStep, GaussianMagnitude
-    given = noise_multiplier, sample_rate, num_steps, adversary, neighbours
-    return _subsampled("gaussian", laws, *given)
+    given = _Sampling(noise_multiplier, sample_rate, num_steps, adversary, neighbours).checked()
+    shift = given.mu * np.sqrt(given.num_steps)
+    if given.sample_rate == 1.0 and given.adversary == "informed":
+        return gaussian(shift)._about(given.premise)
+    if given.sample_rate == 1.0 and given.adversary == "relaxed-aligned":
+        return compose_relaxed_gaussian([shift], 1)._about(given.premise)
+    return given.composed("subsampled_gaussian", GaussianStep, GaussianMagnitude)
 
 
 def subsampled_laplace(
@@ -244,49 +250,61 @@ def subsampled_laplace(
     >>> print(round(f.epsilon(1e-5), 2), f.adversary)
     1.89 informed
     """
-    laws = LaplaceStep, LaplaceMagnitude
-    given = noise_multiplier, sample_rate, num_steps, adversary, neighbours
-    return _subsampled("laplace", laws, *given)
+    given = _Sampling(noise_multiplier, sample_rate, num_steps, adversary, neighbours).checked()
+    if given.sample_rate == given.num_steps == 1 and given.adversary == "informed":
+        return laplace(given.mu)._about(given.premise)
+    return given.composed("subsampled_laplace", LaplaceStep, LaplaceMagnitude)
 
 
-def _subsampled(
-    family: str,
-    laws: tuple[type[Step], type[Step]],
-    noise_multiplier: float,
-    sample_rate: float,
-    num_steps: int,
-    adversary: str,
-    neighbours: str,
-) -> TradeOff:
-    noise = validation.scalar("noise_multiplier", noise_multiplier, 0.0, closed="neither")
-    rate = validation.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
-    count = validation.steps("num_steps", num_steps)
-    attacker = validation.choice("adversary", adversary, _ADVERSARIES)
-    relation = validation.choice("neighbours", neighbours, NEIGHBOURS)
-    if relation == "replace" and rate < 1.0:
-        raise ValueError(
-            f"Expected neighbours='add-remove' at sample_rate={rate!r}: with 'replace' the two "
-            "laws of a sampled step are no such pair; it takes sample_rate=1"
+@dataclass(frozen=True)
+class _Sampling:
+    """The arguments of a mechanism on Poisson samples."""
+
+    noise_multiplier: float
+    sample_rate: float
+    num_steps: int
+    adversary: str
+    neighbours: str
+
+    def checked(self) -> _Sampling:
+        noise = validation.scalar("noise_multiplier", self.noise_multiplier, 0.0, closed="neither")
+        rate = validation.scalar("sample_rate", self.sample_rate, 0.0, 1.0, closed="right")
+        steps = validation.steps("num_steps", self.num_steps)
+        attacker = validation.choice("adversary", self.adversary, _ADVERSARIES)
+        relation = validation.choice("neighbours", self.neighbours, NEIGHBOURS)
+        if relation == "replace" and rate < 1.0:
+            raise ValueError(
+                f"Expected neighbours='add-remove' at sample_rate={rate!r}: with 'replace' the two "
+                "laws of a sampled step are no such pair; it takes sample_rate=1"
+            )
+        return _Sampling(noise, rate, steps, attacker, relation)
+
+    @property
+    def premise(self) -> Premise:
+        sampled = (POISSON,) if self.sample_rate < 1.0 else ()
+        return Premise(self.neighbours, (*sampled, EXACT_NOISE))
+
+    @property
+    def mu(self) -> float:
+        """How far a record moves a step's release, over the noise."""
+        return (2.0 if self.neighbours == "replace" else 1.0) / self.noise_multiplier
+
+    def composed(self, function: str, law: type[Step], magnitude: type[Step]) -> TradeOff:
+        """Compose the steps that `function` is asked for; magnitudes have signs of their own."""
+        validation.count("num_steps", self.num_steps, 1, _MOST_STEPS, why=_TOO_MANY)
+        replaced = ", neighbours='replace'" if self.neighbours == "replace" else ""
+        name = (
+            f"{function}(noise_multiplier={self.noise_multiplier!r}, sample_rate="
+            f"{self.sample_rate!r}, num_steps={self.num_steps}, adversary={self.adversary!r}"
+            f"{replaced})"
         )
-    premise = Premise(relation, (POISSON, EXACT_NOISE) if rate < 1.0 else (EXACT_NOISE,))
-    mu = (2.0 if relation == "replace" else 1.0) / noise
-    if rate == 1.0 and family == "gaussian":
-        if attacker == "informed":
-            return gaussian(mu * np.sqrt(count))._about(premise)
-        if attacker == "relaxed-aligned":
-            return compose_relaxed_gaussian([mu * np.sqrt(count)], 1)._about(premise)
-    if rate == 1.0 and family == "laplace" and attacker == "informed" and count == 1:
-        return laplace(mu)._about(premise)
-    validation.count("num_steps", count, 1, _MOST_STEPS, why=_TOO_MANY)
-    law = laws[1] if attacker == "relaxed-unaligned" else laws[0]
-    replaced = ", neighbours='replace'" if relation == "replace" else ""
-    name = (
-        f"subsampled_{family}(noise_multiplier={noise!r}, sample_rate={rate!r}, "
-        f"num_steps={count}, adversary={attacker!r}{replaced})"
-    )
-    step = law(mu, rate)
-    kind: Any = "attack" if attacker == "relaxed-unaligned" else "guarantee"
-    return ComposedTradeOff([(step, count)], kind, attacker, name, premise)
+        unaligned = self.adversary == "relaxed-unaligned"
+        kind: Any = "attack" if unaligned else "guarantee"
+        parts: Parts = [
+            ((magnitude if unaligned else law)(self.mu, self.sample_rate), self.num_steps)
+        ]
+        about = {"kind": kind, "adversary": self.adversary}
+        return ComposedTradeOff(parts, name, self.premise, **about)
 
 
 def compose(curves: Iterable[TradeOff | tuple[TradeOff, int]]) -> TradeOff:
@@ -334,9 +352,11 @@ def compose(curves: Iterable[TradeOff | tuple[TradeOff, int]]) -> TradeOff:
         raise ValueError("Expected curves to hold at least one curve")
     first = entries[0][0]
     for index, (curve, _) in enumerate(entries):
-        given, wanted = (curve.kind, curve.adversary), (first.kind, first.adversary)
-        if given != wanted:
-            raise ValueError(f"Expected curves[{index}] of {given} to be of {wanted}, as curves[0]")
+        described, expected = (curve.kind, curve.adversary), (first.kind, first.adversary)
+        if described != expected:
+            raise ValueError(
+                f"Expected curves[{index}] of {described} to be of {expected}, as curves[0]"
+            )
     premise = joined((f"curves[{i}]", curve._premise) for i, (curve, _) in enumerate(entries))
     leakage = sum(
         repeats * float(curve.leakage)
@@ -350,7 +370,8 @@ def compose(curves: Iterable[TradeOff | tuple[TradeOff, int]]) -> TradeOff:
     total = sum(count for _, count in steps)
     validation.count("the steps in curves", total, 1, _MOST_STEPS, why=_TOO_MANY)
     name = f"compose of {len(entries)} curves"
-    return ComposedTradeOff(steps, first.kind, first.adversary, name, premise, attack)
+    about: Any = {"kind": first.kind, "adversary": first.adversary}
+    return ComposedTradeOff(steps, name, premise, attack=attack, **about)
 
 
 def _together(entries: list[tuple[TradeOff, int]], leakage: float, which: int) -> Parts:
@@ -385,8 +406,8 @@ def _steps(curve: TradeOff) -> tuple[Parts, Parts]:
 
 def _composable(curve: object) -> bool:
     if isinstance(curve, _RelaxedGaussian):  # of a sign that all steps share
-        one = bool((curve._parameters[1] == 1.0).all())
-        return one and curve.adversary == "relaxed-aligned" and not curve._reversed
+        line = bool((curve._parameters[1] == 1.0).all())
+        return line and curve.adversary == "relaxed-aligned" and not curve._reversed
     return isinstance(curve, (GaussianTradeOff, ComposedTradeOff, _Laplace))
 
 

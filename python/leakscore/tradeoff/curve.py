@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, ClassVar, Generic, Literal, Protocol, overload
+from typing import Any, ClassVar, Generic, Literal, Protocol, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, validation
-from leakscore.tradeoff.premise import UNSTATED, Certificate, Premise, Premised, joined, premise_of
+from leakscore.tradeoff.premise import Certificate, Premised, joined, premise_of
 from leakscore.typing import Doubles, Many, Scalar, Value
 
 _LOG2 = float(np.log(2.0))
@@ -111,17 +111,17 @@ class TradeOff(Premised, ABC, Generic[Value]):
         with np.errstate(divide="ignore"):
             return self._rates(np.log(alpha), np.log1p(-alpha))
 
-    def _beta(self, alpha: Doubles) -> Any:
-        return np.exp(self._rates_at(alpha)[1])[()]
+    def _beta(self, alpha: Doubles) -> Value | Doubles:
+        return cast("Value", np.exp(self._rates_at(alpha)[1])[()])
 
-    def _power(self, alpha: Doubles) -> Any:
-        return np.exp(self._rates_at(alpha)[0])[()]
+    def _power(self, alpha: Doubles) -> Value | Doubles:
+        return cast("Value", np.exp(self._rates_at(alpha)[0])[()])
 
-    def _log_power(self, log_alpha: Doubles) -> Any:
-        return self._rates(log_alpha, log_rest(log_alpha))[0][()]
+    def _log_power(self, log_alpha: Doubles) -> Value | Doubles:
+        return cast("Value", self._rates(log_alpha, log_rest(log_alpha))[0][()])
 
-    def _advantage(self) -> Any:
-        return self._delta(np.zeros(()))
+    def _advantage(self) -> Value:
+        return cast("Value", self._delta(np.zeros(())))
 
     @abstractmethod
     def _auc(self) -> Value: ...
@@ -702,15 +702,17 @@ class TradeOff(Premised, ABC, Generic[Value]):
                 f"{self.null!r}: {remedy}"
             )
 
-    def _largest(self, direction: str, number: Callable[[TradeOff[Value]], Any]) -> Any:
+    def _largest(self, direction: str, number: Callable[[TradeOff[Value]], Any]) -> Value | Doubles:
         """Give the largest number of the curves whose forward reading counts in this direction."""
         chosen = validation.choice("direction", direction, _DIRECTIONS)
         inverse = self.inverse()
         if chosen == "forward" or inverse is self:
-            return np.asarray(number(self))[()]
-        if chosen == "reverse":
-            return np.asarray(number(inverse))[()]
-        return np.maximum(number(self), number(inverse))[()]
+            largest = number(self)
+        elif chosen == "reverse":
+            largest = number(inverse)
+        else:
+            largest = np.maximum(number(self), number(inverse))
+        return cast("Value", np.asarray(largest)[()])
 
 
 class Symmetric(TradeOff[Value]):
@@ -723,48 +725,6 @@ class Symmetric(TradeOff[Value]):
 
     def _symmetrized(self) -> TradeOff[Value]:
         return self
-
-
-class Parametric(TradeOff[Value]):
-    """A family of curves by arrays of parameters, all of one shape; reversed, of their inverses.
-
-    A family names itself in `_title`, which takes the parameters, and gets them `_beside` the
-    argument of a quantity.
-    """
-
-    __slots__ = ("_parameters", "_reversed")
-
-    _title: ClassVar[str]
-
-    def __init__(
-        self,
-        parameters: tuple[Doubles, ...],
-        kind: Literal["guarantee", "attack"] = "guarantee",
-        adversary: str = "informed",
-        premise: Premise = UNSTATED,
-        *,
-        swapped: bool = False,
-    ) -> None:
-        super().__init__(parameters[0].shape, kind, adversary, *premise)
-        self._parameters, self._reversed = parameters, swapped
-
-    def __repr__(self) -> str:
-        name = self._title.format(
-            *(np.array2string(a, separator=", ", threshold=10) for a in self._parameters)
-        )
-        return f"{name}.inverse()" if self._reversed else name
-
-    def _like(self, *parameters: Doubles, swapped: bool = False) -> Any:
-        """Give a curve of other parameters of the family."""
-        about = self.kind, self.adversary, self._premise
-        return type(self)(parameters, *about, swapped=swapped)
-
-    def _inverse(self) -> Any:
-        return self._like(*self._parameters, swapped=not self._reversed)
-
-    def _beside(self, argument: Doubles) -> list[Doubles]:
-        """Give the parameters, their axes in front of the argument's."""
-        return [aligned(parameter, argument) for parameter in self._parameters]
 
 
 def require_one(curve: TradeOff[Any], remedy: str) -> None:

@@ -135,7 +135,7 @@ def discrete_gaussian(sigma: float, shift: int = 1, *, relaxed: bool = False) ->
         log_q[0] -= _LOG2
     name = f"discrete_gaussian(sigma={noise!r}, shift={moved}, relaxed={relaxed})"
     polygon = Polygon.from_laws(log_p, log_q, adversary=_adversary(relaxed), name=name)
-    return _GaussianAtoms(polygon, name, noise, moved, relaxed)
+    return _GaussianAtoms(polygon, noise, moved, relaxed, name=name)
 
 
 class _GaussianAtoms(Polygon):
@@ -147,9 +147,9 @@ class _GaussianAtoms(Polygon):
     __slots__ = ("_noise", "_relaxed", "_shift")
 
     def __init__(
-        self, polygon: Polygon, name: str, noise: float, shift: int, relaxed: bool
+        self, polygon: Polygon, noise: float, shift: int, relaxed: bool, *, name: str
     ) -> None:
-        super().__init__(*polygon.vertices, polygon.kind, polygon.adversary, name, polygon._premise)
+        super().__init__(*polygon.vertices, polygon.kind, polygon.adversary, name=name)
         self._noise, self._shift, self._relaxed = noise, shift, relaxed
 
     def _inverse(self) -> TradeOff:
@@ -159,7 +159,8 @@ class _GaussianAtoms(Polygon):
         if not self._relaxed:
             return self
         hull: Any = super()._symmetrized()  # a polygon too
-        return _Mirror(hull, f"{self._name}.symmetrized()", self._noise, self._shift, True)
+        name = f"{self._name}.symmetrized()"
+        return _Mirror(hull, self._noise, self._shift, True, name=name)
 
     def _epsilon(self, delta: Doubles) -> Any:
         return np.where(delta <= 0.0, np.inf, super()._epsilon(delta))[()]
@@ -286,7 +287,7 @@ def approximate_dp(epsilon: float, delta: float = 0.0) -> TradeOff:
     corner = start - np.logaddexp(0.0, ratio)
     x = np.array([-np.inf, corner, start])
     return Polygon(
-        x, x[::-1].copy(), "guarantee", "informed", f"approximate_dp({ratio!r}, {miss!r})"
+        x, x[::-1].copy(), "guarantee", "informed", name=f"approximate_dp({ratio!r}, {miss!r})"
     )
 
 

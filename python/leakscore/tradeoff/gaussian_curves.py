@@ -10,9 +10,9 @@ import numpy.typing as npt
 from leakscore import _core, _validate_counts, validation
 from leakscore.distributions import gx2, ncx2, norm
 from leakscore.numeric import doubled, falling_root, frozen
-from leakscore.tradeoff.curve import Parametric, Symmetric, TradeOff, aligned, require_one
+from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned, require_one
 from leakscore.tradeoff.premise import Premise
-from leakscore.tradeoff.shapes import LARGEST, Hull, either
+from leakscore.tradeoff.shapes import LARGEST, Hull, Parametric, either
 from leakscore.typing import Doubles, Scalar, Value
 
 
@@ -46,19 +46,19 @@ class GaussianTradeOff(Symmetric[Value], Parametric[Value]):
         return cast("Value", self._parameters[1][()])
 
     def _beta(self, alpha: Doubles) -> Any:
-        return _core.gaussian_beta(alpha, self._beside(alpha)[0])
+        return _core.gaussian_beta(alpha, aligned(self._parameters[0], alpha))
 
     def _power(self, alpha: Doubles) -> Any:
-        return _core.gaussian_power(alpha, self._beside(alpha)[0])
+        return _core.gaussian_power(alpha, aligned(self._parameters[0], alpha))
 
     def _log_power(self, log_alpha: Doubles) -> Any:
-        return _core.gaussian_log_power(log_alpha, self._beside(log_alpha)[0])
+        return _core.gaussian_log_power(log_alpha, aligned(self._parameters[0], log_alpha))
 
     def _delta(self, epsilon: Doubles) -> Any:
-        return _core.gaussian_delta(epsilon, self._beside(epsilon)[0])
+        return _core.gaussian_delta(epsilon, aligned(self._parameters[0], epsilon))
 
     def _epsilon(self, delta: Doubles) -> Any:
-        return _core.gaussian_epsilon(delta, self._beside(delta)[0])
+        return _core.gaussian_epsilon(delta, aligned(self._parameters[0], delta))
 
     def _advantage(self) -> Any:
         return _core.gaussian_advantage(self._parameters[0])

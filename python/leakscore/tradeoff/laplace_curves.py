@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from leakscore import _core, validation
 from leakscore.numeric import frozen
-from leakscore.tradeoff.curve import Parametric, Symmetric, TradeOff, aligned
-from leakscore.tradeoff.shapes import Mirrored
+from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned
+from leakscore.tradeoff.shapes import Mirrored, Parametric
 from leakscore.typing import Doubles, Scalar
 
 

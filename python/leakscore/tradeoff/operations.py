@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from leakscore.numeric import gauss_panels, sign_change
-from leakscore.tradeoff.curve import Symmetric, TradeOff, require_one
+from leakscore.tradeoff.curve import Symmetric, TradeOff, log_rest, require_one
 from leakscore.tradeoff.gaussian_curves import GaussianTradeOff
 from leakscore.tradeoff.polygon import Polygon, below, lower_hull
 from leakscore.tradeoff.premise import Certificate
@@ -16,22 +16,24 @@ from leakscore.tradeoff.sampled import subsampled
 from leakscore.tradeoff.shapes import each_end
 from leakscore.typing import Doubles
 
+__all__ = ["best_of", "certify", "subsampled"]
+
 _START = 64
 _MOST = 1 << 18  # points, before the answer is None
 
 
 def certify(curve: TradeOff, other: TradeOff, tolerance: float) -> Certificate:
     """Give the certificate of curve >= other - tolerance."""
-    for one in (curve, other):
-        require_one(one, "compare one at a time")
+    for each in (curve, other):
+        require_one(each, "compare one at a time")
     if _in_order(curve, other):
-        return Certificate(True, 0.0, 0.0, 0.0, tolerance)
-    proved = _prove(curve.lower, other.upper, tolerance)
+        return Certificate(True, 0.0, 0.0, 0.0, tolerance=tolerance)
+    proved = _prove(curve.lower, other.upper, tolerance=tolerance)
     if proved.verdict is True:
         return proved
     alpha = np.union1d(np.logspace(-300, 0, 1201), -np.expm1(-np.logspace(-15, 1.5, 400)))
     alpha = np.union1d(alpha, [proved.alpha, *np.linspace(0.0, 1.0, 2049)])
-    refuted = _refute(curve.upper, other.lower, alpha, tolerance)
+    refuted = _refute(curve.upper, other.lower, alpha, tolerance=tolerance)
     return proved if refuted is None else refuted
 
 
@@ -51,7 +53,7 @@ def _refute(
     worst = int(np.argmin(gap))
     if gap[worst] < -tolerance:
         at = float(alpha[worst])
-        return Certificate(False, at, float(gap[worst]), -np.inf, tolerance)
+        return Certificate(False, at, float(gap[worst]), -np.inf, tolerance=tolerance)
     return None
 
 
@@ -69,13 +71,13 @@ def _prove(lower: TradeOff, upper: TradeOff, tolerance: float) -> Certificate:
         least = float(min(bound.min(), (f - g).min()))
         closest = (float(x[worst]), float(f[worst] - g[worst]))
         if least >= -tolerance:
-            return Certificate(True, *closest, least, tolerance)
+            return Certificate(True, *closest, least, tolerance=tolerance)
         open_ = np.flatnonzero(bound < -tolerance)
         middle = 0.5 * (x[open_] + x[open_ + 1])
         middle = middle[(middle > x[open_]) & (middle < x[open_ + 1])]
         refuted = closest[1] < -tolerance
         if refuted or not middle.size or x.size + middle.size > _MOST:
-            return Certificate(None, *closest, -np.inf, tolerance)
+            return Certificate(None, *closest, -np.inf, tolerance=tolerance)
         place = np.searchsorted(x, middle)
         x = np.insert(x, place, middle)
         f = np.insert(f, place, lower._beta(middle))
@@ -98,9 +100,9 @@ def _cell_bounds(x: Doubles, f: Doubles, g: Doubles) -> Doubles:
         # On the left line: start + (before - lean) t; on the right: end - (after - lean)(w - t).
         meet = (end - start - (after - lean) * width) / (before - after)
         meet = np.clip(np.where(np.isfinite(meet), meet, 0.0), 0.0, width)
-        left = np.where(np.isinf(before), -np.inf, start + (before - lean) * meet)
-        right = end - (after - lean) * (width - meet)
-        lowest = np.maximum(left, right)
+        ahead = np.where(np.isinf(before), -np.inf, start + (before - lean) * meet)
+        behind = end - (after - lean) * (width - meet)
+        lowest = np.maximum(ahead, behind)
     # Where the lines do not meet inside the cell, its ends decide.
     return np.asarray(np.minimum(lowest, np.minimum(start, end)))
 
@@ -177,10 +179,10 @@ class Looks(TradeOff):
             return np.where(x < -40.0, x, np.log(-np.expm1(-np.exp(np.maximum(x, -40.0)))))
 
     def _log_beta(self, x: Doubles) -> Doubles:
-        one = self._one(x)
-        caught = np.asarray(self._curve._log_power(one))
+        log_a = self._one(x)
+        caught = np.asarray(self._curve._log_power(log_a))
         with np.errstate(divide="ignore"):
-            missed = np.log(self._curve._beta(np.exp(one)))
+            missed = np.log(self._curve._beta(np.exp(log_a)))
             log_beta = np.where(caught < -1.0, np.log1p(-np.exp(caught)), missed)
         return np.asarray(log_beta + self._kept(x))
 
@@ -218,13 +220,21 @@ class Looks(TradeOff):
         place = sign_change(gap, *ends)
         return np.where(usual, place, np.where(np.isneginf(log_alpha), np.inf, -np.inf))
 
-    def _rates(self, log_alpha: Doubles, log_rest: Doubles) -> tuple[Doubles, Doubles]:
-        everything = log_alpha >= 0.0
+    def _beta(self, alpha: Doubles) -> Any:
+        with np.errstate(divide="ignore"):
+            x = self._place(np.log(alpha), np.log1p(-alpha))
+        log_beta = self._log_alpha(x) if self._reversed else self._log_beta(x)
+        return np.where(alpha >= 1.0, 0.0, np.exp(log_beta))[()]
+
+    def _power(self, alpha: Doubles) -> Any:
+        with np.errstate(divide="ignore"):
+            return np.exp(self._log_power(np.log(alpha)))
+
+    def _log_power(self, log_alpha: Doubles) -> Any:
         with np.errstate(over="ignore", invalid="ignore"):
-            x = self._place(log_alpha, log_rest)
-            log_beta = self._log_alpha(x) if self._reversed else self._log_beta(x)
-            log_power = np.where(everything, 0.0, self._sides(x)[0])
-        return log_power, np.where(everything, -np.inf, log_beta)
+            x = self._place(log_alpha, log_rest(log_alpha))
+            log_power = -self._looks * np.exp(x) if self._reversed else self._caught(x)
+        return np.where(log_alpha >= 0.0, 0.0, log_power)[()]
 
     def _auc(self) -> Any:
         """Return 1 - T int b(a) (1 - a)^(2T - 2) da, by Gauss's rule in x."""
@@ -278,7 +288,8 @@ class _BothWays(Symmetric[float], Polygon):
 
     def __init__(self, looks: Looks, log_alpha: Doubles, log_beta: Doubles) -> None:
         name = f"{looks!r}.symmetrized()"
-        super().__init__(log_alpha, log_beta, "attack", looks.adversary, name, looks._premise)
+        about: Any = {"name": name, "premise": looks._premise}
+        super().__init__(log_alpha, log_beta, "attack", looks.adversary, **about)
         self._looks = looks
 
     def _advantage(self) -> Any:
@@ -326,11 +337,3 @@ def _values(function: Callable[[Doubles], Doubles], places: Doubles) -> Doubles:
 def best_of(curve: TradeOff, looks: int) -> TradeOff:
     """Give the curve of the largest of `looks` scores; see `TradeOff.best_of`."""
     return each_end(curve, "best_of", looks, lambda end, lower: Looks(end, looks, lower=lower))
-
-
-class Algebra:
-    """The `Operations` of `TradeOff`, here and in the certificate's module."""
-
-    subsampled = staticmethod(subsampled)
-    best_of = staticmethod(best_of)
-    certify = staticmethod(certify)

@@ -14,6 +14,8 @@ from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.premise import UNSTATED, Premise
 from leakscore.typing import Doubles
 
+Points: TypeAlias = tuple[Doubles, Doubles]  # logs of alpha and of beta
+
 # Relative rounding of a result: an exponential on either side, and a handful of operations.
 _ULPS = 16.0 * 2.0**-53
 _NEARLY_ALL = 0.999  # alpha from which distances are taken from 1
@@ -37,6 +39,7 @@ class Polygon(TradeOff):
         log_beta: Doubles,
         kind: Literal["guarantee", "attack"],
         adversary: str = "informed",
+        *,
         name: str = "polygon",
         premise: Premise = UNSTATED,
         side: Literal[-1, 0, 1] = 0,
@@ -52,6 +55,7 @@ class Polygon(TradeOff):
         log_q: Doubles,
         kind: Literal["guarantee", "attack"] = "guarantee",
         adversary: str = "informed",
+        *,
         name: str = "polygon",
     ) -> Polygon:
         """Give the exact curve of two laws on the same atoms.
@@ -64,7 +68,7 @@ class Polygon(TradeOff):
         first = int(np.isneginf(log_alpha).sum()) - 1
         last = log_beta.size - int(np.isneginf(log_beta).sum())
         kept = slice(first, last + 1)
-        return cls(log_alpha[kept], log_beta[kept], kind, adversary, name)
+        return cls(log_alpha[kept], log_beta[kept], kind, adversary, name=name)
 
     @property
     def vertices(self) -> tuple[Doubles, Doubles]:
@@ -75,8 +79,8 @@ class Polygon(TradeOff):
         return f"{self._name}: {self._log_alpha.size} vertices"
 
     def _like(self, log_alpha: Doubles, log_beta: Doubles) -> Polygon:
-        about = self.kind, self.adversary, self._name, self._premise, self._side
-        return Polygon(log_alpha, log_beta, *about)
+        about: Any = {"name": self._name, "premise": self._premise, "side": self._side}
+        return Polygon(log_alpha, log_beta, self.kind, self.adversary, **about)
 
     def _inverse(self) -> TradeOff:
         if np.array_equal(self._log_alpha, self._log_beta[::-1]):
@@ -132,10 +136,10 @@ class Polygon(TradeOff):
         places, power = self._log_alpha, self._powers()
         if places.size == 1:
             return np.full(log_alpha.shape, np.log(power[0]))[()]
-        asked = log_alpha * (1.0 + self._side * _ULPS)
-        i = np.clip(np.searchsorted(places, asked, side="right") - 1, 0, places.size - 2)
+        place = log_alpha * (1.0 + self._side * _ULPS)
+        i = np.clip(np.searchsorted(places, place, side="right") - 1, 0, places.size - 2)
         with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
-            run = asked + log_gap(places[i], asked)
+            run = place + log_gap(places[i], place)
             span = places[i + 1] + log_gap(places[i], places[i + 1])
             rise = np.log(power[i + 1] - power[i]) + np.minimum(run - span, 0.0)
             rise = np.where(np.isnan(rise), -np.inf, rise)
@@ -192,6 +196,18 @@ class Polygon(TradeOff):
             return np.asarray(0.0)
         with np.errstate(over="ignore", under="ignore"):
             return np.asarray(np.exp(-self._slopes()[0]))
+
+
+def certified_lower(
+    points: Points, kind: Literal["guarantee", "attack"], adversary: str
+) -> Polygon:
+    """Return a polygon that no test of the mechanism passes below."""
+    return Polygon(*points, kind, adversary, name="certified lower curve", side=-1)
+
+
+def certified_upper(points: Points, adversary: str) -> Polygon:
+    """Return a polygon that an attacker attains."""
+    return Polygon(*points, "attack", adversary, name="certified upper curve", side=1)
 
 
 def lower_hull(log_alpha: Doubles, log_beta: Doubles) -> tuple[Doubles, Doubles]:
@@ -284,9 +300,6 @@ def _apart(x: Doubles, y: Doubles) -> tuple[Doubles, Doubles]:
         moved = np.maximum(np.abs(np.diff(x)), np.abs(np.diff(y)))
     kept = np.concatenate([[True], moved > _NEAR])
     return x[kept], y[kept]
-
-
-Points: TypeAlias = tuple[Doubles, Doubles]  # logs of alpha and of beta
 
 
 def joined_tests(tests: Points) -> Points:

@@ -10,9 +10,9 @@ import numpy.typing as npt
 from leakscore import _core, _validate_counts, validation
 from leakscore.distributions import chi2, gx2, ncx2, norm
 from leakscore.numeric import doubled, falling_root, gauss_panels
-from leakscore.tradeoff.curve import Parametric, TradeOff, aligned
+from leakscore.tradeoff.curve import TradeOff, aligned
 from leakscore.tradeoff.laplace_curves import log_cosh
-from leakscore.tradeoff.shapes import LARGEST, Mirrored, either
+from leakscore.tradeoff.shapes import LARGEST, Mirrored, Parametric, either
 from leakscore.typing import Doubles, Scalar
 
 
@@ -279,7 +279,8 @@ class _FarGaussian(_RelaxedGaussian):
     __slots__ = ()
 
     def _symmetrized(self) -> TradeOff[Any]:
-        return self._like(*self._parameters)
+        steep: TradeOff[Any] = self._like(*self._parameters)
+        return steep
 
     def _half(self, like: Doubles) -> Doubles:
         """Return mu^2/2, and inf beyond every double."""

@@ -160,7 +160,7 @@ class Mixture(SampledCurve[Value]):
     def _inverse(self) -> TradeOff[Value]:
         return InverseMixture(self._curve, self._rate, self._premise)
 
-    def _symmetrized(self) -> TradeOff:
+    def _symmetrized(self) -> TradeOff[Any]:
         """Join the curve and its inverse; the one with the smaller largest ratio comes first."""
         if self._advantage() == 0.0:  # 1 - alpha
             return self
@@ -170,10 +170,10 @@ class Mixture(SampledCurve[Value]):
         return Hull(both[first], both[1 - first], limits[first])
 
     def _touch(self, epsilon: float) -> tuple[float, float] | None:
-        left = float(np.expm1(epsilon)) / self._rate + 1.0
-        if left <= 0.0:
+        ratio = float(np.expm1(epsilon)) / self._rate + 1.0
+        if ratio <= 0.0:
             return 1.0, 0.0
-        point = self._curve._touch(float(np.log(left)))
+        point = self._curve._touch(float(np.log(ratio)))
         if point is None:
             return None
         alpha, beta = point
@@ -275,7 +275,7 @@ class _OfGaussian(SampledCurve[Value]):
             return f"{self._curve!r}.subsample({rate})"
         return f"subsampled_mean(leakage={leakage}, sample_rate={rate})"
 
-    def _symmetrized(self) -> TradeOff[Value]:
+    def _symmetrized(self) -> TradeOff[Any]:
         """Return the lower convex hull of the curve and its inverse."""
         mu, rate = self._mu, self._rate
         start = np.asarray(norm.sf(0.5 * mu))
@@ -449,7 +449,7 @@ def _one_subsampled(curve: TradeOff, rate: float, premise: Premise) -> TradeOff:
 
 
 def _matched(
-    curve: TradeOff, aim: Doubles, log_share: float, log_rest: float
+    curve: TradeOff[Any], aim: Doubles, log_share: float, log_rest: float
 ) -> tuple[Doubles, Doubles]:
     """Solve log(e^own x + e^other power(x)) = aim; returns logs of x and of the power."""
     at_once = log_rest + np.asarray(curve._log_power(np.asarray(-np.inf)))  # caught at x = 0
@@ -483,4 +483,5 @@ def _polygon(curve: Polygon, rate: float, premise: Premise) -> Polygon:
         log_alpha, mixed = np.append(log_alpha, 0.0), np.append(mixed, -np.inf)
     name = f"{curve!r}.subsample({rate!r})"
     hull = lower_hull(log_alpha, mixed)
-    return Polygon(*hull, curve.kind, curve.adversary, name, premise, curve._side)
+    about: Any = {"name": name, "premise": premise, "side": curve._side}
+    return Polygon(*hull, curve.kind, curve.adversary, **about)

@@ -1,10 +1,10 @@
-"""Curves made of other curves: brackets, arrays in two kinds, hulls of a curve and its inverse."""
+"""Bases of curves: families by parameters; and curves made of others: brackets, arrays, hulls."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,48 @@ from leakscore.numeric import bisect
 from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned, require_one
 from leakscore.tradeoff.premise import UNSTATED, Premise, joined
 from leakscore.typing import Doubles, Flags, Value
+
+
+class Parametric(TradeOff[Value]):
+    """A family of curves by arrays of parameters, all of one shape; reversed, of their inverses.
+
+    A family names itself in `_title`, which takes the parameters, and gets them `_beside` the
+    argument of a quantity.
+    """
+
+    __slots__ = ("_parameters", "_reversed")
+
+    _title: ClassVar[str]
+
+    def __init__(
+        self,
+        parameters: tuple[Doubles, ...],
+        kind: Literal["guarantee", "attack"] = "guarantee",
+        adversary: str = "informed",
+        premise: Premise = UNSTATED,
+        *,
+        swapped: bool = False,
+    ) -> None:
+        super().__init__(parameters[0].shape, kind, adversary, *premise)
+        self._parameters, self._reversed = parameters, swapped
+
+    def __repr__(self) -> str:
+        name = self._title.format(
+            *(np.array2string(a, separator=", ", threshold=10) for a in self._parameters)
+        )
+        return f"{name}.inverse()" if self._reversed else name
+
+    def _like(self, *parameters: Doubles, swapped: bool = False) -> Any:
+        """Give a curve of other parameters of the family."""
+        about = self.kind, self.adversary, self._premise
+        return type(self)(parameters, *about, swapped=swapped)
+
+    def _inverse(self) -> Any:
+        return self._like(*self._parameters, swapped=not self._reversed)
+
+    def _beside(self, argument: Doubles) -> list[Doubles]:
+        """Give the parameters, their axes in front of the argument's."""
+        return [aligned(parameter, argument) for parameter in self._parameters]
 
 
 class Derived(TradeOff[Value]):
@@ -194,7 +236,8 @@ class _Either(Derived[Any]):
         return _Either(f"{self._name}.symmetrized()", self._far, *curves)._about(self._premise)
 
     def _number(self, of: Callable[[TradeOff[Any]], Any], like: Doubles) -> Any:
-        return np.where(aligned(self._far, like), of(self._beyond), of(self._near))[()]
+        far = self._far.reshape(self.shape + (1,) * like.ndim)
+        return np.where(far, of(self._beyond), of(self._near))[()]
 
 
 class Mirrored(Symmetric[Any]):
@@ -285,7 +328,7 @@ Point: TypeAlias = tuple[float, float]
 _GRID = 512
 
 
-class Hull(Symmetric):
+class Hull(Symmetric[Any]):
     """Arcs of the two curves with chords between them.
 
     At slope -exp(epsilon) the hull touches the curve with the larger delta, so a chord has a
@@ -295,7 +338,7 @@ class Hull(Symmetric):
 
     __slots__ = ("_arcs", "_chords", "_first", "_second")
 
-    def __init__(self, first: TradeOff, second: TradeOff, limit: float) -> None:
+    def __init__(self, first: TradeOff[Any], second: TradeOff[Any], limit: float) -> None:
         require_one(first, "take the hull of each")
         super().__init__((), first.kind, first.adversary, *first._premise)
         self._first, self._second = first, second

@@ -10,9 +10,9 @@ import numpy.typing as npt
 from leakscore import validation
 from leakscore.distributions import norm
 from leakscore.numeric import doubled, falling_root, frozen, gauss_panels, sign_change
-from leakscore.tradeoff.curve import Parametric, TradeOff, aligned, log_rest
+from leakscore.tradeoff.curve import TradeOff, aligned, log_rest
 from leakscore.tradeoff.gaussian_curves import gaussian
-from leakscore.tradeoff.shapes import Mirrored, either
+from leakscore.tradeoff.shapes import Mirrored, Parametric, either
 from leakscore.typing import Doubles, Flags, Scalar
 
 _LARGEST = 1e50  # of the arguments: squares of what the inverse curve has are doubles
@@ -107,7 +107,7 @@ class _Shifted(Parametric[Any]):
         """
         pairs = zip(self._parameters, self._inverse()._parameters, strict=True)
         over = self._parameters[1] > 1.0
-        steep = self._like(*(np.where(over, own, other) for own, other in pairs))
+        steep = self._like(*(np.where(over, forward, backward) for forward, backward in pairs))
         test = _Test.at(np.zeros(()), *steep._parameters)
         start, end = np.exp(test.log_alpha), np.exp(test.log_beta)
         falls, shares = gauss_panels(np.arange(0.0, 40.0), np.ones(40), 12)
@@ -236,13 +236,13 @@ class _Test(NamedTuple):
     def at(cls, epsilon: Doubles, d: Doubles, r: Doubles) -> _Test:
         """Return the test at the ratio e^epsilon; of an empty interval where there is none."""
         d, r, epsilon = np.broadcast_arrays(d, r, epsilon)
-        apart = _squares_apart(r)
+        difference = _squares_apart(r)
         level = np.log(r) + epsilon
         # (r^2 - 1) z^2 + 2 d z - d^2 - 2 r^2 (log r + epsilon) = 0
-        root = r * np.sqrt(np.maximum(d * d + 2.0 * apart * level, 0.0))
+        root = r * np.sqrt(np.maximum(d * d + 2.0 * difference * level, 0.0))
         lead = d * d + 2.0 * r * r * level
         near = np.divide(lead, d + root, out=np.zeros(d.shape), where=d + root > 0.0)
-        centre, half = d / np.abs(apart), root / np.abs(apart)
+        centre, half = d / np.abs(difference), root / np.abs(difference)
         near = np.where(r < 1.0, near, -near)
         near = np.where(half < 1.0, centre - half, near)
         return cls.by(CentredInterval(centre, near, half), d, r)
@@ -401,9 +401,9 @@ def _near_end(centre: Doubles, log_p: Doubles) -> Doubles:
 
     def gap(moved: Doubles) -> tuple[Doubles, Doubles]:
         near = moved - 1.0
-        held = CentredInterval(centre, near, centre - near)
-        log_inside = held.log_inside()
-        return log_inside - log_p, -np.exp(held.log_edges() - log_inside)
+        interval = CentredInterval(centre, near, centre - near)
+        log_inside = interval.log_inside()
+        return log_inside - log_p, -np.exp(interval.log_edges() - log_inside)
 
     low = norm.ppf(-0.5 * np.expm1(log_p))
     high = np.minimum(norm.ilogsf(log_p), centre - 1.0)
@@ -415,9 +415,9 @@ def _half_width(centre: Doubles, log_p: Doubles) -> Doubles:
 
     def gap(moved: Doubles) -> tuple[Doubles, Doubles]:
         half = np.exp(1.0 - moved)
-        held = CentredInterval(centre, centre - half, half)
-        log_inside = held.log_inside()
-        return log_inside - log_p, -np.exp(held.log_edges() - log_inside) * half
+        interval = CentredInterval(centre, centre - half, half)
+        log_inside = interval.log_inside()
+        return log_inside - log_p, -np.exp(interval.log_edges() - log_inside) * half
 
     most = _LOG2 + norm.logpdf(np.maximum(centre - 1.0, 0.0)) - log_p
     with np.errstate(under="ignore"):
@@ -428,9 +428,9 @@ def _outer_end(centre: Doubles, log_p: Doubles) -> Doubles:
     """Search for minus the near end: the other tail has at most the probability of this one."""
 
     def gap(moved: Doubles) -> tuple[Doubles, Doubles]:
-        held = CentredInterval(centre, 1.0 - moved, centre - (1.0 - moved))
-        log_outside = held.log_outside()
-        return log_outside - log_p, -np.exp(held.log_edges() - log_outside)
+        interval = CentredInterval(centre, 1.0 - moved, centre - (1.0 - moved))
+        log_outside = interval.log_outside()
+        return log_outside - log_p, -np.exp(interval.log_edges() - log_outside)
 
     low, high = norm.ilogsf(log_p), norm.ilogsf(log_p - _LOG2)
     return falling_root(gap, low + 1.0, high + 1.0) - 1.0

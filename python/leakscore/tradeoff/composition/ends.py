@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any, Literal
 
 import numpy as np
@@ -46,6 +46,8 @@ from leakscore.tradeoff.laplace_curves import log_cosh
 from leakscore.tradeoff.polygon import (
     Points,
     Polygon,
+    certified_lower,
+    certified_upper,
     complement,
     from_above,
     from_below,
@@ -125,8 +127,7 @@ class _Composition:
     def lower(self, kind: Kind, adversary: str) -> Polygon:
         sums = self._composed([(law.first, law.dominating, n) for law, n in self.steps])
         hidden = float(np.log(1.001 * sum(n * step.unseen for step, n in self.parts)))
-        points = _lower(sums, hidden, self.moved)
-        return Polygon(*points, kind, adversary, "certified lower curve", side=-1)
+        return certified_lower(_lower(sums, hidden, self.moved), kind, adversary)
 
     def upper(self, adversary: str, everything: Parts) -> Polygon:
         outside, inside = (
@@ -137,8 +138,7 @@ class _Composition:
         if adversary == "relaxed-aligned":
             others = absolute_sum([(step, n) for step, n in everything if isinstance(step, Step)])
             tests = np.append(tests[0] + np.log(2.0), others[0]), np.append(tests[1], others[1])
-        points = joined_tests(tests)
-        return Polygon(*points, "attack", adversary, "certified upper curve", side=1)
+        return certified_upper(joined_tests(tests), adversary)
 
     def _composed(self, laws: list[SumPart], shift: float = 0.0) -> BlockMasses:
         where = self.plan.spacing, self.plan.block, self.plan.windows
@@ -212,7 +212,7 @@ def _statistics(parts: Parts, steps: list[tuple[Lattice, int]], member: int) -> 
     for (part, _), (law, n) in zip(parts, steps, strict=True):
         if member and isinstance(part, AllocatedSteps):
             counts = part.inside(n)
-            laws += [(law.first, law.statistic[hit], some) for hit, some in counts if some]
+            laws += [(law.first, law.statistic[hit], times) for hit, times in counts if times]
         else:
             laws.append((law.first, law.statistic[member], n))
     return laws
@@ -256,10 +256,7 @@ def _nothing(distance: float, kind: Kind, adversary: str) -> tuple[Polygon, Poly
     rest = float(np.log1p(-distance))
     lower = np.array([-np.inf, rest]), np.array([rest, -np.inf])
     upper = np.array([-np.inf, 0.0]), np.array([0.0, -np.inf])
-    return (
-        Polygon(*lower, kind, adversary, "certified lower curve", side=-1),
-        Polygon(*upper, "attack", adversary, "certified upper curve", side=1),
-    )
+    return certified_lower(lower, kind, adversary), certified_upper(upper, adversary)
 
 
 def _damped(curve: Polygon, log_none: float) -> Polygon:
@@ -273,7 +270,7 @@ def _revealed_only(log_none: float, kind: Kind, adversary: str) -> Polygon:
     log_alpha, log_beta = np.array([-np.inf, 0.0]), np.array([log_none, -np.inf])
     if log_none == -np.inf:
         log_alpha, log_beta = log_alpha[:1], log_beta[:1]
-    return Polygon(log_alpha, log_beta, kind, adversary, "certified lower curve", side=-1)
+    return certified_lower((log_alpha, log_beta), kind, adversary)
 
 
 def _lower(sums: BlockMasses, hidden: float, moved: float = 0.0) -> tuple[Doubles, Doubles]:
@@ -281,7 +278,7 @@ def _lower(sums: BlockMasses, hidden: float, moved: float = 0.0) -> tuple[Double
 
     A test of the true laws is a test of the dominating pair. The vertices of that pair lie above
     and to the right of these, and so their hull lies above the hull of these. Where the ratios err
-    by a share `moved`, beta is bounded as in `octaves.curves`.
+    by a share `moved`, beta is bounded as in `laws`.
     """
     points = sums.points
     low, high = (
@@ -316,11 +313,11 @@ def _tests(h0: BlockMasses, h1: BlockMasses, lost: float = 0.0) -> Points:
     high = [over(sums, sums.high, 1.0) for sums in (h0, h1)]
     above = from_above(high[0], h0.log_above), from_below(high[1], h1.log_below)
     below = complement(from_below(low[0])), complement(from_above(low[1]))
-    alpha, beta = (np.minimum(one, other) for one, other in zip(above, below, strict=True))
+    alpha, beta = np.minimum(above[0], below[0]), np.minimum(above[1], below[1])
     if lost > 0.0:
         log_lost = float(np.log(1.001 * lost))
         sides = zip(above, below, strict=True)
-        more = [np.minimum(np.logaddexp(some, log_lost), rest) for some, rest in sides]
+        more = [np.minimum(np.logaddexp(mass, log_lost), rest) for mass, rest in sides]
         alpha, beta = np.append(alpha, more[0]), np.append(more[1], beta)
     return alpha, beta
 
@@ -354,7 +351,8 @@ def fits(parts: Parts) -> bool:
 def _fits(part: Part) -> bool:
     if isinstance(part, AllocatedSteps) or not isinstance(part, (GaussianStep, MixedStep)):
         return False
-    return all(one.rate <= _MOST_RATE and one.mu <= _MOST_SHIFT for one in _components(part))
+    cases = _components(part)
+    return all(case.rate <= _MOST_RATE and case.mu <= _MOST_SHIFT for case in cases)
 
 
 def _components(part: GaussianStep | MixedStep) -> tuple[Component, ...]:
@@ -369,16 +367,13 @@ def rare_losses(parts: Parts) -> Losses:
     laws, start = [], 0.0
     for part, count in parts:
         components = _components(part)  # type: ignore[arg-type]
-        widest = max(one.mu * (25.0 + one.mu) - np.log(one.rate) for one in components)
+        widest = max(case.mu * (25.0 + case.mu) - np.log(case.rate) for case in components)
         half = 64 * round(float(np.sqrt(_WORK / (widest / np.log(2.0) + 10.0))) / 64)
         half = min(max(half, 128), 1024)
-        one, least = loss_step(list(components), count, half, statistic)
-        laws.append(power(one, count))
+        law, least = loss_step(list(components), count, half, statistic)
+        laws.append(power(law, count))
         start += count * least
-    total = laws[0]
-    for law in laws[1:]:
-        total = joined(total, law)
-    return log_losses(total, start)
+    return log_losses(reduce(joined, laws), start)
 
 
 _MOST = 1_000_000  # steps, for the memory that their counts take
@@ -463,4 +458,5 @@ def _two_signs(mu: float, correlation: float) -> TradeOff:
     with np.errstate(divide="ignore"):
         x, y = np.log(np.minimum(alpha, 1.0)), np.log(np.minimum(beta, 1.0))
     order = np.lexsort((y, x))
-    return Polygon(*lower_hull(x[order], y[order]), "attack", "relaxed-aligned", "central limit")
+    hull = lower_hull(x[order], y[order])
+    return Polygon(*hull, "attack", "relaxed-aligned", name="central limit")

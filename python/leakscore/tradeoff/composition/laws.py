@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from leakscore.tradeoff.composition.octaves import (
 )
 from leakscore.tradeoff.polygon import (
     Polygon,
+    certified_lower,
+    certified_upper,
     complement,
     from_above,
     from_below,
@@ -73,7 +75,8 @@ def ratio_losses(law: Octaves) -> Losses:
     moved = law.moved + 1e-15 * (1.0 + float(np.abs(points).max()))
     pair = outside, outside + points
     statistic = None if inside is None else (outside, inside)
-    return Losses(points, pair, statistic, law.rounding, moved, (lost, lost_h1))
+    errors: Any = {"rounding": law.rounding, "moved": moved, "lost": (lost, lost_h1)}
+    return Losses(points, pair, statistic, **errors)
 
 
 def log_losses(law: Octaves, start: float) -> Losses:
@@ -90,7 +93,8 @@ def log_losses(law: Octaves, start: float) -> Losses:
     outside = np.where(outside < _UNDERFLOW, np.fmax(outside, member - points), outside)
     moved = law.moved * float(numbers.max()) + 4e-16 * (abs(start) + float(np.abs(points).max()))
     statistic = None if inside is None else (outside, inside)
-    return Losses(points, (outside, member), statistic, law.rounding, moved, law.lost)
+    errors: Any = {"rounding": law.rounding, "moved": moved, "lost": law.lost}
+    return Losses(points, (outside, member), statistic, **errors)
 
 
 def curves(
@@ -102,13 +106,12 @@ def curves(
 
 def lower_curve(losses: Losses, kind: Literal["guarantee", "attack"], adversary: str) -> Polygon:
     """Give the certified lower curve."""
-    return Polygon(*_lower(losses), kind, adversary, "certified lower curve", side=-1)
+    return certified_lower(_lower(losses), kind, adversary)
 
 
 def upper_curve(losses: Losses, adversary: str) -> Polygon:
     """Give the certified upper curve."""
-    points = joined_tests(_tests(losses))
-    return Polygon(*points, "attack", adversary, "certified upper curve", side=1)
+    return certified_upper(joined_tests(_tests(losses)), adversary)
 
 
 def _slack(losses: Losses, masses: Doubles) -> Doubles:
@@ -251,7 +254,7 @@ class MixedStep(KnownLaw):
 
     @property
     def shift(self) -> float:
-        return sum(one.weight * one.rate * min(one.mu, 1.0) for one in self.components)
+        return sum(case.weight * case.rate * min(case.mu, 1.0) for case in self.components)
 
     def whole(self) -> Losses:
         law = _mixed(self.components)
@@ -350,7 +353,7 @@ def _largest(mu: float, slots: int) -> Losses:
     pair = masses[0], masses[1]
     points = np.maximum.accumulate(pair[1] - pair[0])
     lost = 7.5e-36 * (slots + 1.0)
-    return Losses(points, pair, pair, 2e-12, 0.0, (lost, lost))
+    return Losses(points, pair, pair, rounding=2e-12, moved=0.0, lost=(lost, lost))
 
 
 def _cut(law: Losses, share: float) -> Losses:
@@ -366,8 +369,8 @@ def _cut(law: Losses, share: float) -> Losses:
     statistic = None
     if law.statistic is not None:
         statistic = law.statistic[0][kept], law.statistic[1][kept]
-        beyond = [np.exp(one[:first]).sum() + np.exp(one[last:]).sum() for one in law.statistic]
-        gone = max(gone, 1.001 * float(max(beyond)))
+        tails = [np.append(log_mass[:first], log_mass[last:]) for log_mass in law.statistic]
+        gone = max(gone, 1.001 * max(float(np.exp(tail).sum()) for tail in tails))
     return law._replace(
         points=law.points[kept],
         dominating=(law.dominating[0][kept], law.dominating[1][kept]),

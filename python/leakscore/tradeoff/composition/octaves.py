@@ -181,16 +181,16 @@ def _plus(first: Octaves, second: Octaves) -> Octaves:
         lost_h1 = first.lost[1] + second.lost[1]
     rows = under_h0.shape[0]
     return Octaves(
-        first.origin + second.origin,
-        first.spacing,
-        under_h0,
-        under_h1,
-        tilted,
-        steps,
-        first.rounding + second.rounding + (3 * first.half + 8 * rows + 20) * _U,
-        max(first.moved, second.moved) + 2.0 * _U,
-        (first.lost[0] + second.lost[0], lost_h1),
-        excess,
+        origin=first.origin + second.origin,
+        spacing=first.spacing,
+        under_h0=under_h0,
+        under_h1=under_h1,
+        tilted=tilted,
+        steps=steps,
+        rounding=first.rounding + second.rounding + (3 * first.half + 8 * rows + 20) * _U,
+        moved=max(first.moved, second.moved) + 2.0 * _U,
+        lost=(first.lost[0] + second.lost[0], lost_h1),
+        excess=excess,
     )
 
 
@@ -352,15 +352,15 @@ def ratio_step(mu: float, steps: int, half: int, statistic: bool = True) -> Octa
     laws, nodes = _normal_masses(points, position(points), value, mu, 1.0, keeps)
     rows = [rows_of(law, half) for law in laws]
     return Octaves(
-        origin,
-        spacing,
-        rows[0],
-        rows[1] if statistic else None,
-        None,
-        1,
-        _rounding(mu, nodes),
-        8.0 * _U * (1.0 + mu * (_REACH + mu)),
-        (_BEYOND, _BEYOND),
+        origin=origin,
+        spacing=spacing,
+        under_h0=rows[0],
+        under_h1=rows[1] if statistic else None,
+        tilted=None,
+        steps=1,
+        rounding=_rounding(mu, nodes),
+        moved=8.0 * _U * (1.0 + mu * (_REACH + mu)),
+        lost=(_BEYOND, _BEYOND),
     )
 
 
@@ -371,40 +371,36 @@ def loss_step(
 
     Without a `statistic` its law under H1 is left out.
     """
-    most = max(one.rate for one in components)
-    chief = max(components, key=lambda one: one.weight * one.rate)
+    most = max(part.rate for part in components)
+    chief = max(components, key=lambda part: part.weight * part.rate)
     far = min(0.0, float(norm.ppf(10.0 ** (-20.0 / steps))))
     least = float(_excess(np.array(far), chief, most))
     spacing = (least if least > _FAINT else _NEAR) / half
-    top = max(float(_excess(np.array(_REACH + one.mu), one, most)) for one in components)
+    top = max(float(_excess(np.array(_REACH + part.mu), part, most)) for part in components)
     points = offsets(spacing, half, top)
     keeps = (EXPONENTIAL, TILTED, EXPONENTIAL)[: 2 + statistic]
     total, nodes, steepest = [np.zeros(points.size) for _ in keeps], 0.0, 0.0
-    for one in components:
+    for part in components:
 
-        def position(values: Doubles, one: Component = one) -> Doubles:
+        def position(values: Doubles, part: Component = part) -> Doubles:
             with np.errstate(divide="ignore"):
-                near = np.expm1(np.minimum(values, _LARGE)) * (1.0 - most) - (most - one.rate)
-                logs = np.log(np.maximum(near / one.rate, 0.0))
-                far = values + np.log((1.0 - most) / one.rate)
-            return np.where(values < _LARGE, logs, far) / one.mu + 0.5 * one.mu
+                near = np.expm1(np.minimum(values, _LARGE)) * (1.0 - most) - (most - part.rate)
+                logs = np.log(np.maximum(near / part.rate, 0.0))
+                far = values + np.log((1.0 - most) / part.rate)
+            return np.where(values < _LARGE, logs, far) / part.mu + 0.5 * part.mu
 
-        def value(x: Doubles, one: Component = one) -> Doubles:
-            return _excess(x, one, most)
+        def value(x: Doubles, part: Component = part) -> Doubles:
+            return _excess(x, part, most)
 
         edges = position(points)
-        laws, most_nodes = _normal_masses(points, edges, value, one.mu, one.rate, keeps)
+        laws, most_nodes = _normal_masses(points, edges, value, part.mu, part.rate, keeps)
         nodes = max(nodes, most_nodes)
-        steepest = max(steepest, one.mu * (_REACH + one.mu))
+        steepest = max(steepest, part.mu * (_REACH + part.mu))
         for sums, law in zip(total, laws, strict=True):
-            sums += one.weight * law
-    under_h0, tilted, *more = (rows_of(law, half) for law in total)
-    under_h1 = more[0] if statistic else None
-    rounding = _rounding(max(one.mu for one in components), nodes + 8.0)
-    moved = 8.0 * _U * (2.0 + steepest)
-    lost = _BEYOND, _BEYOND
-    octaves = Octaves(0.0, spacing, under_h0, under_h1, tilted, 1, rounding, moved, lost)
-    return octaves, float(np.log1p(-most))
+            sums += part.weight * law
+    rounding = _rounding(max(part.mu for part in components), nodes + 8.0)
+    rows = [rows_of(law, half) for law in total]
+    return _of_logs(spacing, rows, rounding, steepest), float(np.log1p(-most))
 
 
 def upper_half_step(mu: float, rate: float, half: int) -> Octaves:
@@ -417,15 +413,27 @@ def upper_half_step(mu: float, rate: float, half: int) -> Octaves:
     def value(x: Doubles) -> Doubles:
         return _log_mixed(mu * np.maximum(x - 0.5 * mu, 0.0), rate)
 
-    spacing, top = (float(value(np.array(x))) for x in (0.5 * mu + 1.0, _REACH + mu))
-    points = offsets(spacing / half, half, top)
-    keeps = EXPONENTIAL, EXPONENTIAL, TILTED
+    reach, top = (float(value(np.array(x))) for x in (0.5 * mu + 1.0, _REACH + mu))
+    points = offsets(reach / half, half, top)
+    keeps = EXPONENTIAL, TILTED, EXPONENTIAL
     laws, nodes = _normal_masses(points, position(points), value, mu, rate, keeps)
-    under_h0, under_h1, tilted = (rows_of(law, half) for law in laws)
-    moved = 8.0 * _U * (2.0 + mu * (_REACH + mu))
-    lost = _BEYOND, _BEYOND
-    rounding = _rounding(mu, nodes)
-    return Octaves(0.0, spacing / half, under_h0, under_h1, tilted, 1, rounding, moved, lost)
+    rows = [rows_of(law, half) for law in laws]
+    return _of_logs(reach / half, rows, _rounding(mu, nodes), mu * (_REACH + mu))
+
+
+def _of_logs(spacing: float, rows: list[Doubles], rounding: float, steepest: float) -> Octaves:
+    """Give a law of a log; `rows` are masses under H0, times the ratio and, if any, under H1."""
+    return Octaves(
+        origin=0.0,
+        spacing=spacing,
+        under_h0=rows[0],
+        under_h1=rows[2] if len(rows) > 2 else None,
+        tilted=rows[1],
+        steps=1,
+        rounding=rounding,
+        moved=8.0 * _U * (2.0 + steepest),
+        lost=(_BEYOND, _BEYOND),
+    )
 
 
 def _log_mixed(log_ratio: Doubles, rate: float) -> Doubles:
@@ -438,12 +446,12 @@ def _ratio(x: Doubles | float, mu: float) -> Doubles:
     return np.asarray(np.exp(mu * np.asarray(x) - 0.5 * mu * mu))
 
 
-def _excess(x: Doubles, one: Component, most: float) -> Doubles:
+def _excess(x: Doubles, part: Component, most: float) -> Doubles:
     """Give log(1 - rate + rate y) - log(1 - most), a sum of positive terms."""
-    log_ratio = one.mu * x - 0.5 * one.mu * one.mu
+    log_ratio = part.mu * x - 0.5 * part.mu * part.mu
     ratio = np.exp(np.minimum(log_ratio, _LARGE))
-    near = np.log1p(((most - one.rate) + one.rate * ratio) / (1.0 - most))
-    return np.where(log_ratio < _LARGE, near, log_ratio + np.log(one.rate / (1.0 - most)))
+    near = np.log1p(((most - part.rate) + part.rate * ratio) / (1.0 - most))
+    return np.where(log_ratio < _LARGE, near, log_ratio + np.log(part.rate / (1.0 - most)))
 
 
 def offsets(spacing: float, half: int, top: float) -> Doubles:
@@ -511,10 +519,10 @@ def masses(
     laws: list[Doubles] = []
     split = _splits(set(keeps), part, gap[:, np.newaxis])
     for index, keep in enumerate(keeps):
-        left, right = split[keep]
+        start, end = split[keep]
         mass = within if index else without
-        law = np.bincount(cell, (mass * left).sum(axis=1), points.size).astype(np.float64)
-        law[1:] += np.bincount(cell, (mass * right).sum(axis=1), points.size)[:-1]
+        law = np.bincount(cell, (mass * start).sum(axis=1), points.size).astype(np.float64)
+        law[1:] += np.bincount(cell, (mass * end).sum(axis=1), points.size)[:-1]
         laws.append(law)
     return laws, 16.0 + float(parts.max())
 
@@ -540,10 +548,10 @@ def _splits(
     if keeps == {MEAN}:
         return {MEAN: (rest, part)}
     whole = -np.expm1(-distance)
-    left, right = -np.expm1(-rest * distance) / whole, -np.expm1(-part * distance) / whole
+    start, end = -np.expm1(-rest * distance) / whole, -np.expm1(-part * distance) / whole
     split = {}
     if EXPONENTIAL in keeps:
-        split[EXPONENTIAL] = left, right * np.exp(-rest * distance)
+        split[EXPONENTIAL] = start, end * np.exp(-rest * distance)
     if TILTED in keeps:
-        split[TILTED] = left * np.exp(-part * distance), right
+        split[TILTED] = start * np.exp(-part * distance), end
     return split

@@ -70,12 +70,12 @@ class _Cumulants:
         self.inner = [inner for _, _, inner, _ in nodes]
         self.low = sum(float(loss.min()) * n for _, loss, n in self.laws)
         self.high = sum(float(loss.max()) * n for _, loss, n in self.laws)
-        self.known: dict[float, tuple[float, float, float]] = {}
+        self.tilted: dict[float, tuple[float, float, float]] = {}
 
     def __call__(self, theta: float) -> tuple[float, float, float]:
-        if theta not in self.known:
-            self.known[theta] = self._tilted(theta)
-        return self.known[theta]
+        if theta not in self.tilted:
+            self.tilted[theta] = self._tilted(theta)
+        return self.tilted[theta]
 
     def _tilted(self, theta: float) -> tuple[float, float, float]:
         total = mean = variance = 0.0
@@ -166,8 +166,8 @@ class _ManyCumulants(_Cumulants):
         top = np.maximum.reduceat(tilted, self.starts)
         weights = np.exp(tilted - np.repeat(top, self.sizes))
         mass, beyond, first = (
-            np.add.reduceat(some, self.starts)
-            for some in (weights, weights * self.ends, weights * self.loss)
+            np.add.reduceat(values, self.starts)
+            for values in (weights, weights * self.ends, weights * self.loss)
         )
         away = self.loss - np.repeat(first / mass, self.sizes)
         second = np.add.reduceat(weights * away * away, self.starts)
@@ -192,7 +192,7 @@ def _coarse(step: Part, least: int) -> tuple[Doubles, Doubles, Flags]:
     x, weights = gauss_panels(edges[:-1], np.diff(edges), 4)
     mass = step.log_density(x) + np.log(weights)
     if step.atomic:
-        below, above, _, _ = step.outside(low, high)
+        (below, above), _ = step.outside(low, high)
         x, mass = np.concatenate([[low], x, [high]]), np.concatenate([[below], mass, [above]])
     inner = np.full(x.size, True) if step.atomic else x < high - 3.0
     return mass, step.loss(x), inner

@@ -31,7 +31,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -44,6 +44,9 @@ from leakscore.typing import Doubles
 # Beyond 13 standard deviations a normal law has a mass of 6e-39.
 _REACH, _HIDDEN = 13.0, 1e-37
 _SLOW = 300.0  # the log of a growth that is far from the end of doubles
+
+
+Ends: TypeAlias = tuple[float, float]  # below and above
 
 
 @dataclass(frozen=True)
@@ -124,8 +127,17 @@ class Step(ABC):
         return np.minimum(rate * (part - 1.0) + curved, 0.0)
 
     @abstractmethod
-    def outside(self, low: float, high: float) -> tuple[float, float, float, float]:
-        """Give logs of the masses below and above under H0, then both under H1."""
+    def tails(self, low: float, high: float) -> tuple[Ends, Ends]:
+        """Give logs of the masses below and above, without the record and with it."""
+
+    def outside(self, low: float, high: float) -> tuple[Ends, Ends]:
+        """Give logs of the masses below and above, under H0 and under H1."""
+        without, within = self.tails(low, high)
+        if self.rate == 1.0:
+            return without, within
+        absent, present = float(np.log1p(-self.rate)), float(np.log(self.rate))
+        below, above = np.logaddexp(np.add(without, absent), np.add(within, present)).tolist()
+        return without, (below, above)
 
     @property
     @abstractmethod
@@ -177,18 +189,6 @@ def _growth(rate: Doubles, part: Doubles) -> Doubles:
         return np.asarray(np.exp(rate * (part - 1.0)) * (np.expm1(-rate * part) / np.expm1(-rate)))
 
 
-def _mixed(without: float, within: float, rate: float) -> float:
-    """Give the log of (1 - rate) e^other + rate e^own."""
-    if rate == 1.0:
-        return within
-    return float(np.logaddexp(np.log1p(-rate) + without, np.log(rate) + within))
-
-
-def _log_normal_tail(x: float) -> float:
-    """Give the log of the mass above x of a standard normal law."""
-    return float(norm.logsf(x))
-
-
 def _reach(mass: float) -> float:
     """Give a number of standard deviations beyond which a normal law has at most this mass."""
     return _REACH if mass < _HIDDEN else float(norm.isf(mass))
@@ -226,18 +226,9 @@ class GaussianStep(Step):
     def rise(self, _x: Doubles, width: Doubles, _part: Doubles) -> tuple[Doubles, float]:
         return self.mu * width, 1.0
 
-    def outside(self, low: float, high: float) -> tuple[float, float, float, float]:
-        below, above = _log_normal_tail(-low), _log_normal_tail(high)
-        member_below, member_above = (
-            _log_normal_tail(self.mu - low),
-            _log_normal_tail(high - self.mu),
-        )
-        return (
-            below,
-            above,
-            _mixed(below, member_below, self.rate),
-            _mixed(above, member_above, self.rate),
-        )
+    def tails(self, low: float, high: float) -> tuple[Ends, Ends]:
+        ends = norm.logsf([-low, high, self.mu - low, high - self.mu]).tolist()
+        return (ends[0], ends[1]), (ends[2], ends[3])
 
 
 @dataclass(frozen=True)
@@ -294,10 +285,10 @@ class GaussianMagnitude(Step):
         low, high = first + 0.5 * span * part, first + 0.5 * span
         return span, np.expm1(-2.0 * low) / np.expm1(-2.0 * high)
 
-    def outside(self, _low: float, high: float) -> tuple[float, float, float, float]:
-        above = _log_normal_tail(high) + np.log(2.0)
-        member = np.logaddexp(_log_normal_tail(high - self.mu), _log_normal_tail(high + self.mu))
-        return -np.inf, above, -np.inf, _mixed(above, float(member), self.rate)
+    def tails(self, _low: float, high: float) -> tuple[Ends, Ends]:
+        above = float(norm.logsf(high) + np.log(2.0))
+        member = np.logaddexp(*norm.logsf([high - self.mu, high + self.mu]))
+        return (-np.inf, above), (-np.inf, float(member))
 
 
 class LaplaceStep(Step):
@@ -327,15 +318,9 @@ class LaplaceStep(Step):
     def rise(self, _x: Doubles, width: Doubles, _part: Doubles) -> tuple[Doubles, float]:
         return 2.0 * width, 1.0
 
-    def outside(self, _low: float, _high: float) -> tuple[float, float, float, float]:
-        half = -np.log(2.0)
-        below, above = half, half - self.mu
-        return (
-            below,
-            above,
-            _mixed(below, half - self.mu, self.rate),
-            _mixed(above, half, self.rate),
-        )
+    def tails(self, _low: float, _high: float) -> tuple[Ends, Ends]:
+        half = -float(np.log(2.0))
+        return (half, half - self.mu), (half - self.mu, half)
 
 
 class LaplaceMagnitude(LaplaceStep):
@@ -356,9 +341,9 @@ class LaplaceMagnitude(LaplaceStep):
         y = np.maximum(log_ratio + self.mu, 0.0)  # log(2 e^y - 1) / 2
         return 0.5 * (y + np.log1p(-np.expm1(-y)))
 
-    def outside(self, _low: float, _high: float) -> tuple[float, float, float, float]:
+    def tails(self, _low: float, _high: float) -> tuple[Ends, Ends]:
         member = np.log(0.5) + np.log1p(np.exp(-2.0 * self.mu))
-        return -np.inf, -self.mu, -np.inf, _mixed(-self.mu, float(member), self.rate)
+        return (-np.inf, -self.mu), (-np.inf, float(member))
 
 
 Part = Step | KnownLaw
@@ -427,7 +412,7 @@ def _regrouped(law: Losses, spacing: float) -> Lattice:
     first = float(law.points[0])
     places = (law.points - first) / spacing
     cell = np.floor(places).astype(int)
-    left, right = shares(EXPONENTIAL, places - cell, np.array(spacing))
+    start, end = shares(EXPONENTIAL, places - cell, np.array(spacing))
     starts = np.flatnonzero(np.diff(cell, prepend=-1))
     size = int(cell[-1]) + 2
 
@@ -441,8 +426,8 @@ def _regrouped(law: Losses, spacing: float) -> Lattice:
         return sums
 
     with np.errstate(divide="ignore"):
-        outer = grouped(law.dominating[0] + np.log(left))
-        inner = grouped(law.dominating[0] + np.log(right))
+        outer = grouped(law.dominating[0] + np.log(start))
+        inner = grouped(law.dominating[0] + np.log(end))
     dominating = np.logaddexp(outer, np.append(-np.inf, inner[:-1]))
     rounded = None
     if law.statistic is not None:
@@ -461,17 +446,17 @@ def _regrouped(law: Losses, spacing: float) -> Lattice:
 def _with_hits(step: AllocatedSteps, spacing: float) -> Lattice:
     """Give the laws of the rounded loss of a step without the record, and of one with it."""
     plain = lattice(GaussianStep(step.mu, step.rate, step.hidden), spacing)
-    x, width, used = _cells(step, spacing)[:3]
-    hit = np.logaddexp(*_split(Hit(step.mu, step.rate, step.hidden), x[:-1], width, used))
-    low, high = step.support
-    _, _, below, above = GaussianStep(step.mu, 1.0).outside(low, high)
+    x, width, _ = _cells(step, spacing)
+    record = Hit(step.mu, step.rate, step.hidden)
+    hit = np.logaddexp(*_split(record, x[:-1], width, _used(step, x, width)))
+    _, (below, above) = step.tails(*step.support)
     hit[0] = np.logaddexp(hit[0], below)
     hit[-1] = np.logaddexp(hit[-1], above)
     return Lattice(plain.first, plain.dominating, (plain.statistic[0], hit))
 
 
-def _cells(step: Step, spacing: float) -> tuple[Doubles, Doubles, Doubles, Doubles]:
-    """Give the ends of the cells in x, their widths, the part within the support, the losses."""
+def _cells(step: Step, spacing: float) -> tuple[Doubles, Doubles, Doubles]:
+    """Give the ends of the cells in x, their widths, and the losses there."""
     low, high = step.support
     first, last = step.loss(np.array([low, high])).tolist()
     count = max(1, int(np.ceil((last - first) / spacing * (1.0 - 1e-12))))
@@ -480,34 +465,37 @@ def _cells(step: Step, spacing: float) -> tuple[Doubles, Doubles, Doubles, Doubl
     x[0] = low
     # Rounding may hide a cell's width; its mass is then beyond double precision as well.
     width = np.maximum(np.diff(x), 4e-16 * np.abs(x[1:]) + 1e-300)
-    return x, width, np.clip((high - x[:-1]) / width, 0.0, 1.0), points
+    return x, width, points
+
+
+def _used(step: Step, x: Doubles, width: Doubles) -> Doubles:
+    """Give the part of every cell within the support."""
+    return np.clip((step.support[1] - x[:-1]) / width, 0.0, 1.0)
 
 
 def lattice(step: Step, spacing: float) -> Lattice:
     """Put the losses of a step on a lattice that starts at the least loss."""
-    x, width, used, points = _cells(step, spacing)
-    low, high = step.support
-    first = float(points[0])
-    left, right = _split(step, x[:-1], width, used)
-    under_h0 = np.logaddexp(left, right)
-    under_h1 = points[:-1] + np.logaddexp(left, right + spacing)
-    below, above, member_below, member_above = step.outside(low, high)
-    low_end, high_end = (below, member_below), (above, member_above)
+    x, width, points = _cells(step, spacing)
+    used = _used(step, x, width)
+    start, end = _split(step, x[:-1], width, used)  # masses that go to the ends of each cell
+    under_h0 = np.logaddexp(start, end)
+    under_h1 = points[:-1] + np.logaddexp(start, end + spacing)
+    ends = step.outside(*step.support)
     if step.atomic:  # an atom at the first point, and one at or before the last
-        left[0] = np.logaddexp(left[0], low_end[0])
+        (below, above), _ = ends
+        start[0] = np.logaddexp(start[0], below)
         share = min(float(step.share(x[-2:-1], width[-1:], used[-1:])[0]), 1.0)
         with np.errstate(divide="ignore"):
-            left[-1] = np.logaddexp(left[-1], high_end[0] + np.log1p(-share))
-            right[-1] = np.logaddexp(right[-1], high_end[0] + np.log(share))
+            start[-1] = np.logaddexp(start[-1], above + np.log1p(-share))
+            end[-1] = np.logaddexp(end[-1], above + np.log(share))
         under_h0, under_h1 = np.append(under_h0, -np.inf), np.append(under_h1, -np.inf)
     # The rounded loss is clipped to the lattice; an atom has a cell of its own.
-    for masses, below, above in zip((under_h0, under_h1), low_end, high_end, strict=True):
-        masses[0] = np.logaddexp(masses[0], below)
-        masses[-1] = np.logaddexp(masses[-1], above)
-    outer, inner = np.append(left, -np.inf), np.append(-np.inf, right)
-    dominating = np.logaddexp(outer, inner)
+    for masses, outside in zip((under_h0, under_h1), ends, strict=True):
+        for place, log_mass in zip((0, -1), outside, strict=True):
+            masses[place] = np.logaddexp(masses[place], log_mass)
+    dominating = np.logaddexp(np.append(start, -np.inf), np.append(-np.inf, end))
     _check(step, dominating, points)
-    return Lattice(first, dominating, (under_h0, under_h1))
+    return Lattice(float(points[0]), dominating, (under_h0, under_h1))
 
 
 def _check(step: Step, dominating: Doubles, points: Doubles) -> None:
@@ -537,7 +525,7 @@ def _split(step: Step, x: Doubles, width: Doubles, used: Doubles) -> tuple[Doubl
     cell = np.repeat(np.arange(x.size), parts.astype(int))
     start = np.cumsum(parts) - parts
     place = np.arange(cell.size) - start[cell]
-    nodes, weights = (some[:, np.newaxis] for some in _gauss(order))
+    nodes, weights = (values[:, np.newaxis] for values in _gauss(order))
     scale = (used / parts)[cell]
     at = (place + 0.5 * (1.0 + nodes)) * scale  # a row for each node
     origin, wide = x[cell], width[cell]
@@ -551,23 +539,18 @@ def _split(step: Step, x: Doubles, width: Doubles, used: Doubles) -> tuple[Doubl
             mass = np.exp(log_density - top) * (0.5 * weights)
             share = np.minimum(step.share(origin, wide, at), 1.0)
             base = top + base
-            sums = np.log(
-                np.stack([(mass * (1.0 - share)).sum(axis=0), (mass * share).sum(axis=0)])
-            )
+            sums = np.log((mass * np.stack([1.0 - share, share])).sum(axis=1))
+    masses = sums + base
     if cell.size > x.size:
-        left, right = np.logaddexp.reduceat(sums + base, start.astype(int), axis=1)
-    else:
-        left, right = sums + base
-    return left, right
+        masses = np.logaddexp.reduceat(masses, start.astype(int), axis=1)
+    return masses[0], masses[1]
 
 
 def _steep_sums(step: Step, log_mass: Doubles, x: Doubles, width: Doubles, at: Doubles) -> Doubles:
     """Sum over the nodes of each part in logs: the ratio may grow by more than e^700 in a cell."""
     log_share = step.log_share(x, width, at)
-    left = log_mass + np.log(-np.expm1(np.minimum(log_share, -1e-300)))
-    return np.stack(
-        [np.logaddexp.reduce(left, axis=0), np.logaddexp.reduce(log_mass + log_share, axis=0)]
-    )
+    log_rest = np.log(-np.expm1(np.minimum(log_share, -1e-300)))
+    return np.asarray(np.logaddexp.reduce(log_mass + np.stack([log_rest, log_share]), axis=1))
 
 
 @lru_cache(maxsize=4)

@@ -40,7 +40,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -86,20 +86,6 @@ class BlockMasses:
         return self.offset + self.width * (self.first + np.arange(self.low.shape[1] + 1))
 
 
-@dataclass(frozen=True)
-class _Tilted:
-    """A tilted law in its window: its cells, the error of each, and log of its normalisation."""
-
-    theta: float
-    first: int  # block
-    cells: Doubles
-    error: float
-    log_scale: float
-    slack: float  # of the log of a mass
-    log_below: float
-    log_above: float
-
-
 def compose_lattices(
     parts: list[Part],
     spacing: float,
@@ -109,13 +95,13 @@ def compose_lattices(
 ) -> BlockMasses:
     """Compose the parts; `shift` is subtracted from every tilt, for a law under H1."""
     offset = sum(first * n for first, _, n in parts)
-    tilts = [tilt - shift for one in windows for tilt in (one.tilt, one.below, one.above)]
-    steepest = spacing * max(abs(tilt) for tilt in tilts)
+    tilts = np.array([(window.tilt, window.below, window.above) for window in windows]) - shift
+    steepest = spacing * float(np.abs(tilts).max())
     steps = [grouped(*part, steepest) for part in parts]
     laws = [_Tilt(steps, spacing, window.tilt - shift) for window in windows]
     ranges = [law.range(block, window) for law, window in zip(laws, windows, strict=True)]
-    for here, there in pairwise(ranges):  # no cell is left between two windows
-        here.stop = max(here.stop, there.start)
+    for before, after in pairwise(ranges):  # windows meet
+        before.stop = max(before.stop, after.start)
     tilted = [law.window(blocks, block) for law, blocks in zip(laws, ranges, strict=True)]
     return _stitch(tilted, offset, spacing, block)
 
@@ -152,6 +138,10 @@ class _Tilt:
             self.slack += n * _UNIT * (4.0 + size)
             self.last += n * last
 
+    def scale_at(self, loss: Any) -> Any:
+        """Give log of a mass at a loss over the tilted and normalised mass there."""
+        return self.log_scale - self.theta * loss
+
     def laws(self) -> Iterator[tuple[Doubles, int]]:
         """Give one step's masses, those of many different steps in the order of their variance.
 
@@ -173,11 +163,11 @@ class _Tilt:
     def _exponent(self, tilt: float) -> float:
         """Bound the log of the mean of e^(tilt loss) from above; losses from the first point on."""
         total = 0.0
-        here, there = self.theta * self.spacing, (self.theta + tilt) * self.spacing
-        for law, own in zip(self.steps, self.totals, strict=True):
-            other = law.log_total(there)
-            error = law.rounding(here, own) + law.rounding(there, other)
-            total += law.count * (other - own + error)
+        start, end = self.theta * self.spacing, (self.theta + tilt) * self.spacing
+        for law, log_total in zip(self.steps, self.totals, strict=True):
+            other = law.log_total(end)
+            error = law.rounding(start, log_total) + law.rounding(end, other)
+            total += law.count * (other - log_total + error)
         return total
 
     def range(self, block: int, window: Window) -> _Range:
@@ -196,7 +186,7 @@ class _Tilt:
                 break
         return _Range(start, stop, below, above)
 
-    def window(self, blocks: _Range, block: int) -> _Tilted:
+    def window(self, blocks: _Range, block: int) -> _Composed:
         """Compose in a window of blocks."""
         from scipy.fft import next_fast_len
 
@@ -213,29 +203,27 @@ class _Tilt:
         law = np.fft.irfft(spectrum, size)
         law = np.roll(law, -(low % size))[:cells]
         error += float(np.exp(below) + np.exp(above))
-        return _Tilted(
-            self.theta, blocks.start, law, error, self.log_scale, self.slack, below, above
-        )
+        return _Composed(self, blocks.start, law, error, log_outside=(below, above))
 
     def _spectrum(self, size: int) -> tuple[Complexes, float]:
         spectra: dict[int, Complexes] = {}  # products of steps that come as often
         faint, count = np.zeros(size // 2 + 1), 0
-        left = faint.size  # frequencies that the steps so far leave
-        few, block = left, 0  # how to find them
+        width = faint.size  # frequencies that the steps so far leave
+        few, block = width, 0  # how to find them
         laws = self.laws()
-        while some := list(islice(laws, 1 if block else _AT_ONCE)):
+        while batch := list(islice(laws, 1 if block else _AT_ONCE)):
             if block:
-                found = [low_frequencies(some[0][0], size, few, block)]
+                transforms = [low_frequencies(batch[0][0], size, few, block)]
             else:
-                found = _transforms([masses for masses, _ in some], size)
-            for (z, unit), (_, n) in zip(found, some, strict=True):
-                z = z[:left]
+                transforms = _transforms([masses for masses, _ in batch], size)
+            for (z, unit), (_, n) in zip(transforms, batch, strict=True):
+                z = z[:width]
                 spectra[n] = spectra[n][: z.size] * z if n in spectra else z
                 faint[: z.size] += n * np.log(np.abs(z) + unit)
                 count += n
-            left = 1 + int(np.flatnonzero(faint[:left] > _FAINT - 1.0)[-1])
-            if len(self.steps) >= MANY and (not block or 2 * left <= few):
-                few, block = left, block_size(left, size)
+            width = 1 + int(np.flatnonzero(faint[:width] > _FAINT - 1.0)[-1])
+            if len(self.steps) >= MANY and (not block or 2 * width <= few):
+                few, block = width, block_size(width, size)
         inverse = _fft_unit(size)
         heard = np.flatnonzero(faint > _FAINT)
         product = np.ones(heard.size, dtype=complex)
@@ -251,6 +239,17 @@ class _Tilt:
         return spectrum, error
 
 
+@dataclass(frozen=True)
+class _Composed:
+    """A tilted law in its window: its cells from a first block on, and the error of each."""
+
+    tilt: _Tilt
+    first: int  # block
+    cells: Doubles
+    error: float
+    log_outside: tuple[float, float]  # below and above
+
+
 def _fft_unit(size: int) -> float:
     """Bound the error of an FFT, or of its inverse, in any entry if the moduli add up to 1."""
     return 8.0 * _U * float(np.log2(size))
@@ -264,24 +263,23 @@ def _transforms(laws: list[Doubles], size: int) -> list[tuple[Complexes, float]]
     """
     rows, near = np.zeros((len(laws), size)), list[tuple[int, Doubles, float]]()
     for row, masses in zip(rows, laws, strict=True):
-        some = _folded(masses, size) if masses.size > size else masses
-        row[: some.size] = some
-        first, width, rest = _heaviest(some)
+        cells = _folded(masses, size) if masses.size > size else masses
+        row[: cells.size] = cells
+        first, width, rest = _heaviest(cells)
         if rest > 0.25:
-            near.append((0, some[:0], 1.0))
+            near.append((0, cells[:0], 1.0))
         else:
-            near.append((first, some[first : first + width], rest))
+            near.append((first, cells[first : first + width], rest))
             row[first : first + width] = 0.0
     unit = _fft_unit(size)
-    found: list[tuple[Complexes, float]] = []
+    transforms: list[tuple[Complexes, float]] = []
     for spectrum, (first, cells, rest) in zip(np.fft.rfft(rows), near, strict=True):
-        width = cells.size
-        if width:
-            error = rest * unit + 12.0 * (width + 4) * _U
-            found.append((_summed(first, cells, size) + spectrum, error))
+        if cells.size:
+            error = rest * unit + 12.0 * (cells.size + 4) * _U
+            transforms.append((_summed(first, cells, size) + spectrum, error))
         else:
-            found.append((spectrum, unit))
-    return found
+            transforms.append((spectrum, unit))
+    return transforms
 
 
 def _heaviest(masses: Doubles) -> tuple[int, int, float]:
@@ -323,43 +321,45 @@ def _folded(masses: Doubles, size: int) -> Doubles:
     return np.asarray(padded.reshape(turns, size).sum(axis=0))
 
 
-def _stitch(tilted: list[_Tilted], offset: float, spacing: float, block: int) -> BlockMasses:
+def _stitch(tilted: list[_Composed], offset: float, spacing: float, block: int) -> BlockMasses:
     """Take every block from the tilt with the least error at it, scaled back."""
     width = spacing * block
     cell = spacing * np.arange(block)
     # The part of a block's cells that goes to its end; without overflow where they are wide.
     share = np.expm1(cell) / np.expm1(width) if width < 700.0 else np.exp(cell - width)
     starts = [tilted[0].first]
-    for left, right in pairwise(tilted):
+    for before, after in pairwise(tilted):
         # log error + log_scale - theta loss is a line for each; the one to the right is steeper.
-        gap = (np.log(right.error) + right.log_scale) - (np.log(left.error) + left.log_scale)
-        cross = (gap / max(right.theta - left.theta, 1e-300) - offset) / width
-        end = left.first + left.cells.size // block
-        low = max(right.first, starts[-1])
+        gap = np.log(after.error) + after.tilt.log_scale
+        gap -= np.log(before.error) + before.tilt.log_scale
+        cross = (gap / max(after.tilt.theta - before.tilt.theta, 1e-300) - offset) / width
+        end = before.first + before.cells.size // block
+        low = max(after.first, starts[-1])
         starts.append(int(np.clip(cross, low, max(end, low))) if np.isfinite(cross) else low)
     last = tilted[-1]
     starts.append(last.first + last.cells.size // block)
     lows, highs = [], []
     for law, begin, end in zip(tilted, starts[:-1], starts[1:], strict=True):
         cells = law.cells.reshape(-1, block)[begin - law.first : end - law.first]
-        decay = np.exp(-law.theta * cell)
+        tilt = law.tilt
+        decay = np.exp(-tilt.theta * cell)
         weights = np.stack([decay * (1.0 - share), decay * share])
         sums = weights @ cells.T
         errors = law.error * weights.sum(axis=1, keepdims=True)
-        scale = law.log_scale - law.theta * (offset + width * np.arange(begin, end))
+        scale = tilt.scale_at(offset + width * np.arange(begin, end))
         with np.errstate(divide="ignore"):
-            lows.append(np.log(np.maximum(sums - errors, 0.0)) + (scale - law.slack))
-            highs.append(np.log(np.maximum(sums + errors, 0.0)) + (scale + law.slack))
+            lows.append(np.log(np.maximum(sums - errors, 0.0)) + (scale - tilt.slack))
+            highs.append(np.log(np.maximum(sums + errors, 0.0)) + (scale + tilt.slack))
     edges = offset + width * starts[0], offset + width * starts[-1]
     first = tilted[0]
     return BlockMasses(
-        offset,
-        width,
-        starts[0],
-        np.concatenate(lows, axis=1),
-        np.concatenate(highs, axis=1),
-        first.log_below + first.log_scale - first.theta * edges[0],
-        last.log_above + last.log_scale - last.theta * edges[1],
+        offset=offset,
+        width=width,
+        first=starts[0],
+        low=np.concatenate(lows, axis=1),
+        high=np.concatenate(highs, axis=1),
+        log_below=first.log_outside[0] + first.tilt.scale_at(edges[0]),
+        log_above=last.log_outside[1] + last.tilt.scale_at(edges[1]),
     )
 
 
@@ -479,10 +479,10 @@ def _series(
 ) -> tuple[Doubles, npt.NDArray[np.complex128], npt.NDArray[np.complex128]]:
     """Give powers of places, -i a / p at each frequency, and turns by half a block."""
     angle = np.pi * block / size * np.arange(few)
-    order, left = 1, 1.1 * float(angle[-1])
-    while left > _REST:
+    order, remainder = 1, 1.1 * float(angle[-1])
+    while remainder > _REST:
         order += 1
-        left *= float(angle[-1]) / order
+        remainder *= float(angle[-1]) / order
     places = (2.0 * np.arange(block) - (block - 1)) / block
     powers = places ** np.arange(order)[:, np.newaxis]
     factors = np.zeros((order - 1, few), dtype=np.complex128)
