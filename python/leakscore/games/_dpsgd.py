@@ -155,10 +155,10 @@ def dpsgd(
         if stands_in is not None:
             training._require_labels("other", stands_in[-1:])
         key, seed = key_from(rng)
-        held = np.empty((rounds, training.num_steps), dtype=np.bool_)
+        steps_held = np.empty((rounds, training.num_steps), dtype=np.bool_)
         drawn = BatchedTrainer(training, insertion, others_of(population), record, stands_in, key)
-        theta = _released(drawn, rounds, training, score, held)
-        return Drawn((theta, coins(key, rounds, False), held), seed)
+        theta = _released(drawn, rounds, training, score, steps_held)
+        return Drawn((theta, coins(key, rounds, False), steps_held), seed)
     if other is not None:
         raise ValueError(f"Expected other={other!r} only where insertion is a Batches")
     law = insertion_law(insertion, training.num_steps)
@@ -183,19 +183,19 @@ def _released(
     rounds: int,
     training: Training,
     score: Callable[[Doubles], npt.ArrayLike] | None,
-    held: npt.NDArray[Any],
+    steps: npt.NDArray[Any],
 ) -> Doubles:
     """Return the parameters of all rounds, or their scores."""
     shape = training.num_steps + 1, trainer.size
     if score is None:
         theta = np.empty((rounds, *shape))
-        trainer.play(0, theta, held)
+        trainer.play(0, theta, steps)
         return theta
     block = max(1, _STREAM_BLOCK // (shape[0] * shape[1] * trainer.block)) * trainer.block
     blocks = []
     for first in range(0, rounds, block):
         theta = np.empty((min(block, rounds - first), *shape))
-        trainer.play(first, theta, held[first:])
+        trainer.play(first, theta, steps[first:])
         blocks.append(_scores(score(theta), len(theta)))
     return np.concatenate(blocks)
 
@@ -318,14 +318,14 @@ class _LinearTable:
         """Write the parameters of rounds [first, first + len(steps)), (rounds, T + 1, d)."""
         count = self.training.num_steps
         chosen = self.rows._chosen(key, first, (len(steps), count, self.training.n))
-        known = self.known
-        if known is None:
-            known = self._known(self.rows.rows.X[chosen.reshape(-1)])
+        table = self.known
+        if table is None:
+            table = self._known(self.rows.rows.X[chosen.reshape(-1)])
             chosen = np.arange(chosen.size).reshape(chosen.shape)
         present = np.flatnonzero(steps >= 0)
-        chosen[present, steps[present], 0] = len(known[0]) - 1
+        chosen[present, steps[present], 0] = len(table[0]) - 1
         rates = np.full(count, self.training.learning_rate)
-        _core.linear_descents(*known, chosen, start, rates, noise, out)
+        _core.linear_descents(*table, chosen, start, rates, noise, out)
 
 
 def _aligned_zeros(rows: int, cols: int) -> Doubles:
@@ -339,8 +339,8 @@ class _SampledRecords:
     """Records of a law: the means of one record each."""
 
     def __init__(self, population: Population, training: Training) -> None:
-        one = _sampling.ReleasedMean(1, True, _sampling.NO_NOISE)
-        self.sampler: _sampling.Sampler = population._sampler(np.zeros(population.dim), one)
+        single = _sampling.ReleasedMean(1, True, _sampling.NO_NOISE)
+        self.sampler: _sampling.Sampler = population._sampler(np.zeros(population.dim), single)
         self.dim = population.dim
         # A block of rounds depends only on sizes, and starts at a tile of the sampler.
         drawn = training.n * training.num_steps
@@ -448,15 +448,15 @@ class BatchedTrainer:
         for start in range(0, len(out), self.block):
             self._play(first + start, out[start : start + self.block], held[start:])
 
-    def _play(self, first: int, out: Doubles, held: Flags) -> None:
+    def _play(self, first: int, out: Doubles, steps_held: Flags) -> None:
         rounds, steps = len(out), self.training.num_steps
         member = coins(self.key, first + self.block, False)[first:]
         present = np.ones(self.block, np.bool_) if self.stays else member
         drawn = self.batches._draw(self.key, first, present, self.records, steps)
         index = padded(*drawn, fill=self.records)[:rounds]
-        one = index == 0
-        held[:rounds] = one.any(axis=-1)
-        index[one & ~member[:rounds, np.newaxis, np.newaxis]] = self.records + 1
+        ours = index == 0
+        steps_held[:rounds] = ours.any(axis=-1)
+        index[ours & ~member[:rounds, np.newaxis, np.newaxis]] = self.records + 1
         noise = self.training._noise(self.key, first, rounds, self.size)
         self.training._descend(self.start, lambda t: self.table[index[:, t]], noise, out)
         if not np.isfinite(out).all():

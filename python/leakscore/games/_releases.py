@@ -235,9 +235,9 @@ def _draw(
     if isinstance(population, Empirical) and not population.replace:
         _RowPairs(population._rows(), mean).fill(key, target_key, included, targets, outputs)
         return targets, outputs
-    one = _sampling.ReleasedMean(1, True, _sampling.NO_NOISE)
+    single = _sampling.ReleasedMean(1, True, _sampling.NO_NOISE)
     nobody = np.zeros(included.size, dtype=np.bool_)
-    population._sampler(np.zeros(population.dim), one).fill(target_key, 0, nobody, targets)
+    population._sampler(np.zeros(population.dim), single).fill(target_key, 0, nobody, targets)
     population._sampler(targets, mean).fill(key, 0, included, outputs)
     return targets, outputs
 

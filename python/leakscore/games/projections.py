@@ -250,13 +250,13 @@ class Bins:
         -------
         Bins
         """
-        found = self
-        while len(found.sizes) - 2 * _SINGLE >= 2 * _FEWEST_BINS:
-            fewer = found._in_pairs()
+        joined = self
+        while len(joined.sizes) - 2 * _SINGLE >= 2 * _FEWEST_BINS:
+            fewer = joined._in_pairs()
             if not fewer.error(k, replace=replace) <= _ERROR:
                 break
-            found = fewer
-        return found
+            joined = fewer
+        return joined
 
     def _in_pairs(self) -> Bins:
         """Join every second bin between the extremes with the next one."""
@@ -348,9 +348,9 @@ def _sums_of(rng: np.random.Generator, values: Doubles, counts: npt.NDArray[np.i
     """Return sums of so many values, each any of these with the same probability."""
     kind = np.min_scalar_type(len(values) - 1)
     drawn = values[rng.integers(len(values), size=int(counts.sum()), dtype=kind)]
-    sums, some = np.zeros(len(counts)), counts > 0
-    if some.any():
-        sums[some] = np.add.reduceat(drawn, (np.cumsum(counts) - counts)[some])
+    sums, drawn_any = np.zeros(len(counts)), counts > 0
+    if drawn_any.any():
+        sums[drawn_any] = np.add.reduceat(drawn, (np.cumsum(counts) - counts)[drawn_any])
     return sums
 
 
@@ -459,13 +459,13 @@ def _sums(
     if count <= _EACH or bins.error(count, replace=True) > _LARGEST_ERROR:
         tile = max(1, _TOGETHER // count)
         for start in range(0, rounds, tile):
-            some = result[start : start + tile]
-            values[rng.integers(len(values), size=(len(some), count))].sum(axis=1, out=some)
+            part = result[start : start + tile]
+            values[rng.integers(len(values), size=(len(part), count))].sum(axis=1, out=part)
         return result
     joined = bins.joined(count, replace=True)
     for start in range(0, rounds, _TILE):
-        some = result[start : start + _TILE]
-        means, variances = joined.sums(rng, count, len(some), replace=True)
-        means += np.sqrt(variances) * rng.standard_normal(len(some))
-        some[:] = count * joined.centre + joined.unit * means
+        part = result[start : start + _TILE]
+        means, variances = joined.sums(rng, count, len(part), replace=True)
+        means += np.sqrt(variances) * rng.standard_normal(len(part))
+        part[:] = count * joined.centre + joined.unit * means
     return result

@@ -329,8 +329,8 @@ def sgd_llr(
 
     def read(rounds: Rounds, step: int) -> Array:
         nonlocal room
-        here, there = (*rounds, step), (*rounds, step + 1)
-        before, after = given[here], given[there]
+        here, beyond = (*rounds, step), (*rounds, step + 1)
+        before, after = given[here], given[beyond]
         room = _like(room, after)
         if not _core.step_gradients(before, after, rates[step], room):
             validation.finite("theta", given)

@@ -454,8 +454,8 @@ def _of_each(
     ratios = np.empty((len(flat), len(patterns)))
     for p, pattern in enumerate(patterns):
         steps = np.flatnonzero(pattern)
-        some = gradients[:, steps]
-        filtered = np.einsum("st,rtj->rsj", product[np.ix_(steps, steps)], some)
-        norm = np.einsum("rsj,rsj->r", filtered, some)
+        taken = gradients[:, steps]
+        filtered = np.einsum("st,rtj->rsj", product[np.ix_(steps, steps)], taken)
+        norm = np.einsum("rsj,rsj->r", filtered, taken)
         ratios[:, p] = products[:, steps].sum(axis=1) - 0.5 * norm
     return ratios

@@ -106,8 +106,8 @@ def linear_law(
     single = rows.ndim == 1
     y = validation.doubles("label", label)
     if y.shape != (() if single else (x.shape[0],)):
-        wanted = "a number" if single else f"({x.shape[0]},)"
-        raise ValueError(f"Expected label of shape {y.shape} to be {wanted}, one a record")
+        shape = "a number" if single else f"({x.shape[0]},)"
+        raise ValueError(f"Expected label of shape {y.shape} to be {shape}, one a record")
     w = validation.vector("beta", beta, size=X.shape[1])
     sd = validation.scalar("sigma", sigma, 0.0)
     penalty = validation.scalar("ridge", ridge, 0.0)
@@ -122,9 +122,9 @@ def linear_law(
     v = np.linalg.solve(gram, x.T).T
     g = (x * v).sum(axis=-1)
     h = g / (1.0 + g)
-    own = (sd * np.linalg.norm(X @ v.T, axis=0)) ** 2
+    spread = (sd * np.linalg.norm(X @ v.T, axis=0)) ** 2
     residual = np.ravel(y) - x @ w + penalty * (v @ w)
-    out, inside = np.hypot(np.sqrt(own), extra), np.hypot((1.0 - h) * np.sqrt(own), extra)
+    out, inside = np.hypot(np.sqrt(spread), extra), np.hypot((1.0 - h) * np.sqrt(spread), extra)
     moves = out > 0.0
     shift = np.divide(h * residual, out, out=np.zeros(h.shape), where=moves)
     scale = np.divide(inside, out, out=np.ones(h.shape), where=moves)
@@ -297,16 +297,16 @@ def _law(fit: LogisticFit, X: Doubles, share: float) -> LogisticLaw:
     n, width = X.shape[0], fit.contrast.shape[1]
     inverse = np.linalg.inv(fit.hessian)
     blocks = inverse.reshape(width, X.shape[1], width, X.shape[1])
-    own = np.empty((n, width, width))
+    quadratic = np.empty((n, width, width))
     for i, j in np.ndindex(width, width):
-        own[:, i, j] = np.einsum("ij,ij->i", X @ blocks[i, :, j, :], X)
+        quadratic[:, i, j] = np.einsum("ij,ij->i", X @ blocks[i, :, j, :], X)
     p: Doubles = fit.probabilities
     residual = -p
     residual[np.arange(n), fit.classes] += 1.0
     small = residual @ fit.contrast
     spread = np.einsum("ca,ic,cb->iab", fit.contrast, p, fit.contrast)
     spread -= np.einsum("ia,ib->iab", p @ fit.contrast, p @ fit.contrast)
-    G = own @ np.linalg.inv(np.eye(width) - share * spread @ own)
+    G = quadratic @ np.linalg.inv(np.eye(width) - share * spread @ quadratic)
     moved = np.einsum("iab,ib->ia", G, small)
     logits = fit.logits - share * moved @ fit.contrast.T
     mean, gradient, left_out = fit.margins(logits)
