@@ -110,8 +110,8 @@ def error_rates(
         above = -distance - others * (2.0 * gamma + volume)
         beyond = distance - records * (2.0 * gamma + volume)
         return (
-            _noncentral("cdf", (4.0 * others, room), dims, (records, distance), above),
-            _noncentral("sf", (4.0 * records, room), dims, (others, distance), beyond),
+            _noncentral("cdf", (4.0 * others, room), dims, (records, distance), excess=above),
+            _noncentral("sf", (4.0 * records, room), dims, (others, distance), excess=beyond),
         )
 
 
@@ -120,6 +120,7 @@ def _noncentral(
     point: tuple[Doubles, Doubles],
     dims: Doubles,
     noncentrality: tuple[Doubles, Doubles],
+    *,
     excess: Doubles,
 ) -> Any:
     """Return a tail of ncx2 where the point and the noncentrality are products of two numbers.

@@ -103,7 +103,7 @@ def offline_power(
         scale=validation.interval("scale", scale, 0.0, closed="neither"),
     )
     _not_too_rare(rate)
-    power: float | Doubles = _offline(rate, d, c, r, chosen)[()]
+    power: float | Doubles = _offline(rate, d, c, r, variance=chosen)[()]
     return power
 
 
@@ -115,7 +115,7 @@ def _not_too_rare(alpha: Doubles) -> None:
         )
 
 
-def _offline(alpha: Doubles, d: Doubles, c: Doubles, r: Doubles, variance: str) -> Doubles:
+def _offline(alpha: Doubles, d: Doubles, c: Doubles, r: Doubles, *, variance: str) -> Doubles:
     usual = (alpha > 0.0) & (alpha < 1.0)
     rate = np.where(usual, alpha, 0.5)
     w, b = np.sqrt(1.0 + 1.0 / c), np.hypot(r, np.sqrt(1.0 / c))
@@ -270,7 +270,7 @@ def required_models(
     aim = part * norm.sf((norm.isf(rate) - d) / r)
 
     def enough(c: Doubles) -> Flags:
-        return np.asarray(_offline(rate, d, c, r, chosen) >= aim)
+        return np.asarray(_offline(rate, d, c, r, variance=chosen) >= aim)
 
     high = np.full(rate.shape, 2.0 if chosen == "per-record" else 1.0)
     low = high - 1.0

@@ -194,7 +194,7 @@ def risk(
         if isinstance(scores, Mapping) and np.ndim(values) == 0:
             raise TypeError(f"Expected {label}={values!r} to be an array")
         shadow = _read(label, values, included)
-        columns = _judged(shadow, label, rate, least, level)
+        columns = _judged(shadow, label, rate, least=least, confidence=level)
         if miss is not None:
             columns["epsilon"] = _epsilons(shadow, miss, level)
         for field, value in columns.items():
@@ -232,7 +232,7 @@ def _epsilons(shadow: Shadow, delta: float, confidence: float) -> Doubles:
 
 
 def _judged(
-    shadow: Shadow, name: str, fpr: float, least: float, confidence: float
+    shadow: Shadow, name: str, fpr: float, *, least: float, confidence: float
 ) -> dict[str, Any]:
     """Judge every record by one attack."""
     sides = arrays.sums(shadow, name=name).sides
@@ -380,10 +380,10 @@ class DistinctHits:
     def above(self, rate: float, level: float) -> Flags:
         """Return whose rate is above this one, with probability `level` at most of any error."""
         records = np.bincount(self.owner, minlength=self.hits.size)
-        rejected: Flags = holm(self._p_values(rate), records, level)[self.owner]
+        rejected: Flags = holm(self.p_values(rate), records, level)[self.owner]
         return rejected
 
-    def _p_values(self, rate: float) -> Doubles:
+    def p_values(self, rate: float) -> Doubles:
         """Return the probability of as many hits at this rate: small if the true one is above."""
         from scipy.special import bdtrc
 
