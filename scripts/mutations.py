@@ -1131,7 +1131,7 @@ RECORDS = (
     Mutation(
         "records-holm",
         RECORDS_OF_SHADOWS,
-        "p[order] > level / left",
+        "p[order] > level / remaining",
         "p[order] > level",
         RECORD,
     ),

@@ -85,14 +85,6 @@ Doubles shadow_medians(const py::array& x, const py::array& included, const Coun
   return filled({signals.x.cols, 2, 3}, [&](double* out) { side_medians(signals, out); });
 }
 
-Doubles shadow_ranks(const py::array& x, const py::array& included, const Counts& rows,
-                     const py::array& observed) {
-  const ShadowSignals signals = signals_of(x, included, rows);
-  const Matrix targets = matrix_of(observed);
-  return filled({targets.rows, targets.cols},
-                [&](double* out) { out_ranks(signals, targets, out); });
-}
-
 }  // namespace
 
 void bind_shadow(py::module_& m) {
@@ -109,7 +101,6 @@ void bind_shadow(py::module_& m) {
         py::arg("v1").noconvert(), py::arg("nu1").noconvert(), py::arg("d0").noconvert(),
         py::arg("v0").noconvert(), py::arg("nu0").noconvert());
   with_rows("shadow_medians", &shadow_medians);
-  with_rows("shadow_ranks", &shadow_ranks, py::arg("observed"));
 }
 
 }  // namespace leakscore

@@ -47,7 +47,4 @@ bool left_out_scores(const ShadowSignals& signals, LeftOutScore score, const Sid
 // first; 0 where there is no model. Beyond the first or last value that value itself.
 void side_medians(const ShadowSignals& signals, double* out);
 
-// out (observed.rows x cols): OUT models below the observed value, and half of those equal to it.
-void out_ranks(const ShadowSignals& signals, const Matrix& observed, double* out);
-
 }  // namespace leakscore

@@ -1,4 +1,4 @@
-// What needs the models of a side in order: medians and ranks.
+// What needs the models of a side in order: medians.
 #include <algorithm>
 #include <vector>
 
@@ -62,20 +62,6 @@ void middle(std::span<double> values, double* out) {
   }
 }
 
-// Few targets are compared with every model, many looked up among the sorted ones.
-constexpr ptrdiff_t few_targets = 8;
-
-double rank(std::span<const double> values, double x) {
-  double twice = 0;
-  for (const double v : values) twice += (v < x ? 1.0 : 0.0) + (v <= x ? 1.0 : 0.0);
-  return 0.5 * twice;
-}
-
-double rank_sorted(std::span<const double> values, double x) {
-  const auto [first, last] = std::equal_range(values.begin(), values.end(), x);
-  return 0.5 * static_cast<double>((first - values.begin()) + (last - values.begin()));
-}
-
 }  // namespace
 
 void side_medians(const ShadowSignals& signals, double* out) {
@@ -85,25 +71,6 @@ void side_medians(const ShadowSignals& signals, double* out) {
       column.read(tile, c);
       middle(column.in(), out + 6 * (col + c));
       middle(column.out(), out + 6 * (col + c) + 3);
-    }
-  });
-}
-
-void out_ranks(const ShadowSignals& signals, const Matrix& observed, double* out) {
-  const bool many = observed.rows > few_targets;
-  over_strips(signals, [&](const ShadowTile& tile, ptrdiff_t col) {
-    Column column(tile.models);
-    std::vector<double> targets(static_cast<std::size_t>(observed.rows * tile.cols));
-    for (ptrdiff_t s = 0; s < observed.rows; ++s)
-      gather(observed, s, col, tile.cols, targets.data() + s * tile.cols);
-    for (ptrdiff_t c = 0; c < tile.cols; ++c) {
-      column.read(tile, c);
-      const std::span<double> values = column.out();
-      if (many) std::sort(values.begin(), values.end());
-      for (ptrdiff_t s = 0; s < observed.rows; ++s) {
-        const double x = targets[static_cast<std::size_t>(s * tile.cols + c)];
-        out[s * observed.cols + col + c] = many ? rank_sorted(values, x) : rank(values, x);
-      }
     }
   });
 }

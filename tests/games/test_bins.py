@@ -8,7 +8,6 @@ import math
 import numpy as np
 import pytest
 
-from leakscore.games import projections
 from leakscore.games.projections import Bins
 
 LAWS = {
@@ -68,12 +67,8 @@ SMALL = np.array([-30.0, -7.5, -2.0, -1.25, 0.0, 0.5, 1.0, 4.0, 11.0])
 
 @pytest.mark.parametrize("replace", [True, False])
 @pytest.mark.parametrize("k", [2, 4])
-def test_cumulants_are_exact_but_for_what_is_stated(
-    monkeypatch: pytest.MonkeyPatch, replace: bool, k: int
-) -> None:
-    monkeypatch.setattr(projections, "_SINGLE", 1)
-    monkeypatch.setattr(projections, "_CUTS", 2)
-    bins = Bins.of(SMALL)
+def test_cumulants_are_exact_but_for_what_is_stated(replace: bool, k: int) -> None:
+    bins = Bins.of(SMALL, single=1, cuts=2)
     assert (bins.sizes > 2).any()
     assert len(bins.sizes) < len(SMALL)
     counts, chances = all_counts(bins, k, replace)
@@ -136,8 +131,8 @@ def test_error_is_that_of_the_third_cumulant() -> None:
     values = np.sort(rng.gamma(0.3, size=3000))
     bins = Bins.of(values)
     k = 500
-    between = slice(projections._SINGLE, len(bins.sizes) - projections._SINGLE)
-    inner = values[projections._SINGLE : len(values) - projections._SINGLE]
+    between = slice(bins.single, len(bins.sizes) - bins.single)
+    inner = values[bins.single : len(values) - bins.single]
     spread = inner.std() * np.sqrt(k)
     frequency = np.arange(1, 1500) * 0.01 / spread
     mean = inner.mean()

@@ -6,20 +6,15 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from leakscore.games import projections
 from leakscore.games.projections import Bins
 from tests.games.test_bins import LAWS, SMALL, all_counts, table
 
 
 @pytest.mark.parametrize("replace", [True, False])
 @pytest.mark.parametrize("single", [1, 3, 5])
-def test_sums_have_the_probability_of_their_counts(
-    monkeypatch: pytest.MonkeyPatch, replace: bool, single: int
-) -> None:
+def test_sums_have_the_probability_of_their_counts(replace: bool, single: int) -> None:
     """Extreme numbers that are drawn one by one too; 5 on each side are all nine."""
-    monkeypatch.setattr(projections, "_SINGLE", single)
-    monkeypatch.setattr(projections, "_CUTS", 2)
-    bins = Bins.of(SMALL)
+    bins = Bins.of(SMALL, single=single, cuts=2)
     counts, chances = all_counts(bins, 4, replace)
     expected: dict[tuple[float, float], float] = {}
     for mean, variance, chance in zip(*bins.given(counts, replace=replace), chances, strict=True):
@@ -68,7 +63,7 @@ def test_joined_bins_keep_mean_and_variance(law: str) -> None:
         )
         variance = share @ (one.variances + (one.means - mean) ** 2) * one.unit**2
         assert variance == pytest.approx(values.var(), rel=1e-12)
-    edge = projections._SINGLE
+    edge = bins.single
     np.testing.assert_array_equal(fewer.means[:edge], bins.means[:edge])
     np.testing.assert_array_equal(fewer.means[-edge:], bins.means[-edge:])
     ends = np.cumsum(fewer.sizes)

@@ -10,13 +10,13 @@ from scipy.stats import ks_2samp
 
 import leakscore
 from leakscore.games import Empirical, EmpiricalMean, fixed_target, projections
-from leakscore.games.projections import Projections
+from leakscore.games.projections import Binned, Bins, Projections
 from tests.games.test_bins import table
 
 
-def binned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draw every table of more than one row by bins."""
-    monkeypatch.setattr(projections, "LARGEST_DRAWN", 1)
+def binned(values: np.ndarray, *, replace: bool = True) -> Binned:
+    """Records of which only bins are kept, however few there are."""
+    return Binned(bins=Bins.of(np.array(values, dtype=np.float64)), replace=replace)
 
 
 # ---- the law ----
@@ -26,24 +26,20 @@ def binned(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("n", "replace"), [(3000, True), (450, True), (1500, False), (450, False), (2950, False)]
 )
-def test_law_of_exact_draws(
-    monkeypatch: pytest.MonkeyPatch, law: str, n: int, replace: bool
-) -> None:
+def test_law_of_exact_draws(law: str, n: int, replace: bool) -> None:
     values = table(law, 3000)[:, None]
     target = values[9] + 1
     rounds = 4000
 
-    def draws(kind: type[Empirical], seed: int) -> tuple[np.ndarray, np.ndarray]:
-        population = kind(values, exclude=9, replace=replace)
+    def draws(population: Empirical, seed: int) -> tuple[np.ndarray, np.ndarray]:
         means, member = fixed_target(
             population, target, EmpiricalMean(n), rounds, seed, balanced=True
         )
         return means[member, 0], means[~member, 0]
 
-    exact = draws(Empirical, 1)
-    binned(monkeypatch)
-    found = draws(Projections, 2)
     others = np.delete(values, 9)
+    exact = draws(Empirical(values, exclude=9, replace=replace), 1)
+    found = draws(binned(others, replace=replace), 2)
     for member in (True, False):
         ours, plain = found[not member], exact[not member]
         # 40 tests at 1e-4: one in 125 such files would fail by chance.
@@ -55,13 +51,11 @@ def test_law_of_exact_draws(
         assert abs(ours.mean() - mean) < 4.5 * error
 
 
-def test_a_far_outlier_is_drawn_as_often_as_it_should_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_far_outlier_is_drawn_as_often_as_it_should_be() -> None:
     """Its count is Poisson, to 1/N; nothing of it is smoothed."""
-    binned(monkeypatch)
     values = table("normal", 4000)
     values[7] = 1e9
-    population = Projections(values[:, None])
-    means, _ = fixed_target(population, [0.0], EmpiricalMean(4001), 6000, 3)
+    means, _ = fixed_target(binned(values), [0.0], EmpiricalMean(4001), 6000, 3)
     counts = np.rint(means[:, 0] * 4001 / 1e9).astype(int)
     for count in range(4):
         share = math.exp(-1) / math.factorial(count)
@@ -92,8 +86,7 @@ def test_the_bits_of_exact_draws(size: int, n: int, replace: bool) -> None:
 
 
 def test_draws_are_exact_where_bins_could_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    binned(monkeypatch)
-    values = table("t3", 5000)[:, None]
+    values = table("t3", 70_000)[:, None]
     assert (outputs(Projections(values), 900) != outputs(Empirical(values), 900)).any()
     monkeypatch.setattr(projections, "_LARGEST_ERROR", 1e-12)
     np.testing.assert_array_equal(
@@ -101,14 +94,12 @@ def test_draws_are_exact_where_bins_could_be_seen(monkeypatch: pytest.MonkeyPatc
     )
 
 
-def test_draws_do_not_depend_on_threads_or_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    binned(monkeypatch)
-    values = table("lognormal", 5000)[:, None]
-    population = Projections(values, exclude=2)
+def test_draws_do_not_depend_on_threads_or_blocks() -> None:
+    population = Projections(table("lognormal", 70_000)[:, None], exclude=2)
 
-    def drawn() -> np.ndarray:
+    def drawn(rounds: int = 5000) -> np.ndarray:
         return fixed_target(
-            population, [1.0], EmpiricalMean(1000, noise_std=0.1), 5000, 8, score=np.ravel
+            population, [1.0], EmpiricalMean(1000, noise_std=0.1), rounds, 8, score=np.ravel
         )[0]
 
     threads = leakscore.get_num_threads()
@@ -119,19 +110,17 @@ def test_draws_do_not_depend_on_threads_or_blocks(monkeypatch: pytest.MonkeyPatc
         np.testing.assert_array_equal(drawn(), first)
     finally:
         leakscore.set_num_threads(threads)
-    monkeypatch.setattr("leakscore.games._releases._STREAM_BLOCK", 1024)
-    np.testing.assert_array_equal(drawn(), first)
+    np.testing.assert_array_equal(drawn(2048), first[:2048])
     assert len(np.unique(first)) == 5000
 
 
-def test_strided_single_precision_and_constant_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    binned(monkeypatch)
-    single = table("normal", 5000).astype(np.float32)
+def test_strided_single_precision_and_constant_tables() -> None:
+    single = table("normal", 70_000).astype(np.float32)
     values = single.astype(np.float64)
     wide = np.stack([single, single], axis=1)[:, :1]
     plain = outputs(Projections(values[:, None]), 1000)
     np.testing.assert_array_equal(outputs(Projections(wide), 1000), plain)
-    same = outputs(Projections(np.full((5000, 1), 0.25)), 1000)
+    same = outputs(Projections(np.full((70_000, 1), 0.25)), 1000)
     np.testing.assert_allclose(same, 0.25, rtol=1e-15)
     huge, unit = (
         fixed_target(Projections(values[:, None] * scale), [scale], EmpiricalMean(1000), 100, 5)[0]
@@ -140,11 +129,10 @@ def test_strided_single_precision_and_constant_tables(monkeypatch: pytest.Monkey
     np.testing.assert_allclose(huge, unit * 1e300, rtol=1e-9)
 
 
-def test_one_column_of_numbers_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_column_of_numbers_is_needed() -> None:
     with pytest.raises(ValueError, match=r"Expected X of shape \(3, 2\) to have one column"):
         Projections(np.ones((3, 2)))
-    binned(monkeypatch)
-    values = table("normal", 5000)[:, None]
+    values = table("normal", 70_000)[:, None]
     values[77] = np.nan
     with pytest.raises(ValueError, match="X"):
         outputs(Projections(values), 1000)

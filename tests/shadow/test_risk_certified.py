@@ -76,7 +76,7 @@ def test_p_values_lie_above_the_exact_tail(rate: float) -> None:
     of = np.repeat([1, 7, 40], [2, 8, 41]).astype(float)
     hits = np.concatenate([np.arange(n + 1.0) for n in (1, 7, 40)])
     counted = record_tests.DistinctHits.of_records(hits, of)
-    found = counted._p_values(rate)[counted.owner]
+    found = counted.p_values(rate)[counted.owner]
     for k, n, p in zip(hits.astype(int).tolist(), of.astype(int).tolist(), found, strict=True):
         terms = (
             comb(n, j) * Fraction(rate) ** j * (1 - Fraction(rate)) ** (n - j)

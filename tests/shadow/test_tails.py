@@ -110,3 +110,13 @@ def test_the_prior_finds_the_law_that_variances_were_drawn_from() -> None:
     found = _laws.from_variances(estimates, np.full(size, 4.0))
     assert float(found.dof) == pytest.approx(dof, rel=0.03)
     assert float(found.variance) == pytest.approx(scale, rel=0.02)
+
+
+def test_tails_of_very_many_records_at_once() -> None:
+    """Steps of the fraction are 1 to the last digits for each, though not for all in one turn."""
+    z = 1.8 + np.random.default_rng(0).gamma(2.0, size=200_000)
+    together = _laws.log_tail(z, np.full(z.shape, 7119.3))
+    np.testing.assert_allclose(
+        together[:20], _laws.log_tail(z[:20], np.full(20, 7119.3)), rtol=1e-14
+    )
+    np.testing.assert_allclose(together[:20], stats.t.logsf(z[:20], 7119.3), rtol=1e-8)

@@ -163,16 +163,16 @@ class _SeenScores:
     def thresholds(self, step: int) -> Doubles:
         """Return scores between which 0.1 % of what lies beyond them changes class at most."""
         if self.count <= _ENDS:
-            known, ranks = self.low, np.arange(self.count, dtype=np.float64)
+            values, ranks = self.low, np.arange(self.count, dtype=np.float64)
         else:
             low, high = self.low, self.high
             between = self.sample[(self.sample > low[-1]) & (self.sample < high[0])]
-            known = np.concatenate([low, between, high])
+            values = np.concatenate([low, between, high])
             middle = low.size + step * np.arange(between.size, dtype=np.float64)
             above = self.count - high.size + np.arange(high.size, dtype=np.float64)
             ranks = np.concatenate([np.arange(low.size, dtype=np.float64), middle, above])
         return np.union1d(
-            known[_thinned(ranks)], known[_thinned(self.count - 1 - ranks[::-1])[::-1]]
+            values[_thinned(ranks)], values[_thinned(self.count - 1 - ranks[::-1])[::-1]]
         )
 
 

@@ -117,13 +117,13 @@ class ColumnReference:
             )
         ]
         scale = self._covariance.scale
-        leaves = [seen(one.rows, one.observed, one.target, one.law) for one in parts]
+        leaves = [seen(part.rows, part.observed, part.target, part.law) for part in parts]
         # At once: in one graph with the second reading, every block would wait for that in memory.
         first = cluster.compute(tree.levels(leaves, added)[-1][0])[0]
         solved = delayed(self._capacity.solve(first))
         leaves = [
-            weighed(one.rows, one.observed, one.target, one.law, solved, scale, paired)
-            for one in parts
+            weighed(part.rows, part.observed, part.target, part.law, solved, scale, paired)
+            for part in parts
         ]
         second = tree.levels(leaves, added)[-1][0]
         call = {"name": name, "n": n, "dim": self.dim, "scale": scale, "paired": paired}
@@ -137,7 +137,7 @@ class ColumnReference:
         pairs = zip(self._blocks[:-1], self._blocks[1:], strict=True)
         law = self._mean, self._covariance.diagonal
         return [
-            cluster.dask().delayed(tuple(one[start:stop].copy() for one in law))
+            cluster.dask().delayed(tuple(values[start:stop].copy() for values in law))
             for start, stop in pairs
         ]
 
@@ -174,7 +174,7 @@ def _seen(rows: Array, x: Array, z: Array, law: tuple[Doubles, Doubles]) -> Doub
 
 def _added(first: Any, second: Any) -> Any:
     if isinstance(first, tuple):
-        return tuple(one + more for one, more in zip(first, second, strict=True))
+        return tuple(value + more for value, more in zip(first, second, strict=True))
     return first + second
 
 
@@ -203,11 +203,11 @@ def _final(
 ) -> Doubles:
     """Return the scores from the products of all columns."""
     releases, targets = dual[:count], dual[count:]
-    own = [np.einsum("ij,ij->i", one, one) for one in (releases, targets)]
+    squares = [np.einsum("ij,ij->i", rows, rows) for rows in (releases, targets)]
     n, dim, scale = call["n"], call["dim"], call["scale"]
     paired = np.einsum("ij,ij->i", releases, targets) if call["paired"] else None
     across = releases @ targets.T if paired is None else paired
-    xx, zz = sums[0] + scale * own[0], sums[1] + scale * own[1]
+    xx, zz = sums[0] + scale * squares[0], sums[1] + scale * squares[1]
     xz = sums[2] + scale * across
     if not call["paired"]:
         xx, zz = xx[:, np.newaxis], zz[np.newaxis]

@@ -144,8 +144,8 @@ def _without_each(
             for block, place in zip(blocks.tolist(), places.tolist(), strict=True)
         )
     )
-    found = np.array(distances)
-    return {int(b): (places[blocks == b], found[blocks == b]) for b in np.unique(blocks)}
+    values = np.array(distances)
+    return {int(b): (places[blocks == b], values[blocks == b]) for b in np.unique(blocks)}
 
 
 def _seen_without(part: Array, dtype: Any, place: int) -> Moments:

@@ -76,9 +76,9 @@ def moments_of(table: Any, cov: Literal["full", "diagonal"]) -> Moments:
 
 def row_tree(table: Any, cov: Literal["full", "diagonal"]) -> list[list[Any]]:
     """Return the tree of tasks that merges the moments of the blocks of a cut table."""
-    one, two = (cluster.dask().delayed(task) for task in (_seen, _merged))
-    leaves = [one(part, table.dtype, cov) for part in _data.tasks(table)]
-    return tree.levels(leaves, two)
+    seen, merged = (cluster.dask().delayed(task) for task in (_seen, _merged))
+    leaves = [seen(part, table.dtype, cov) for part in _data.tasks(table)]
+    return tree.levels(leaves, merged)
 
 
 def _seen(part: Any, dtype: Any, cov: Literal["full", "diagonal"]) -> Moments:
@@ -168,10 +168,10 @@ def reference_of(seen: Moments, table: Any, options: Options) -> Reference:
     """Return the reference of moments; rules that need the rows read the table again."""
 
     def products(rule: str, weights: Doubles) -> float:
-        one, two = (cluster.dask().delayed(task) for task in (_products, _added))
+        summed, added = (cluster.dask().delayed(task) for task in (_products, _added))
         at = cluster.dask().delayed((seen, weights))
-        leaves = [one(part, table.dtype, at, rule) for part in _data.tasks(_data.by_rows(table))]
-        return float(cluster.compute(tree.levels(leaves, two)[-1][0])[0])
+        leaves = [summed(part, table.dtype, at, rule) for part in _data.tasks(_data.by_rows(table))]
+        return float(cluster.compute(tree.levels(leaves, added)[-1][0])[0])
 
     return reference_of_moments(seen, options, products)
 
@@ -190,10 +190,10 @@ def _added(first: float, second: float) -> float:
 def _by_columns(table: Any, empty: Callable[[], ColumnGram]) -> Reference:
     empty()  # refuses wrong options before anything is read
     cut = table.rechunk({0: -1, 1: columns_of(table.shape[0])})
-    one, two = (cluster.dask().delayed(task) for task in (_gram, _joined))
+    seen, joined = (cluster.dask().delayed(task) for task in (_gram, _joined))
     parts = _data.tasks(cut)
-    grams = [one(part, table.dtype, empty) for part in parts]
-    sums, *columns = cluster.compute(tree.levels(grams, two)[-1][0], *parts)
+    grams = [seen(part, table.dtype, empty) for part in parts]
+    sums, *columns = cluster.compute(tree.levels(grams, joined)[-1][0], *parts)
     rows = [_data.block(each, table.dtype) for each in columns]
     return with_columns(cast("ColumnGram", sums), rows).reference()
 
@@ -252,10 +252,10 @@ def fit_columns(
     empty = partial(ColumnGram, table.shape[0], shrinkage=rule, ridge=ridge, ddof=ddof)
     empty()  # refuses wrong options before anything is read
     cut = table.rechunk({0: -1, 1: columns_of(table.shape[0])})
-    one, two = (cluster.dask().delayed(task) for task in (_gram, _joined))
+    seen, joined = (cluster.dask().delayed(task) for task in (_gram, _joined))
     # In float64: sums in float32 would have to be corrected with the rows at hand.
-    grams = [one(part, np.float64, empty) for part in _data.tasks(cut)]
-    sums = cast("ColumnGram", cluster.compute(tree.levels(grams, two)[-1][0])[0])
+    grams = [seen(part, np.float64, empty) for part in _data.tasks(cut)]
+    sums = cast("ColumnGram", cluster.compute(tree.levels(grams, joined)[-1][0])[0])
     return ColumnReference(cut, *estimate(sums))
 
 

@@ -55,13 +55,13 @@ def persist(collection: Any) -> Any:
     """Return a collection whose parts are computed and stay where they are."""
     with told():
         check_workers()
-        held = dask().persist(collection)[0]
+        persisted = dask().persist(collection)[0]
         if current() is not None:
-            distributed().wait(held)
-            for future in distributed().futures_of(held):
+            distributed().wait(persisted)
+            for future in distributed().futures_of(persisted):
                 if future.status != "finished":
                     future.result()  # raises what the task raised
-        return held
+        return persisted
 
 
 def current() -> Any:
@@ -132,10 +132,10 @@ def _require_address(address: str) -> None:
     try:
         scheme, place = room.comm.parse_address(address)
         port = room.comm.addressing.parse_host_port(place)[1] if scheme in _NETWORKS else 1
-        known = scheme in room.comm.registry.backends and 1 <= port <= _LAST_PORT
+        valid = scheme in room.comm.registry.backends and 1 <= port <= _LAST_PORT
     except ValueError:
-        known = False
-    if not known:
+        valid = False
+    if not valid:
         raise ValueError(f"Expected scheduler={address!r} to be an address as tcp://host:8786")
 
 
@@ -147,12 +147,12 @@ def check_workers(client: Any = None) -> None:
     ours = importlib.metadata.version("leakscore")
     try:
         # A function of the standard library, which a worker without leakscore has too.
-        found = client.run(importlib.metadata.version, "leakscore", on_error="return")
+        versions = client.run(importlib.metadata.version, "leakscore", on_error="return")
     except OSError as problem:
         raise _lost(client, problem) from problem
-    if not found:
+    if not versions:
         raise ClusterError(f"Expected workers at {_address(client)}: the scheduler has none")
-    for worker, version in found.items():
+    for worker, version in versions.items():
         if version != ours:
             theirs = "none" if isinstance(version, BaseException) else version
             raise ClusterError(

@@ -28,6 +28,6 @@ def root_with(
     return node
 
 
-def _node(level: Sequence[Any], left: int, merge: Callable[[Any, Any], Any]) -> Any:
-    pair = level[left : left + 2]
+def _node(level: Sequence[Any], first: int, merge: Callable[[Any, Any], Any]) -> Any:
+    pair = level[first : first + 2]
     return merge(*pair) if len(pair) == 2 else pair[0]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from math import gcd
-from typing import Any, Literal, Protocol, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -155,49 +156,71 @@ def dpsgd(
         if stands_in is not None:
             training._require_labels("other", stands_in[-1:])
         key, seed = key_from(rng)
-        held = np.empty((rounds, training.num_steps), dtype=np.bool_)
-        drawn = BatchedTrainer(training, insertion, others_of(population), record, stands_in, key)
-        theta = _released(drawn, rounds, training, score, held)
-        return Drawn((theta, coins(key, rounds, False), held), seed)
+        steps_held = np.empty((rounds, training.num_steps), dtype=np.bool_)
+        trainer: _Trainer = _DataSetBatches(
+            training, insertion, others_of(population), record, other=stands_in, key=key
+        )
+        theta = trainer.released(rounds, steps_held, score)
+        return Drawn((theta, coins(key, rounds, False), steps_held), seed)
     if other is not None:
         raise ValueError(f"Expected other={other!r} only where insertion is a Batches")
     law = insertion_law(insertion, training.num_steps)
     key, seed = key_from(rng)
     member = coins(key, rounds, False)
     step = draw_steps(key, member, law)
-    trainer = _Trainer(training, population, record, step, key)
-    return Drawn((_released(trainer, rounds, training, score, step), member, step), seed)
+    trainer = _FreshBatches(training, population, record, rounds=rounds, key=key)
+    return Drawn((trainer.released(rounds, step, score), member, step), seed)
 
 
-class _Plays(Protocol):
-    """What plays a game in blocks, which start at multiples of `block`."""
+class _Trainer(ABC):
+    """Plays rounds of a game in blocks, which start at multiples of `block`."""
 
     block: int
-    size: int
 
-    def play(self, first: int, out: Doubles, held: npt.NDArray[Any], /) -> None: ...
+    def __init__(self, training: Training, inputs: int, key: Key) -> None:
+        self.training, self.key = training, key
+        self.size = training.size(inputs)
+        self.start = training._start(self.size)
 
+    def released(
+        self,
+        rounds: int,
+        steps: npt.NDArray[Any],
+        score: Callable[[Doubles], npt.ArrayLike] | None,
+    ) -> Doubles:
+        """Return the parameters of all rounds, or their scores; `steps` are read or written."""
+        shape = self.training.num_steps + 1, self.size
+        if score is None:
+            theta = np.empty((rounds, *shape))
+            self._play(0, theta, steps)
+            return theta
+        block = max(1, _STREAM_BLOCK // (shape[0] * shape[1] * self.block)) * self.block
+        blocks = []
+        for first in range(0, rounds, block):
+            theta = np.empty((min(block, rounds - first), *shape))
+            self._play(first, theta, steps[first:])
+            blocks.append(_scores(score(theta), len(theta)))
+        return np.concatenate(blocks)
 
-def _released(
-    trainer: _Plays,
-    rounds: int,
-    training: Training,
-    score: Callable[[Doubles], npt.ArrayLike] | None,
-    held: npt.NDArray[Any],
-) -> Doubles:
-    """Return the parameters of all rounds, or their scores."""
-    shape = training.num_steps + 1, trainer.size
-    if score is None:
-        theta = np.empty((rounds, *shape))
-        trainer.play(0, theta, held)
-        return theta
-    block = max(1, _STREAM_BLOCK // (shape[0] * shape[1] * trainer.block)) * trainer.block
-    blocks = []
-    for first in range(0, rounds, block):
-        theta = np.empty((min(block, rounds - first), *shape))
-        trainer.play(first, theta, held[first:])
-        blocks.append(_scores(score(theta), len(theta)))
-    return np.concatenate(blocks)
+    def _play(self, first: int, out: Doubles, steps: npt.NDArray[Any]) -> None:
+        """Write the parameters before and after every step of rounds [first, first + len(out))."""
+        for start in range(0, len(out), self.block):
+            part = slice(start, start + self.block)
+            theta = out[part]
+            noise = self.training._noise(self.key, first + start, len(theta), self.size)
+            self._descend(first + start, theta, steps[: len(out)][part], noise)
+            if not np.isfinite(theta).all():
+                self._refuse()
+
+    @abstractmethod
+    def _descend(
+        self, first: int, out: Doubles, steps: npt.NDArray[Any], noise: Doubles | None
+    ) -> None:
+        """Play a block of rounds."""
+
+    def _refuse(self) -> None:
+        """Say why parameters are not finite."""
+        raise ValueError("Expected a learning_rate so small that the parameters do not diverge")
 
 
 def _scores(given: npt.ArrayLike, rounds: int) -> Doubles:
@@ -306,26 +329,19 @@ class _LinearTable:
         work = training.n * training.num_steps * rows.rows.X.shape[1]
         return training.model == "linear" and rows.rows.X.size <= _COPIED and work <= _WORK
 
-    def descend(
-        self,
-        key: Key,
-        first: int,
-        steps: Indices,
-        start: Doubles,
-        noise: Doubles | None,
-        out: Doubles,
-    ) -> None:
-        """Write the parameters of rounds [first, first + len(steps)), (rounds, T + 1, d)."""
-        count = self.training.num_steps
-        chosen = self.rows._chosen(key, first, (len(steps), count, self.training.n))
-        known = self.known
-        if known is None:
-            known = self._known(self.rows.rows.X[chosen.reshape(-1)])
+    def chosen(
+        self, key: Key, first: int, steps: Indices
+    ) -> tuple[tuple[Doubles, Doubles, Doubles], Indices]:
+        """Return inputs, responses and longest residuals, and which rows each batch takes."""
+        shape = len(steps), self.training.num_steps, self.training.n
+        chosen = self.rows._chosen(key, first, shape)
+        table = self.known
+        if table is None:
+            table = self._known(self.rows.rows.X[chosen.reshape(-1)])
             chosen = np.arange(chosen.size).reshape(chosen.shape)
         present = np.flatnonzero(steps >= 0)
-        chosen[present, steps[present], 0] = len(known[0]) - 1
-        rates = np.full(count, self.training.learning_rate)
-        _core.linear_descents(*known, chosen, start, rates, noise, out)
+        chosen[present, steps[present], 0] = len(table[0]) - 1
+        return table, chosen
 
 
 def _aligned_zeros(rows: int, cols: int) -> Doubles:
@@ -339,8 +355,8 @@ class _SampledRecords:
     """Records of a law: the means of one record each."""
 
     def __init__(self, population: Population, training: Training) -> None:
-        one = _sampling.ReleasedMean(1, True, _sampling.NO_NOISE)
-        self.sampler: _sampling.Sampler = population._sampler(np.zeros(population.dim), one)
+        single = _sampling.ReleasedMean(1, True, _sampling.NO_NOISE)
+        self.sampler: _sampling.Sampler = population._sampler(np.zeros(population.dim), single)
         self.dim = population.dim
         # A block of rounds depends only on sizes, and starts at a tile of the sampler.
         drawn = training.n * training.num_steps
@@ -359,49 +375,45 @@ class _SampledRecords:
         return lambda t: records[:, t]
 
 
-class _Trainer:
-    """Plays rounds of the game: draws batches, puts the target into one, and takes the steps."""
+class _FreshBatches(_Trainer):
+    """Draws batches, puts the target into one, and takes the steps."""
 
     def __init__(
-        self, training: Training, population: Population, target: Doubles, steps: Indices, key: Key
+        self, training: Training, population: Population, target: Doubles, *, rounds: int, key: Key
     ) -> None:
-        self.training, self.target, self.steps, self.key = training, target, steps, key
-        self.size = training.size(population.dim - 1)
+        super().__init__(training, population.dim - 1, key)
+        self.target = target
         self.records: _TableRecords | _SampledRecords = (
             _TableRecords(population._rows(), training)
             if isinstance(population, Empirical)
             else _SampledRecords(population, training)
         )
-        self.start = training._start(self.size)
         self.table: _LinearTable | None = None
         if isinstance(self.records, _TableRecords) and _LinearTable.fits(self.records, training):
-            self.table = _LinearTable(self.records, training, target, len(steps))
+            self.table = _LinearTable(self.records, training, target, rounds)
         self.block = self.records.block if self.table is None else self.table.block
 
-    def play(self, first: int, out: Doubles, _steps: Indices, /) -> None:
-        """Write the parameters before and after every step of rounds [first, first + len(out))."""
-        for start in range(0, len(out), self.block):
-            self._play(first + start, out[start : start + self.block])
-
-    def _play(self, first: int, out: Doubles) -> None:
-        rounds = len(out)
-        steps = self.steps[first : first + rounds]
-        noise = self.training._noise(self.key, first, rounds, self.size)
+    def _descend(
+        self, first: int, out: Doubles, steps: npt.NDArray[Any], noise: Doubles | None
+    ) -> None:
         if self.table is not None:
-            self.table.descend(self.key, first, steps, self.start, noise, out)
-        else:
-            batch = self.records.batches(self.key, first, rounds, self.training)
+            table, chosen = self.table.chosen(self.key, first, steps)
+            rates = np.full(self.training.num_steps, self.training.learning_rate)
+            _core.linear_descents(*table, chosen, self.start, rates, noise, out)
+            return
+        batch = self.records.batches(self.key, first, len(out), self.training)
 
-            def with_target(t: int) -> Doubles:
-                records = batch(t)
-                records[steps == t, 0] = self.target
-                return records
+        def with_target(t: int) -> Doubles:
+            records = batch(t)
+            records[steps == t, 0] = self.target
+            return records
 
-            self.training._descend(self.start, with_target, noise, out)
-        if not np.isfinite(out).all():
-            if isinstance(self.records, _TableRecords):
-                validation.finite("X", self.records.rows.X)
-            raise ValueError("Expected a learning_rate so small that the parameters do not diverge")
+        self.training._descend(self.start, with_target, noise, out)
+
+    def _refuse(self) -> None:
+        if isinstance(self.records, _TableRecords):
+            validation.finite("X", self.records.rows.X)
+        super()._refuse()
 
 
 def others_of(population: Population) -> Doubles:
@@ -416,8 +428,8 @@ def others_of(population: Population) -> Doubles:
     return validation.finite("X", rows)
 
 
-class BatchedTrainer:
-    """Plays rounds of the game: draws batches of a data set, and takes the steps."""
+class _DataSetBatches(_Trainer):
+    """Draws batches of a data set, and takes the steps."""
 
     def __init__(
         self,
@@ -425,39 +437,35 @@ class BatchedTrainer:
         batches: Batches,
         others: Doubles,
         target: Doubles,
+        *,
         other: Doubles | None,
         key: Key,
     ) -> None:
-        self.training, self.batches, self.key = training, batches, key
-        self.records = len(others) + 1
+        self.batches, self.records = batches, len(others) + 1
         batches._require(self.records, training.num_steps)
+        super().__init__(training, target.size - 1, key)
         self.table = data_set(others, target, other)
         self.stays = batches._sizes_are_fixed or other is not None
-        self.size = training.size(target.size - 1)
-        self.start = training._start(self.size)
         expected = batches._expected(self.records, training.num_steps)
         most = expected * max(target.size, training.num_steps) + training.num_steps * self.size
         self.block = max(1, _BATCHED // most)
 
-    def play(self, first: int, out: Doubles, held: Flags, /) -> None:
-        """Write the parameters of rounds [first, first + len(out)), and which steps held a record.
+    def _descend(
+        self, first: int, out: Doubles, steps: npt.NDArray[Any], noise: Doubles | None
+    ) -> None:
+        """Play a block and write which steps held the target, or who is in its place.
 
-        `first` is a multiple of `block`. A block is always drawn whole, so that the width of its
-        batches, and with it the order of sums, does not depend on the number of rounds.
+        A block is always drawn whole, so that the width of its batches, and with it the order of
+        sums, does not depend on the number of rounds.
         """
-        for start in range(0, len(out), self.block):
-            self._play(first + start, out[start : start + self.block], held[start:])
-
-    def _play(self, first: int, out: Doubles, held: Flags) -> None:
-        rounds, steps = len(out), self.training.num_steps
+        rounds = len(out)
         member = coins(self.key, first + self.block, False)[first:]
         present = np.ones(self.block, np.bool_) if self.stays else member
-        drawn = self.batches._draw(self.key, first, present, self.records, steps)
+        drawn = self.batches._draw(
+            self.key, first, present, records=self.records, steps=self.training.num_steps
+        )
         index = padded(*drawn, fill=self.records)[:rounds]
-        one = index == 0
-        held[:rounds] = one.any(axis=-1)
-        index[one & ~member[:rounds, np.newaxis, np.newaxis]] = self.records + 1
-        noise = self.training._noise(self.key, first, rounds, self.size)
+        ours = index == 0
+        steps[:] = ours.any(axis=-1)
+        index[ours & ~member[:rounds, np.newaxis, np.newaxis]] = self.records + 1
         self.training._descend(self.start, lambda t: self.table[index[:, t]], noise, out)
-        if not np.isfinite(out).all():
-            raise ValueError("Expected a learning_rate so small that the parameters do not diverge")

@@ -19,7 +19,6 @@ from leakscore.games._populations import (
     require_population,
 )
 from leakscore.games._sampling import Key, below, coins, key_from, key_of, number, require_score
-from leakscore.reference.noise import GaussianNoise
 from leakscore.reference.noise import given as noise_given
 from leakscore.typing import Doubles, Flags, Indices, Seed
 
@@ -122,7 +121,11 @@ def fixed_target(
     block = max(1, _STREAM_BLOCK // population.dim // sampler.tile) * sampler.tile
     for first in range(0, rounds, block):
         flags = included[first : first + block]
-        scores[first : first + block] = _block_scores(sampler, key, first, flags, z.size, score)
+        outputs = np.empty((flags.size, z.size))
+        sampler.fill(key, first, flags, outputs)
+        given = score(outputs)
+        scores[first : first + block] = validation.scores("score(outputs)", given, flags.size)
+        del outputs  # before the next block is drawn
     return Drawn((scores, member), seed)
 
 
@@ -203,7 +206,14 @@ def average_target(
 
     member = coins(keys[0], rounds, balanced)
     included = mechanism._included(keys[0], member)
-    targets, outputs = _draw(population, mean, keys[0], keys[1], included)
+    if isinstance(population, Empirical) and not population.replace:
+        targets, outputs = _row_pairs(population._rows(), mean, keys, included)
+        return Drawn((targets, outputs, member), seed)
+    targets, outputs = np.empty((2, rounds, population.dim))
+    single = _sampling.ReleasedMean(1, True, _sampling.NO_NOISE)
+    nobody = np.zeros(rounds, dtype=np.bool_)
+    population._sampler(np.zeros(population.dim), single).fill(keys[1], 0, nobody, targets)
+    population._sampler(targets, mean).fill(keys[0], 0, included, outputs)
     return Drawn((targets, outputs, member), seed)
 
 
@@ -213,84 +223,43 @@ def _require(population: Population, mechanism: EmpiricalMean) -> None:
         raise TypeError(f"Expected mechanism={mechanism!r} to be an EmpiricalMean")
 
 
-def _block_scores(
-    sampler: _sampling.Sampler,
-    key: _sampling.Key,
-    first: int,
+def _row_pairs(
+    rows: _sampling.RecordTable,
+    mean: _sampling.ReleasedMean,
+    keys: npt.NDArray[np.uint64],
     included: Flags,
-    dim: int,
-    score: Callable[[Doubles], npt.ArrayLike],
-) -> Doubles:
-    """Draw one block, score it and free it."""
-    outputs = np.empty((included.size, dim))
-    sampler.fill(key, first, included, outputs)
-    return validation.scores("score(outputs)", score(outputs), included.size)
-
-
-def _draw(
-    population: Population, mean: _sampling.ReleasedMean, key: Key, target_key: Key, included: Flags
 ) -> tuple[Doubles, Doubles]:
-    """Return targets and releases, both (T, d); a target is in the mean where it is included."""
-    targets, outputs = np.empty((2, included.size, population.dim))
-    if isinstance(population, Empirical) and not population.replace:
-        _RowPairs(population._rows(), mean).fill(key, target_key, included, targets, outputs)
-        return targets, outputs
-    one = _sampling.ReleasedMean(1, True, _sampling.NO_NOISE)
-    nobody = np.zeros(included.size, dtype=np.bool_)
-    population._sampler(np.zeros(population.dim), one).fill(target_key, 0, nobody, targets)
-    population._sampler(targets, mean).fill(key, 0, included, outputs)
-    return targets, outputs
-
-
-class _RowPairs:
-    """Targets and means of rows that are not put back.
+    """Draw targets and means of rows that are not put back.
 
     All rows that a round needs are drawn together, and one of them at random is the target. If the
     target is not included, its row is left out of the mean.
     """
-
-    def __init__(self, rows: _sampling.RecordTable, mean: _sampling.ReleasedMean) -> None:
-        self.rows, self.mean = rows, mean
-        self.means = _sampling.TableMeans(rows, np.zeros(rows.X.shape[1]), mean)
-
-    def fill(
-        self, key: Key, target_key: Key, included: Flags, targets: Doubles, out: Doubles
-    ) -> None:
-        """Write the targets and the released means of all rounds."""
-        words = _core.coin_words(target_key, included.size)
-        step = self.means.tile if self.means.counted else max(1, _BLOCK // len(self.rows.X))
-        for start in range(0, included.size, step):
-            part = slice(start, start + step)
-            self._fill_tile(key, start, words[part], included[part], targets[part], out[part])
-        out /= self.mean.records
-        if not (np.isfinite(out).all() and np.isfinite(targets).all()):
-            validation.finite("X", self.rows.X)
-        self.mean.add_noise(key, 0, included, out)
-
-    def _fill_tile(
-        self,
-        key: Key,
-        first: int,
-        words: npt.NDArray[np.uint64],
-        included: Flags,
-        targets: Doubles,
-        out: Doubles,
-    ) -> None:
-        counts = np.empty((included.size, len(self.rows.X)))
-        drawn = (self.mean.records + 1, self.mean.replaced, *self.rows.arguments)
-        _core.row_counts(key, first, included, *drawn, counts)
+    targets, out = np.empty((2, included.size, rows.X.shape[1]))
+    means = _sampling.TableMeans(rows, np.zeros(rows.X.shape[1]), mean)
+    words = _core.coin_words(keys[1], included.size)
+    drawn = (mean.records + 1, mean.replaced, *rows.arguments)
+    step = means.tile if means.counted else max(1, _BLOCK // len(rows.X))
+    for start in range(0, included.size, step):
+        part = slice(start, start + step)
+        outside = ~included[part]
+        counts = np.empty((outside.size, len(rows.X)))
+        _core.row_counts(keys[0], start, included[part], *drawn, counts)
         sizes = counts.sum(axis=1).astype(np.intp)
         columns = np.nonzero(counts)[1]
-        starts = np.cumsum(sizes) - sizes
-        chosen = columns[starts + below(words, sizes)]
-        targets[:] = self.rows.X[chosen]
-        counts[~included, chosen[~included]] = 0.0
-        if self.means.counted:
-            self.means.multiply(counts, out)
-            return
+        chosen = columns[np.cumsum(sizes) - sizes + below(words[part], sizes)]
+        targets[part] = rows.X[chosen]
+        counts[outside, chosen[outside]] = 0.0
+        if means.counted:
+            means.multiply(counts, out[part])
+            continue
         # Few of many rows: each sum reads only its own, where a product would read all.
-        for row, count in zip(out, counts, strict=True):
-            np.sum(self.rows.X[np.flatnonzero(count)], axis=0, dtype=np.float64, out=row)
+        for row, count in zip(out[part], counts, strict=True):
+            np.sum(rows.X[np.flatnonzero(count)], axis=0, dtype=np.float64, out=row)
+    out /= mean.records
+    if not (np.isfinite(out).all() and np.isfinite(targets).all()):
+        validation.finite("X", rows.X)
+    mean.add_noise(keys[0], 0, included, out)
+    return targets, out
 
 
 def sequential(
@@ -390,7 +359,10 @@ def sequential(
     member = coins(key, rounds, False)
     step = draw_steps(key, member, law)
     releases = np.empty((rounds, count, population.dim))
-    cumulative_means(population, z, n, step, noise, key, releases)
+    _fill_growing(population, z, step, releases, n=n, key=key)
+    mean = _sampling.ReleasedMean(n, True, noise)
+    nobody = np.zeros(rounds * count, dtype=np.bool_)
+    mean.add_noise(key, 0, nobody, releases.reshape(rounds * count, -1))
     return Drawn((releases, member, step), seed)
 
 
@@ -431,37 +403,35 @@ def draw_steps(key: Key, member: Flags, law: int | Doubles) -> Indices:
     return np.where(member, steps, -1)
 
 
-def cumulative_means(
-    population: Population,
-    target: Doubles,
-    n: int,
-    steps: Indices,
-    noise: GaussianNoise,
-    key: Key,
-    out: Doubles,
+def _fill_growing(
+    population: Population, target: Doubles, steps: Indices, out: Doubles, *, n: int, key: Key
 ) -> None:
-    """Write the mean of all records after every batch, with noise, to `out`, (R, T, d)."""
+    """Write the mean of all records after every batch to `out`, (R, T, d)."""
     rounds, count, dim = out.shape
-    flat = out.reshape(rounds * count, dim)
+    if isinstance(population, Empirical) and not population.replace:
+        _fill_disjoint(population._rows(), target, steps, out, n=n, key=key)
+        _core.running_means(out)
+        return
     included = np.zeros(rounds * count, dtype=np.bool_)
     present = np.flatnonzero(steps >= 0)
     included[present * count + steps[present]] = True
     mean = _sampling.ReleasedMean(n, True, _sampling.NO_NOISE)
-    if isinstance(population, Empirical) and not population.replace:
-        _fill_disjoint(population._rows(), target, n, steps, key, out)
-        _core.running_means(out)
+    sampler = population._sampler(target, mean)
+    if isinstance(sampler, _sampling.GaussianMeans):
+        sampler.fill_growing(key, included, out)
     else:
-        sampler = population._sampler(target, mean)
-        if isinstance(sampler, _sampling.GaussianMeans):
-            sampler.fill_growing(key, included, out)
-        else:
-            sampler.fill(key, 0, included, flat)
-            _core.running_means(out)
-    _sampling.ReleasedMean(n, True, noise).add_noise(key, 0, included, flat)
+        sampler.fill(key, 0, included, out.reshape(rounds * count, dim))
+        _core.running_means(out)
 
 
 def _fill_disjoint(
-    rows: _sampling.RecordTable, target: Doubles, n: int, steps: Indices, key: Key, out: Doubles
+    rows: _sampling.RecordTable,
+    target: Doubles,
+    steps: Indices,
+    out: Doubles,
+    *,
+    n: int,
+    key: Key,
 ) -> None:
     """Write means of batches without a common row: a round's rows, in a random order."""
     rounds, count, _ = out.shape

@@ -480,7 +480,7 @@ class Batches:
         return ceil(records * rate)
 
     def _draw(
-        self, key: Key, first: int, present: Flags, records: int, steps: int
+        self, key: Key, first: int, present: Flags, *, records: int, steps: int
     ) -> tuple[npt.NDArray[np.int32], Indices]:
         """Return the records of all steps of all rounds, and how many each step has, (r, T).
 

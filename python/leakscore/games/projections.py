@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from dataclasses import replace as changed
 
 import numpy as np
 import numpy.typing as npt
@@ -182,14 +183,20 @@ class Bins:
     widths: Doubles
     centre: float
     unit: float
+    single: int = _SINGLE
+    """Extreme values on each side that are bins of their own."""
 
     @classmethod
-    def of(cls, values: Doubles) -> Bins:
+    def of(cls, values: Doubles, *, single: int = _SINGLE, cuts: int = _CUTS) -> Bins:
         """Sort finite numbers into bins, in units of the largest so that no square overflows.
 
         Parameters
         ----------
         values : (m,) ndarray
+        single : int
+            Extreme values on each side that are bins of their own.
+        cuts : int
+            Bins of equal count, and as many of equal width, between them.
 
         Returns
         -------
@@ -200,14 +207,14 @@ class Bins:
         ordered /= unit
         centre = float(ordered.mean())
         ordered -= centre
-        first = _starts(ordered)
+        first = _starts(ordered, single, cuts)
         sizes = np.diff(first, append=len(ordered))
         means = np.add.reduceat(ordered, first) / sizes
         widths = ordered[first + sizes - 1] - ordered[first]
         means[widths == 0] = ordered[first[widths == 0]]  # free of rounding
         ordered -= np.repeat(means, sizes)
         variances = np.add.reduceat(ordered * ordered, first) / sizes
-        return cls(sizes, means, variances, widths, centre * unit, unit)
+        return cls(sizes, means, variances, widths, centre * unit, unit, single)
 
     def error(self, k: int, *, replace: bool) -> float:
         """Bound how far the bins move the distribution function of the sum of k draws; see Notes.
@@ -223,7 +230,7 @@ class Bins:
         -------
         float
         """
-        between = slice(_SINGLE, len(self.sizes) - _SINGLE)
+        between = slice(self.single, len(self.sizes) - self.single)
         sizes, means = self.sizes[between], self.means[between]
         share = sizes / max(sizes.sum(), 1)
         lost = float(share @ (self.widths[between] * self.variances[between]))
@@ -250,18 +257,20 @@ class Bins:
         -------
         Bins
         """
-        found = self
-        while len(found.sizes) - 2 * _SINGLE >= 2 * _FEWEST_BINS:
-            fewer = found._in_pairs()
+        joined = self
+        while len(joined.sizes) - 2 * self.single >= 2 * _FEWEST_BINS:
+            fewer = joined._in_pairs()
             if not fewer.error(k, replace=replace) <= _ERROR:
                 break
-            found = fewer
-        return found
+            joined = fewer
+        return joined
 
     def _in_pairs(self) -> Bins:
         """Join every second bin between the extremes with the next one."""
-        inner = np.arange(_SINGLE, len(self.sizes) - _SINGLE)
-        first = np.concatenate([np.arange(_SINGLE), inner[::2], inner[-1] + 1 + np.arange(_SINGLE)])
+        inner = np.arange(self.single, len(self.sizes) - self.single)
+        first = np.concatenate(
+            [np.arange(self.single), inner[::2], inner[-1] + 1 + np.arange(self.single)]
+        )
         last = np.append(first[1:], len(self.sizes)) - 1
         sizes = np.add.reduceat(self.sizes, first)
         means = np.where(
@@ -273,7 +282,7 @@ class Bins:
         scatters = np.add.reduceat(self.sizes * (self.variances + away * away), first)
         widths = self.means[last] - self.means[first] + self.widths[first]
         widths += np.where(first == last, 0.0, self.widths[last])
-        return Bins(sizes, means, scatters / sizes, widths, self.centre, self.unit)
+        return changed(self, sizes=sizes, means=means, variances=scatters / sizes, widths=widths)
 
     def sums(
         self, rng: np.random.Generator, k: int, rounds: int, *, replace: bool
@@ -314,13 +323,12 @@ class Bins:
         return means, variances
 
     def _of(self, chosen: Flags) -> Bins:
-        return Bins(
-            self.sizes[chosen],
-            self.means[chosen],
-            self.variances[chosen],
-            self.widths[chosen],
-            self.centre,
-            self.unit,
+        return changed(
+            self,
+            sizes=self.sizes[chosen],
+            means=self.means[chosen],
+            variances=self.variances[chosen],
+            widths=self.widths[chosen],
         )
 
     def given(self, counts: npt.NDArray[np.int64], *, replace: bool) -> tuple[Doubles, Doubles]:
@@ -348,23 +356,23 @@ def _sums_of(rng: np.random.Generator, values: Doubles, counts: npt.NDArray[np.i
     """Return sums of so many values, each any of these with the same probability."""
     kind = np.min_scalar_type(len(values) - 1)
     drawn = values[rng.integers(len(values), size=int(counts.sum()), dtype=kind)]
-    sums, some = np.zeros(len(counts)), counts > 0
-    if some.any():
-        sums[some] = np.add.reduceat(drawn, (np.cumsum(counts) - counts)[some])
+    sums, drawn_any = np.zeros(len(counts)), counts > 0
+    if drawn_any.any():
+        sums[drawn_any] = np.add.reduceat(drawn, (np.cumsum(counts) - counts)[drawn_any])
     return sums
 
 
-def _starts(ordered: Doubles) -> npt.NDArray[np.int64]:
+def _starts(ordered: Doubles, single: int, cuts: int) -> npt.NDArray[np.int64]:
     """Return the place of the first number of each bin."""
     size = len(ordered)
-    if size <= 2 * _SINGLE:
+    if size <= 2 * single:
         return np.arange(size)
-    between = ordered[_SINGLE : size - _SINGLE]
-    counted = np.linspace(0, len(between), _CUTS + 1)[:-1].astype(np.int64)
-    points = np.linspace(between[0], between[-1], _CUTS + 1)[1:-1]
+    between = ordered[single : size - single]
+    counted = np.linspace(0, len(between), cuts + 1)[:-1].astype(np.int64)
+    points = np.linspace(between[0], between[-1], cuts + 1)[1:-1]
     inner = np.union1d(counted, np.searchsorted(between, points))
-    edge = np.arange(_SINGLE)
-    return np.concatenate([edge, _SINGLE + inner, size - _SINGLE + edge])
+    edge = np.arange(single)
+    return np.concatenate([edge, single + inner, size - single + edge])
 
 
 class BinnedMeans:
@@ -426,7 +434,7 @@ def weighted_sums(
     bins, scale = Bins.of(values), float(values.std())
     total = np.zeros(rounds)
     for weight, count, scatter in _groups(weights[weights > 0]):
-        total += weight * _sums(values, bins, count, rounds, rng)
+        total += weight * _sums(values, bins, count, rounds=rounds, rng=rng)
         if scatter > 0:
             total += float(np.sqrt(scatter)) * scale * rng.standard_normal(rounds)
     return total
@@ -452,20 +460,20 @@ def _groups(weights: Doubles) -> Iterator[tuple[float, int, float]]:
 
 
 def _sums(
-    values: Doubles, bins: Bins, count: int, rounds: int, rng: np.random.Generator
+    values: Doubles, bins: Bins, count: int, *, rounds: int, rng: np.random.Generator
 ) -> Doubles:
     """Draw sums of so many values."""
     result = np.empty(rounds)
     if count <= _EACH or bins.error(count, replace=True) > _LARGEST_ERROR:
         tile = max(1, _TOGETHER // count)
         for start in range(0, rounds, tile):
-            some = result[start : start + tile]
-            values[rng.integers(len(values), size=(len(some), count))].sum(axis=1, out=some)
+            part = result[start : start + tile]
+            values[rng.integers(len(values), size=(len(part), count))].sum(axis=1, out=part)
         return result
     joined = bins.joined(count, replace=True)
     for start in range(0, rounds, _TILE):
-        some = result[start : start + _TILE]
-        means, variances = joined.sums(rng, count, len(some), replace=True)
-        means += np.sqrt(variances) * rng.standard_normal(len(some))
-        some[:] = count * joined.centre + joined.unit * means
+        part = result[start : start + _TILE]
+        means, variances = joined.sums(rng, count, len(part), replace=True)
+        means += np.sqrt(variances) * rng.standard_normal(len(part))
+        part[:] = count * joined.centre + joined.unit * means
     return result

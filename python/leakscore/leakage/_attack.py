@@ -134,9 +134,9 @@ def cross_leakage(
     truths = validation.rows("true_target", true_target, cols=reference.dim)
     centre, per_record, divisor = game(reference, n, neighbours)
     noisy_reference = noise.added(reference, per_record)
-    left = centred("attack_target", attacks, centre)
-    right = centred("true_target", truths, centre)
-    return noisy_reference.inner(left, right) / divisor
+    attacked = centred("attack_target", attacks, centre)
+    true = centred("true_target", truths, centre)
+    return noisy_reference.inner(attacked, true) / divisor
 
 
 @of_rows
@@ -197,12 +197,12 @@ def second_order_leakage(
     table, scale = np.atleast_2d(rows), np.sqrt(independent.variances)
     correction = np.zeros(len(table))
     for cols in scoring.slices(independent.dim, 1 << 14):
-        for some in scoring.slices(len(table), 64):
+        for part in scoring.slices(len(table), 64):
             with np.errstate(over="ignore"):
-                a = (table[some, cols] - independent.mean[cols]) / scale[cols]
+                a = (table[part, cols] - independent.mean[cols]) / scale[cols]
                 skewed = 1.0 + third[cols] * a
                 squares = np.einsum("ij,ij->i", a, a) + np.einsum("ij,ij->i", skewed, skewed)
-                correction[some] += squares
+                correction[part] += squares
     result = first + correction / (2.0 * n * n)
     if np.isnan(result).any():
         raise ValueError(

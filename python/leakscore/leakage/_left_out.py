@@ -159,7 +159,7 @@ def leave_group_out(
     fit = left_out.require_own_table(table, reference)
     owned = grouped.Groups(_codes("groups", groups, len(table)))
     sizes, batch = _sizes(n, batches, len(table), population)
-    held = _held(owned, batch, sizes)
+    owned_rows = _held(owned, batch, sizes)
     divisors = sizes.copy()
     if population == "finite":
         most = fit.rows - int(owned.sizes.max())
@@ -176,7 +176,7 @@ def leave_group_out(
             left_out.distances(table, reference, fit)[rows] / divisors[batch[rows]]
         )
     scores += grouped.distances(table, reference, owned, batch, 1 / np.sqrt(divisors[batch]))
-    scores[held] = np.inf
+    scores[owned_rows] = np.inf
     return scores
 
 
@@ -215,9 +215,11 @@ def _held(
     owned: grouped.Groups, batch: npt.NDArray[np.intp], sizes: Doubles
 ) -> npt.NDArray[np.intp]:
     """Return the groups that are all of a batch; refuse those that are more."""
-    pair, held = np.unique(owned.of_row * len(sizes) + batch, return_counts=True)
+    pair, counts = np.unique(owned.of_row * len(sizes) + batch, return_counts=True)
     most = sizes[pair % len(sizes)]
-    if (held > most).any():
-        at = int(np.argmax(held > most))
-        raise ValueError(f"Expected n={int(most[at])} >= {held[at]}, the rows of the largest group")
-    return np.asarray(pair[held == most] // len(sizes))
+    if (counts > most).any():
+        at = int(np.argmax(counts > most))
+        raise ValueError(
+            f"Expected n={int(most[at])} >= {counts[at]}, the rows of the largest group"
+        )
+    return np.asarray(pair[counts == most] // len(sizes))

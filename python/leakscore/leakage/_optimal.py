@@ -173,8 +173,8 @@ def noise_for_table(
     if ids is not None or previous is not None:
         owned = _owned(table, reference, fit, n, ids, previous, share)
         if previous is not None or not owned.owned.alone.all():
-            told = owned.told()
-            return owned.noise(wish, np.where(told < budget, told, 0.0))
+            earlier = owned.told()
+            return owned.noise(wish, np.where(earlier < budget, earlier, 0.0))
     return _left_out(table, reference, wish, _LeftOut.of(reference, fit, n, share))
 
 
@@ -242,9 +242,9 @@ class _LeftOut:
         return _LeftOut(share * floor, share * shrink, (rows / (rows - 1)) ** 2 / n, share)
 
     def leakage(self, distances: Doubles) -> Doubles:
-        left = np.maximum(1 - self.shrink * distances, 0.0)
+        remaining = np.maximum(1 - self.shrink * distances, 0.0)
         with np.errstate(divide="ignore"):
-            return np.asarray(self.factor * distances / left)
+            return np.asarray(self.factor * distances / remaining)
 
     def limit(self, budget: float) -> float:
         """Return the largest q within a budget."""

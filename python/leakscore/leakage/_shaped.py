@@ -148,8 +148,8 @@ def largest_errors(name: str, rows: Array, centre: Doubles) -> Doubles:
     """Return the largest |row - centre| of every column of an argument."""
     largest = np.zeros(rows.shape[1])
     for start in range(0, len(rows), 4096):
-        some = np.abs(rows[start : start + 4096].astype(np.float64) - centre)
-        largest = np.maximum(largest, some.max(axis=0))
+        away = np.abs(rows[start : start + 4096].astype(np.float64) - centre)
+        largest = np.maximum(largest, away.max(axis=0))
     if not np.isfinite(largest).all():
         validation.finite(name, rows)
     return largest

@@ -144,9 +144,9 @@ def distances(
         near, share = fitted.changed(rows, sums_of(batch[rows], weight[rows]))
         result[block] = near
         again.append(block[~(share <= left_out.DOMINANT)])
-    anew = np.concatenate(again)
-    fitted.require_little_work(len(anew))
-    for group in anew:
+    repeated = np.concatenate(again)
+    fitted.require_little_work(len(repeated))
+    for group in repeated:
         rows = groups.rows(int(group))
         result[group] = fitted.anew(rows, sums_of(batch[rows], weight[rows]))
     return result
@@ -199,12 +199,12 @@ class _Fitted:
 
     def anew(self, rows: Integers, weights: Doubles) -> float:
         """Distance of one group from an estimate without it."""
-        known = left_out.refitted(self.table, rows, self.fit, self.reference.kind)
-        sums = weights.T @ np.asarray(self.table[rows] - known.mean, dtype=np.float64)
+        refitted = left_out.refitted(self.table, rows, self.fit, self.reference.kind)
+        sums = weights.T @ np.asarray(self.table[rows] - refitted.mean, dtype=np.float64)
         try:
-            return float(np.sum(sums * known.solve(sums)))
+            return float(np.sum(sums * refitted.solve(sums)))
         except SingularCovarianceError:
-            return _without_inverse(sums, known, np.sqrt(self.fit.variances))
+            return _without_inverse(sums, refitted, np.sqrt(self.fit.variances))
 
 
 def _of_full(
@@ -232,13 +232,13 @@ def _of_diagonal(
     """Each coordinate by itself."""
     shares = np.sum(away**2, axis=1) / scatter
     sums = away.transpose(0, 2, 1) @ weights
-    left = scatter * np.maximum(1 - shares, 1 - left_out.DOMINANT)
-    return freedom * np.sum(sums**2 / left[..., np.newaxis], axis=(1, 2)), shares.max(axis=1)
+    remaining = scatter * np.maximum(1 - shares, 1 - left_out.DOMINANT)
+    return freedom * np.sum(sums**2 / remaining[..., np.newaxis], axis=(1, 2)), shares.max(axis=1)
 
 
-def _without_inverse(sums: Doubles, known: Reference, scale: Doubles) -> float:
+def _without_inverse(sums: Doubles, reference: Reference, scale: Doubles) -> float:
     """Distance by a singular covariance: +inf, unless the sums lie where the others vary."""
-    cov = np.diag(known.cov) if known.kind == "diagonal" else known.cov
+    cov = np.diag(reference.cov) if reference.kind == "diagonal" else reference.cov
     variances, directions = np.linalg.eigh(cov / np.outer(scale, scale))
     along = (sums / scale) @ directions
     varies = variances > _NO_VARIANCE * len(scale)

@@ -32,8 +32,8 @@ Integers = npt.NDArray[np.intp]
 def earlier_counts(value: object, rows: int, n: int) -> tuple[int, ...]:
     """Return the counts behind earlier means of the first rows; the present one is of all."""
     values: Sequence[object] = [value] if np.ndim(value) == 0 else list(value)  # type: ignore[arg-type, call-overload]
-    counts = tuple(validation.count("previous", one, 1, rows - 1) for one in values)
-    if not counts or any(later <= one for one, later in pairwise(counts)):
+    counts = tuple(validation.count("previous", count, 1, rows - 1) for count in values)
+    if not counts or any(later <= count for count, later in pairwise(counts)):
         raise ValueError(f"Expected previous={value!r} to increase")
     if n != rows:
         raise ValueError(f"Expected n={n} with previous to be {rows}, the number of rows")
@@ -82,17 +82,17 @@ class OwnedTable:
     @property
     def new(self) -> Flags:
         """Which persons have a row in the present batch, (P,)."""
-        found = np.zeros(len(self.owned.sizes), dtype=bool)
-        found[self.owned.of_row[self.batch == len(self.sizes) - 1]] = True
-        return found
+        present = np.zeros(len(self.owned.sizes), dtype=bool)
+        present[self.owned.of_row[self.batch == len(self.sizes) - 1]] = True
+        return present
 
     def can_spare(self, person: int) -> bool:
         """Tell whether the noise can be computed without a person."""
         others = np.delete(np.arange(len(self.batch)), self.owned.rows(person))
         largest = int(np.delete(self.owned.sizes, person).max(initial=0))
-        held = np.bincount(self.batch[others], minlength=len(self.sizes))
+        counts = np.bincount(self.batch[others], minlength=len(self.sizes))
         few = len(others) - self.fit.ddof - max(largest, 1) <= self.reference.dim
-        return not few and int(held[-1]) > 0 and largest < int(self.sizes[-1])
+        return not few and int(counts[-1]) > 0 and largest < int(self.sizes[-1])
 
     def without(self, person: int) -> OwnedTable:
         """Return the table without a person's rows; as many records are averaged as before."""
@@ -128,7 +128,7 @@ class OwnedTable:
         problem = self._problem(np.ones(len(self.owned.sizes)), kept)
         return problem.distances(self.per_record * noise_cov) / self.size
 
-    def noise(self, wish: Wish, told: Doubles) -> ShapedNoise:
+    def noise(self, wish: Wish, earlier: Doubles) -> ShapedNoise:
         """Find the least noise with which what is told and what is added are within the limit."""
         if self._all_of(slice(-1, None)).any():
             raise ValueError(
@@ -138,14 +138,14 @@ class OwnedTable:
         weights, kept = weights_of(
             wish.weights, self.reference, largest_errors("X", self.table, self.reference.mean)
         )
-        left = np.maximum(wish.budget - told, 0.0)
-        problem = self._problem(self.size * left * SAFE, kept)
+        remaining = np.maximum(wish.budget - earlier, 0.0)
+        problem = self._problem(self.size * remaining * SAFE, kept)
         judged = self.new
 
         def leakage(factor: Doubles) -> Doubles:
             inner = factor[kept]
-            found = problem.distances(self.per_record * (inner @ inner.T)) / self.size
-            return np.where(judged, told + found, 0.0)
+            added = problem.distances(self.per_record * (inner @ inner.T)) / self.size
+            return np.where(judged, earlier + added, 0.0)
 
         task = Task(
             argument="X",
@@ -167,11 +167,11 @@ class OwnedTable:
     def _all_of(self, batches: slice) -> Flags:
         """Which persons are all of one of some batches, (P,)."""
         meant = np.arange(len(self.sizes))[batches]
-        found = np.zeros(len(self.owned.sizes), dtype=bool)
+        whole = np.zeros(len(self.owned.sizes), dtype=bool)
         for batch in meant.tolist():
-            held = np.bincount(self.owned.of_row[self.batch == batch], minlength=len(found))
-            found |= held >= self.sizes[batch]
-        return found
+            counts = np.bincount(self.owned.of_row[self.batch == batch], minlength=len(whole))
+            whole |= counts >= self.sizes[batch]
+        return whole
 
     def _problem(self, limits: Doubles, kept: Flags) -> PersonsProblem:
         """Return the problem with the largest distance of every person who is judged, (P,)."""
@@ -199,13 +199,13 @@ class OwnedTable:
     def _blocks(self, limits: Doubles, kept: Flags) -> Iterator[PersonBlock]:
         judged = self.new
         for persons, rows in self._alike():
-            some = judged[persons]
-            if not some.any():
+            chosen = judged[persons]
+            if not chosen.any():
                 continue
-            persons, rows = persons[some], rows[some]
+            persons, rows = persons[chosen], rows[chosen]
             away = np.asarray(self.table[rows] - self.reference.mean, dtype=np.float64)
-            own = (self.batch[rows] == len(self.sizes) - 1).astype(np.float64)
-            away, along = grouped.grown(away[:, :, kept], own[:, :, np.newaxis], self.fit.rows)
+            present = (self.batch[rows] == len(self.sizes) - 1).astype(np.float64)
+            away, along = grouped.grown(away[:, :, kept], present[:, :, np.newaxis], self.fit.rows)
             along = along[:, :, 0]
             if away.shape[1] > away.shape[2]:  # the same products from fewer rows
                 turn, away = np.linalg.qr(away)
@@ -218,6 +218,6 @@ class OwnedTable:
         alone = np.flatnonzero(self.owned.alone)
         width = max(1, 2**20 // self.reference.dim)
         for start in range(0, len(alone), width):
-            some = alone[start : start + width]
-            yield some, self.owned.first[some][:, np.newaxis]
+            part = alone[start : start + width]
+            yield part, self.owned.first[part][:, np.newaxis]
         yield from self.owned.blocks(self.reference.dim)

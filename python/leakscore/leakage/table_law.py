@@ -117,8 +117,8 @@ class TableLaw:
         mean = self.mean - away.sum(axis=0) / rest
         step = self.mean - mean
         scatter = self.rows * (self.cov + np.outer(step, step))
-        left = self.scaled(values) - mean
-        return replace(self, rows=rest, mean=mean, cov=(scatter - left.T @ left) / rest)
+        offset = self.scaled(values) - mean
+        return replace(self, rows=rest, mean=mean, cov=(scatter - offset.T @ offset) / rest)
 
     def chosen(self, values: Doubles) -> tuple[Doubles, npt.NDArray[np.intp]]:
         """Return the judged columns of the complete rows of a block, and which rows they are."""
@@ -169,8 +169,8 @@ class TableLaw:
         if len(self.mean) > _LANES:
             scaled = self.scaled(values)
             return self.distances(values), self._weaker(scaled)
-        found = _core.attackers(values, *self._form, self.cov, self.rows - 1)
-        return self._left_out(found[0]), found[1]
+        results = _core.attackers(values, *self._form, self.cov, self.rows - 1)
+        return self._left_out(results[0]), results[1]
 
     @cached_property
     def _form(self) -> tuple[Doubles, Doubles, Doubles, Doubles]:
@@ -192,18 +192,18 @@ class TableLaw:
     def _weaker_of(self, scaled: Doubles) -> Doubles:
         delta, rest = scaled - self.mean, self.rows - 1
         grow, variance = self.rows / rest, np.diag(self.cov)
-        left = delta * delta
-        left *= -grow / rest
-        left += grow * variance
-        alone = left <= _ALONE * variance
+        variances = delta * delta
+        variances *= -grow / rest
+        variances += grow * variance
+        alone = variances <= _ALONE * variance
         weight = grow * delta
         if alone.any():
-            weight = np.divide(weight, left, out=np.zeros_like(delta), where=~alone)
+            weight = np.divide(weight, variances, out=np.zeros_like(delta), where=~alone)
         else:
-            weight /= left
+            weight /= variances
         ones = np.ones(delta.shape[1])  # a product adds up short rows faster than a sum
-        along = np.multiply(weight, delta, out=left) @ ones
-        spread = np.multiply(weight @ self.cov, weight, out=left) @ ones
+        along = np.multiply(weight, delta, out=variances) @ ones
+        spread = np.multiply(weight @ self.cov, weight, out=variances) @ ones
         spread = grow * (spread - along**2 / rest)
         scores = (grow * along) ** 2 / np.where(spread > 0, spread, 1.0)
         scores[alone.any(axis=1)] = np.inf

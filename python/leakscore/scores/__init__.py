@@ -3,13 +3,17 @@
 All scores: larger means member. A decision rule says member if and only if score > threshold.
 """
 
-from leakscore.scores._discrete import bernoulli_llr
-from leakscore.scores._edgeworth import edgeworth_llr
 from leakscore.scores._estimator import z_estimator_llr
-from leakscore.scores._genotype import genotype_llr, homer_distance
-from leakscore.scores._quantile import glir
-from leakscore.scores._simple import oracle_threshold, scalar_product
-from leakscore.scores._subsampled import subsampled_llr, subsampled_product_score
+from leakscore.scores._genotypes import genotype_llr, homer_distance
+from leakscore.scores._means import (
+    bernoulli_llr,
+    edgeworth_llr,
+    glir,
+    oracle_threshold,
+    scalar_product,
+    subsampled_llr,
+    subsampled_product_score,
+)
 from leakscore.scores.gaussian import covariance_score, gaussian_llr
 
 __all__ = [

@@ -313,8 +313,8 @@ def dense_quadratic(release: ScoredRelease) -> Doubles:
             if release.noise.independent:
                 distances[rows] = covariance.between(before, after, block) / factor
             else:
-                left, right = (end.solve(block.copy()) for end in (before, after))
-                distances[rows] = covariance.form(left, right) / factor
+                first, second = (end.solve(block.copy()) for end in (before, after))
+                distances[rows] = covariance.form(first, second) / factor
     else:
         distances = (
             forms.distances(reference.invertible(), "observed", observed, reference.mean)

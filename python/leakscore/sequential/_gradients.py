@@ -214,7 +214,9 @@ def gradient_llr(
             "(d=1 data is (..., T, 1))"
         )
     noise = (noise_std, noise_cov, noise_factor)
-    steps = _Steps(given.shape, target_gradients, reference, n, noise=noise, neighbours=neighbours)
+    steps = _ScoredSteps(
+        given.shape, target_gradients, reference, n, noise=noise, neighbours=neighbours
+    )
     earlier = None  # records behind the mean before, over the number of the step's own
     if cumulative:
         counts = np.array([law.n for law in steps.laws])
@@ -324,13 +326,13 @@ def sgd_llr(
         )
     rates = np.broadcast_to(rate, shape[-2])
     noise = (noise_std, noise_cov, noise_factor)
-    steps = _Steps(shape, target_gradients, reference, n, noise=noise, neighbours=neighbours)
+    steps = _ScoredSteps(shape, target_gradients, reference, n, noise=noise, neighbours=neighbours)
     room = np.empty(0)
 
     def read(rounds: Rounds, step: int) -> Array:
         nonlocal room
-        here, there = (*rounds, step), (*rounds, step + 1)
-        before, after = given[here], given[there]
+        here, beyond = (*rounds, step), (*rounds, step + 1)
+        before, after = given[here], given[beyond]
         room = _like(room, after)
         if not _core.step_gradients(before, after, rates[step], room):
             validation.finite("theta", given)
@@ -340,7 +342,7 @@ def sgd_llr(
     return steps.scores(read, "theta", given, fresh=True)
 
 
-class _Steps:
+class _ScoredSteps:
     """The steps: targets, laws, and the number of trainings."""
 
     def __init__(

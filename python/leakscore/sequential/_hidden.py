@@ -401,9 +401,9 @@ def correlated_llr(
     with np.errstate(over="ignore", invalid="ignore"):
         if targets.ndim < 3:
             steps = np.broadcast_to(targets, given.shape[-2:]).astype(np.float64) / std
-            ratios = _of_one(flat, steps, product, patterns, std)
+            ratios = _of_one(flat, steps, product, patterns, std=std)
         else:
-            ratios = _of_each(flat, targets.reshape(flat.shape), product, patterns, std)
+            ratios = _of_each(flat, targets.reshape(flat.shape), product, patterns, std=std)
     if not np.isfinite(ratios).all():
         validation.finite("releases", given)
         validation.finite("target_gradients", targets)
@@ -432,7 +432,7 @@ def _filter(
 
 
 def _of_one(
-    flat: Array, steps: Doubles, product: Doubles, patterns: Doubles, std: float
+    flat: Array, steps: Doubles, product: Doubles, patterns: Doubles, *, std: float
 ) -> Doubles:
     """Return ratios of contributions that are the same in all trainings: linear in the releases."""
     shifts = patterns[:, :, np.newaxis] * steps  # (P, T, d)
@@ -445,7 +445,7 @@ def _of_one(
 
 
 def _of_each(
-    flat: Array, targets: Array, product: Doubles, patterns: Doubles, std: float
+    flat: Array, targets: Array, product: Doubles, patterns: Doubles, *, std: float
 ) -> Doubles:
     """Return ratios of contributions of every training's own."""
     products = _core.filtered_products(flat, targets, product) / std**2
@@ -454,8 +454,8 @@ def _of_each(
     ratios = np.empty((len(flat), len(patterns)))
     for p, pattern in enumerate(patterns):
         steps = np.flatnonzero(pattern)
-        some = gradients[:, steps]
-        filtered = np.einsum("st,rtj->rsj", product[np.ix_(steps, steps)], some)
-        norm = np.einsum("rsj,rsj->r", filtered, some)
+        taken = gradients[:, steps]
+        filtered = np.einsum("st,rtj->rsj", product[np.ix_(steps, steps)], taken)
+        norm = np.einsum("rsj,rsj->r", filtered, taken)
         ratios[:, p] = products[:, steps].sum(axis=1) - 0.5 * norm
     return ratios

@@ -99,8 +99,8 @@ def ratio_law(ratio: Ratio, count: int, work: float = _WORK) -> Octaves | None:
     usual = ncx2.isf([0.5, min(0.5, 10.0 ** (-20.0 / count))], ratio.dim, law0[0])
     with np.errstate(over="ignore", under="ignore"):
         least, middle, small, largest = ratio.value(np.array([high, *usual, low])).tolist()
-    held = largest < _LARGEST and small > 1.0 / _LARGEST
-    if not held or law0[0] > _MOST_CENTRE or ratio.dim > _MOST_DIM:
+    in_range = largest < _LARGEST and small > 1.0 / _LARGEST
+    if not in_range or law0[0] > _MOST_CENTRE or ratio.dim > _MOST_DIM:
         return None
     narrow = middle - least <= least
     octaves = 1.0 if narrow else float(np.log2(largest / small)) + 1.0
@@ -126,15 +126,15 @@ def ratio_law(ratio: Ratio, count: int, work: float = _WORK) -> Octaves | None:
     def integrated(of: Areas) -> tuple[list[Doubles], float]:
         return masses(points, edges, lambda u: ratio.value(u * u), of, (MEAN, MEAN))
 
-    found, terms = integrated(areas)
-    found += [integrated(partial(beyond, sign=sign))[0][1] for sign in (1.0, -1.0)]
+    laws, terms = integrated(areas)
+    laws += [integrated(partial(beyond, sign=sign))[0][1] for sign in (1.0, -1.0)]
     lost = [
         1.001 * float(ncx2.cdf(low / scale, ratio.dim, c) + ncx2.sf(high / scale, ratio.dim, c))
         for c, scale in (law0, law1)
     ]
     moved = 8.0 * _U * (2.0 + abs(ratio.largest) + high / (2.0 * (ratio.n - 1.0)))
     rounding = _PDF + (20.0 + terms) * _U + _steepness(ratio, low, high) * _U + moved
-    under_h0, under_h1, more, less = (rows_of(law, half) for law in found)
+    under_h0, under_h1, more, less = (rows_of(law, half) for law in laws)
     gone = lost[0], lost[1]
     excess = (more, less) if float(more.sum()) < _NEARLY_1 else None
     return Octaves(origin, spacing, under_h0, under_h1, None, 1, rounding, moved, gone, excess)
@@ -159,7 +159,7 @@ class OctaveCurves:
         self.lost = law.lost
         self.above, self.below = _above(outside), _below(outside)
         self.caught, self.missed = _above(inside), _below(inside)
-        self.excess = None if law.excess is None else [in_use(one) for one in law.excess]
+        self.excess = None if law.excess is None else [in_use(part) for part in law.excess]
         gaps = np.diff(self.numbers)
         self.gain = _above(self.above[1:-1] * gaps)
         self.loss = _below(self.below[1:-1] * gaps)
@@ -196,7 +196,7 @@ class OctaveCurves:
         inside = self.caught[k]
         gain = inside * np.exp(-self.rounding) - c * (self.above[k] * np.exp(self.rounding))
         if self.excess is not None:
-            more, less = (_above(one)[k] for one in self.excess)
+            more, less = (_above(part)[k] for part in self.excess)
             gain = np.maximum(gain, self._signed((1.0 - c) * self.above[k], more, less, inside))
         return np.asarray(gain.max(axis=1))
 
@@ -206,7 +206,7 @@ class OctaveCurves:
         inside = self.missed[k]
         loss = c * (self.below[k] * np.exp(-self.rounding)) - inside * np.exp(self.rounding)
         if self.excess is not None:
-            more, less = (_below(one)[k] for one in self.excess)
+            more, less = (_below(part)[k] for part in self.excess)
             loss = np.maximum(loss, self._signed((c - 1.0) * self.below[k], less, more, inside))
         return np.asarray(loss.max(axis=1))
 
@@ -240,11 +240,11 @@ def rates(low: OctaveCurves, high: OctaveCurves, gamma: Doubles) -> Doubles:
         _rates(low, high, np.clip(gamma[i : i + _AT_ONCE], _LEAST, _MOST))
         for i in range(0, gamma.size, _AT_ONCE)
     ]
-    found = np.concatenate(parts, axis=1)
+    result = np.concatenate(parts, axis=1)
     # Rates are monotone in the threshold.
-    found[1:3, gamma < _LEAST] = [[1.0], [0.0]]
-    found[::3, gamma > _MOST] = [[0.0], [1.0]]
-    return found
+    result[1:3, gamma < _LEAST] = [[1.0], [0.0]]
+    result[::3, gamma > _MOST] = [[0.0], [1.0]]
+    return result
 
 
 def _rates(low: OctaveCurves, high: OctaveCurves, gamma: Doubles) -> Doubles:
@@ -272,11 +272,11 @@ def _lines(
     below and from above.
     """
     here = c[:, np.newaxis]
-    there = here * (1.0 + shares)
-    apart = there - here
-    gain = (low.gain_low(c)[:, np.newaxis] - high.gain_up(there)) / apart
-    short, loss = low.loss_low(c)[:, np.newaxis], high.loss_up(there)
-    correct = (loss - short) / apart
+    beside = here * (1.0 + shares)
+    gap = beside - here
+    gain = (low.gain_low(c)[:, np.newaxis] - high.gain_up(beside)) / gap
+    short, loss = low.loss_low(c)[:, np.newaxis], high.loss_up(beside)
+    correct = (loss - short) / gap
     if shares[0] < 0.0:
         alpha = np.minimum(gain, 1.0 - correct + _ONE)
     else:
@@ -289,8 +289,8 @@ def average(ratio: Ratio, weights: Doubles) -> tuple[OctaveCurves, OctaveCurves]
     laws = []
     exact, counts = np.unique(weights, return_counts=True)
     few = exact.size <= _RUNS and exact[0] > _NEGLIGIBLE * exact[-1]
-    for some, many, sure in [(exact, counts, 0.0)] if few else _alike(weights):
-        law = _sum(ratio, some, many, sure)
+    for parts, many, sure in [(exact, counts, 0.0)] if few else _alike(weights):
+        law = _sum(ratio, parts, many, sure)
         if law is None:
             return None
         laws.append(OctaveCurves(law))
@@ -300,13 +300,13 @@ def average(ratio: Ratio, weights: Doubles) -> tuple[OctaveCurves, OctaveCurves]
 def _sum(ratio: Ratio, weights: Doubles, counts: Indices, sure: float) -> Octaves | None:
     """Add up so many ratios of each weight, bit by bit of the counts, and a constant."""
     work = _WORK * min(1.0, 16.0 / weights.size)
-    one = ratio_law(ratio, int(counts.sum()), work)
-    if one is None:
+    step = ratio_law(ratio, int(counts.sum()), work)
+    if step is None:
         return None
     total: list[Octaves] = []
     for bit in reversed(range(int(counts.max()).bit_length())):
         twice = [joined(law, law) for law in total]
-        terms = [weighted(one, float(weight)) for weight in weights[counts >> bit & 1 == 1]]
+        terms = [weighted(step, float(weight)) for weight in weights[counts >> bit & 1 == 1]]
         total = _tree(twice + _tree(terms))
     law = total[0]
     if sure == 0.0:
@@ -318,7 +318,7 @@ def _sum(ratio: Ratio, weights: Doubles, counts: Indices, sure: float) -> Octave
         steps=whole,
         # With the constant's share of the prior no step is shifted.
         under_h1=law.shifted * (law.steps / whole) + law.under_h0 * (sure / whole),
-        excess=changed(law.excess, lambda one: one * (law.steps / whole)),
+        excess=changed(law.excess, lambda step: step * (law.steps / whole)),
         rounding=law.rounding + 8.0 * _U,
         moved=law.moved + 8.0 * _U,
         lost=(law.lost[0], max(law.lost)),
@@ -368,16 +368,16 @@ def _alike(weights: Doubles) -> list[tuple[Doubles, Indices, float]]:
     cuts = np.array(runs(high * float(falling @ falling)))
     starts, sizes = cuts[:-1], np.diff(cuts)
     means = np.add.reduceat(falling[: cuts[-1]], starts) / sizes
-    apart = np.maximum(falling[starts] - means, means - falling[cuts[1:] - 1])
+    reach = np.maximum(falling[starts] - means, means - falling[cuts[1:] - 1])
     single = sizes == 1
     tail, top = float(falling[cuts[-1] :].sum()), 0.0
     spread = [(means[single], sizes[single])]
     for sign in (-1.0, 1.0):
-        spread.append(((means + sign * apart)[~single], sizes[~single] // 2))
+        spread.append(((means + sign * reach)[~single], sizes[~single] // 2))
     if tail > 0.0:
         top = float(falling[cuts[-1]])
         whole = int(tail / top)
         spread.append((np.array([top, tail - whole * top]), np.array([whole, 1])))
-    values, counts = (np.concatenate(some) for some in zip(*spread, strict=True))
+    values, counts = (np.concatenate(part) for part in zip(*spread, strict=True))
     used = (values > 0.0) & (counts > 0)
     return [(means, sizes, tail), (values[used], counts[used], 0.0)]

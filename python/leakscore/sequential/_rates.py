@@ -110,8 +110,8 @@ def error_rates(
         above = -distance - others * (2.0 * gamma + volume)
         beyond = distance - records * (2.0 * gamma + volume)
         return (
-            _noncentral("cdf", (4.0 * others, room), dims, (records, distance), above),
-            _noncentral("sf", (4.0 * records, room), dims, (others, distance), beyond),
+            _noncentral("cdf", (4.0 * others, room), dims, (records, distance), excess=above),
+            _noncentral("sf", (4.0 * records, room), dims, (others, distance), excess=beyond),
         )
 
 
@@ -120,6 +120,7 @@ def _noncentral(
     point: tuple[Doubles, Doubles],
     dims: Doubles,
     noncentrality: tuple[Doubles, Doubles],
+    *,
     excess: Doubles,
 ) -> Any:
     """Return a tail of ncx2 where the point and the noncentrality are products of two numbers.
@@ -397,7 +398,7 @@ def _grouped(
     both = np.empty(variance.size, dtype=np.complex128)  # sorted by the first, then by the second
     both.real, both.imag = variance, noise
     pairs, place = np.unique(both, return_inverse=True)
-    sums = (_sums(place, some, pairs.size) for some in (sizes, square))
+    sums = (_sums(place, values, pairs.size) for values in (sizes, square))
     return Eigenterms(pairs.real.copy(), pairs.imag.copy(), *sums)
 
 
@@ -467,8 +468,8 @@ def _law(terms: Eigenterms, n: int, *, member: bool) -> _Ratio:
     spread = terms.square * (variance / other) / other / n**2 + 2.0 * weights**2 * terms.size
     weights, place = np.unique(weights[curved], return_inverse=True)
     df, nc = (
-        _sums(place, some[curved], weights.size)
-        for some in (terms.size, np.where(terms.square == 0.0, 0.0, nc))
+        _sums(place, values[curved], weights.size)
+        for values in (terms.size, np.where(terms.square == 0.0, 0.0, nc))
     )
     used = weights > 0.0
     return _Ratio(
@@ -476,10 +477,10 @@ def _law(terms: Eigenterms, n: int, *, member: bool) -> _Ratio:
     )
 
 
-def _exact_sum(left: Doubles, right: Doubles) -> tuple[float, float]:
+def _exact_sum(first: Doubles, second: Doubles) -> tuple[float, float]:
     """Return the sum of the products of two arrays as the sum of two doubles, 32 digits of it."""
-    product = left * right
-    high, low = zip(*map(_halves, (left, right)), strict=True)
+    product = first * second
+    high, low = zip(*map(_halves, (first, second)), strict=True)
     lost = ((high[0] * high[1] - product) + high[0] * low[1] + low[0] * high[1]) + low[0] * low[1]
     parts = [*product.tolist(), *lost.tolist()]
     total = fsum(parts)

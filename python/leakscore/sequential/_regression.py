@@ -238,7 +238,7 @@ def linear_regression(
         gradient = (_dot(at, x) - y)[..., np.newaxis] * x
         shift = gradient - mean
         along = _dot(deviation, shift)
-    if not all(np.isfinite(some).all() for some in (shift, scale, along)):
+    if not all(np.isfinite(values).all() for values in (shift, scale, along)):
         raise ValueError(_LARGE)
     if not (scale > 0.0).all():
         raise ValueError(
@@ -252,6 +252,6 @@ def linear_regression(
     return RegressionGradients(mean, gradient, distance[()], scale[()], deviation, input_covariance)
 
 
-def _dot(left: Doubles, right: Doubles) -> Doubles:
+def _dot(first: Doubles, second: Doubles) -> Doubles:
     """Return the inner products along the last axis."""
-    return np.asarray(np.einsum("...i,...i->...", left, right))
+    return np.asarray(np.einsum("...i,...i->...", first, second))

@@ -176,28 +176,28 @@ def _bounds(step: Ratio, weights: Doubles, gamma: Doubles) -> Doubles:
     ends = np.repeat([[0.0], [1.0], [0.0], [1.0]], gamma.size, axis=1)
     curves = average(step, weights)
     values, counts = np.unique(weights, return_counts=True)
-    left = np.full(gamma.size, True)
+    improvable = np.full(gamma.size, True)
     if curves is not None:
         ends = rates(*curves, gamma)
         short = weights.size <= _SHORT and values.size <= _FEW
-        left &= short and (np.minimum(ends[1], ends[3]) > _RARE)
-    indices = np.flatnonzero(left)
-    for shared in _groups(gamma[left], step):
-        some = indices[shared]
-        other = _Lattice(step, values, counts, gamma[some].max()).ends(gamma[some])
-        ends[0::2, some] = np.maximum(ends[0::2, some], other[0::2])
-        ends[1::2, some] = np.minimum(ends[1::2, some], other[1::2])
+        improvable &= short and (np.minimum(ends[1], ends[3]) > _RARE)
+    indices = np.flatnonzero(improvable)
+    for shared in _groups(gamma[improvable], step):
+        place = indices[shared]
+        other = _Lattice(step, values, counts, gamma[place].max()).ends(gamma[place])
+        ends[0::2, place] = np.maximum(ends[0::2, place], other[0::2])
+        ends[1::2, place] = np.minimum(ends[1::2, place], other[1::2])
     return np.asarray(ends + 0.0)  # no -0.0
 
 
 def _groups(gamma: Doubles, step: Ratio) -> Iterator[Indices]:
     """Give the indices of thresholds of one lattice's upper half, the largest first."""
-    left = np.argsort(-gamma)
-    while left.size:
-        top = gamma[left[0]]
-        near = np.exp(gamma[left] - top) >= 0.5 * (1.0 + _start(step, top))
-        yield left[near]
-        left = left[~near]
+    remaining = np.argsort(-gamma)
+    while remaining.size:
+        top = gamma[remaining[0]]
+        near = np.exp(gamma[remaining] - top) >= 0.5 * (1.0 + _start(step, top))
+        yield remaining[near]
+        remaining = remaining[~near]
 
 
 def _start(step: Ratio, top: float) -> float:
@@ -223,7 +223,7 @@ class _Sum(NamedTuple):
         spectrum = np.fft.rfft(self.masses, size)
         spectrum *= spectrum if other is self else np.fft.rfft(other.masses, size)
         masses = np.maximum(np.fft.irfft(spectrum, size)[:cells], 0.0)
-        norms = [float(np.sqrt(np.square(some.masses).sum())) for some in (self, other)]
+        norms = [float(np.sqrt(np.square(law.masses).sum())) for law in (self, other)]
         error = 8.0 * _U * np.log2(size) * (sum(norms) + min(norms))
         return _Sum(masses, error + self.error + other.error)
 
@@ -233,8 +233,8 @@ class _Lattice:
 
     def __init__(self, step: Ratio, weights: Doubles, counts: Indices, top: float) -> None:
         self.weights, self.counts, self.steps = weights, counts, int(counts.sum())
-        wanted = min(_CELLS * self.steps, _MOST_CELLS, _ALL_CELLS // weights.size)
-        cells = max(_LEAST_CELLS, 1 << wanted.bit_length() - 1) - 2  # for a FFT of twice as many
+        fine = min(_CELLS * self.steps, _MOST_CELLS, _ALL_CELLS // weights.size)
+        cells = max(_LEAST_CELLS, 1 << fine.bit_length() - 1) - 2  # for a FFT of twice as many
         self.top, self.low = top, _start(step, top)
         self.cell = (1.0 - self.low) / cells
         self.laws, self.slack = [], 0.0
@@ -278,23 +278,23 @@ class _Lattice:
         """Return the law of the sum of all steps but one of each weight."""
         ones = [_Sum(np.maximum(np.diff(under_h0), 0.0), 0.0) for under_h0, _ in self.laws]
         fewer = [
-            by_squaring(one, count - 1, _Sum.plus) if count > 1 else None
-            for one, count in zip(ones, self.counts.tolist(), strict=True)
+            by_squaring(law, count - 1, _Sum.plus) if count > 1 else None
+            for law, count in zip(ones, self.counts.tolist(), strict=True)
         ]
-        alike = [_plus(one, rest) for one, rest in zip(ones, fewer, strict=True)]
+        alike = [_plus(law, rest) for law, rest in zip(ones, fewer, strict=True)]
         before, after = _running(alike[:-1]), _running(alike[:0:-1])[::-1]
         rests = [
-            _plus(_plus(left, alike_less_one), right)
-            for left, alike_less_one, right in zip(before, fewer, after, strict=True)
+            _plus(_plus(first, alike_less_one), second)
+            for first, alike_less_one, second in zip(before, fewer, after, strict=True)
         ]
         return [rest for rest in rests if rest is not None]
 
 
-def _plus(left: _Sum | None, right: _Sum | None) -> _Sum | None:
+def _plus(first: _Sum | None, second: _Sum | None) -> _Sum | None:
     """Return the law of the sum; None is the law of 0."""
-    if left is None or right is None:
-        return left or right
-    return left.plus(right)
+    if first is None or second is None:
+        return first or second
+    return first.plus(second)
 
 
 def _running(laws: list[_Sum | None]) -> list[_Sum | None]:

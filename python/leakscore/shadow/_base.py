@@ -348,7 +348,9 @@ def rmia(
     how = Base(kind, a, signal)
     shadow = arrays.read(signals, included, augmented=False)
     targets = how.targets(observed, shadow)
-    population, others = _population(population_observed, population_signals, targets, how, shadow)
+    population, others = _population(
+        population_observed, population_signals, targets, how=how, models=len(shadow.signals)
+    )
     _refuse_overlap(targets.values, shadow.signals, others, population.signals)
     x = how.scores(targets.values, how.fit(shadow))
     # Every model is OUT of the population: online, the mean is that of both sides.
@@ -360,16 +362,15 @@ def rmia(
 
 
 def _population(
-    observed: object, signals: object, targets: Targets, how: Base, shadow: Shadow
+    observed: object, signals: object, targets: Targets, *, how: Base, models: int
 ) -> tuple[Shadow, Doubles]:
     """Check the population's signals; no model was trained on it."""
     values = validation.matrix("population_signals", signals)
-    if values.shape[0] != shadow.signals.shape[0]:
-        turned = values.shape[1] == shadow.signals.shape[0]
+    if values.shape[0] != models:
         raise ValueError(
             f"Expected population_signals of shape {values.shape} to be (K, Z) with the "
-            f"K={shadow.signals.shape[0]} models of signals"
-            + (": population_signals is transposed" if turned else "")
+            f"K={models} models of signals"
+            + (": population_signals is transposed" if values.shape[1] == models else "")
         )
     others = validation.real_array("population_observed", observed)
     shape = (values.shape[1],) if targets.single else (len(targets.values), values.shape[1])
@@ -382,8 +383,8 @@ def _population(
         arrays.finite(name, array)
         how.refuse_positive(name, array)
     nobody = np.broadcast_to(np.zeros(1, dtype=np.uint8), values.shape)
-    models = np.arange(values.shape[0], dtype=np.int64)
-    return Shadow(values, nobody, models), others.astype(np.float64).reshape(-1, values.shape[1])
+    rows = np.arange(models, dtype=np.int64)
+    return Shadow(values, nobody, rows), others.astype(np.float64).reshape(-1, values.shape[1])
 
 
 def _refuse_overlap(x: Doubles, signals: Array, z: Doubles, others: Array) -> None:

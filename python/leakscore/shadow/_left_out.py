@@ -16,11 +16,11 @@ from leakscore.shadow._base import Base
 from leakscore.shadow._laws import Bayes, Difficulty, Lira
 from leakscore.shadow._one_step import OneStep
 from leakscore.shadow._paired import Paired
-from leakscore.shadow.arrays import Score, Shadow
+from leakscore.shadow.arrays import Shadow, ShadowScore
 from leakscore.typing import Counts, Doubles, Flags
 
 Name: TypeAlias = Literal["lira", "bayes", "one_step", "base", "paired", "difficulty"]
-_SCORES: dict[str, Callable[..., Score]] = {
+_SCORES: dict[str, Callable[..., ShadowScore]] = {
     "lira": Lira,
     "bayes": Bayes,
     "one_step": OneStep,
@@ -119,7 +119,7 @@ def _warn_of_design(shadow: Shadow, together: list[Counts]) -> None:
         )
 
 
-def _left_out(how: Score, shadow: Shadow, groups: list[Counts]) -> Doubles:
+def _left_out(how: ShadowScore, shadow: Shadow, groups: list[Counts]) -> Doubles:
     """Score each model of each group by the models of the others."""
     sums = how.fit(shadow)
     if isinstance(how, Lira) and all(rows.size == 1 for rows in groups):

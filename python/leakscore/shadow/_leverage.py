@@ -106,8 +106,8 @@ def linear_law(
     single = rows.ndim == 1
     y = validation.doubles("label", label)
     if y.shape != (() if single else (x.shape[0],)):
-        wanted = "a number" if single else f"({x.shape[0]},)"
-        raise ValueError(f"Expected label of shape {y.shape} to be {wanted}, one a record")
+        shape = "a number" if single else f"({x.shape[0]},)"
+        raise ValueError(f"Expected label of shape {y.shape} to be {shape}, one a record")
     w = validation.vector("beta", beta, size=X.shape[1])
     sd = validation.scalar("sigma", sigma, 0.0)
     penalty = validation.scalar("ridge", ridge, 0.0)
@@ -122,9 +122,9 @@ def linear_law(
     v = np.linalg.solve(gram, x.T).T
     g = (x * v).sum(axis=-1)
     h = g / (1.0 + g)
-    own = (sd * np.linalg.norm(X @ v.T, axis=0)) ** 2
+    spread = (sd * np.linalg.norm(X @ v.T, axis=0)) ** 2
     residual = np.ravel(y) - x @ w + penalty * (v @ w)
-    out, inside = np.hypot(np.sqrt(own), extra), np.hypot((1.0 - h) * np.sqrt(own), extra)
+    out, inside = np.hypot(np.sqrt(spread), extra), np.hypot((1.0 - h) * np.sqrt(spread), extra)
     moves = out > 0.0
     shift = np.divide(h * residual, out, out=np.zeros(h.shape), where=moves)
     scale = np.divide(inside, out, out=np.ones(h.shape), where=moves)
@@ -277,7 +277,7 @@ def logistic_law(
     share = validation.scalar("train_fraction", train_fraction, 0.0, 1.0, closed="neither")
     penalty = validation.per_coordinate("ridge", ridge, table.shape[1])
     penalty = np.broadcast_to(penalty, table.shape[1:])
-    return _law(fitted(table, classes, share, penalty), table, share)
+    return _law(LogisticFit(table, classes, share, penalty))
 
 
 def _classes(y: Any, size: int) -> npt.NDArray[np.intp]:
@@ -292,42 +292,102 @@ def _classes(y: Any, size: int) -> npt.NDArray[np.intp]:
     return whole
 
 
-def _law(fit: LogisticFit, X: Doubles, share: float) -> LogisticLaw:
+def _law(fit: LogisticFit) -> LogisticLaw:
     """Take each record out of the fit, and add up what the others do to its margin."""
-    n, width = X.shape[0], fit.contrast.shape[1]
-    inverse = np.linalg.inv(fit.hessian)
-    blocks = inverse.reshape(width, X.shape[1], width, X.shape[1])
-    own = np.empty((n, width, width))
+    X, share, contrast, p = fit.X, fit.share, fit.contrast, fit.p
+    (n, d), width = X.shape, contrast.shape[1]
+    inverse = np.linalg.inv(fit.hessian())
+    blocks = inverse.reshape(width, d, width, d)
+    quadratic = np.empty((n, width, width))
     for i, j in np.ndindex(width, width):
-        own[:, i, j] = np.einsum("ij,ij->i", X @ blocks[i, :, j, :], X)
-    p: Doubles = fit.probabilities
-    residual = -p
-    residual[np.arange(n), fit.classes] += 1.0
-    small = residual @ fit.contrast
-    spread = np.einsum("ca,ic,cb->iab", fit.contrast, p, fit.contrast)
-    spread -= np.einsum("ia,ib->iab", p @ fit.contrast, p @ fit.contrast)
-    G = own @ np.linalg.inv(np.eye(width) - share * spread @ own)
+        quadratic[:, i, j] = np.einsum("ij,ij->i", X @ blocks[i, :, j, :], X)
+    small = (fit.hot - p) @ contrast
+    spread = np.einsum("ca,ic,cb->iab", contrast, p, contrast)
+    spread -= np.einsum("ia,ib->iab", p @ contrast, p @ contrast)
+    G = quadratic @ np.linalg.inv(np.eye(width) - share * spread @ quadratic)
     moved = np.einsum("iab,ib->ia", G, small)
-    logits = fit.logits - share * moved @ fit.contrast.T
+    logits = X @ fit.W @ contrast.T - share * moved @ contrast.T
     mean, gradient, left_out = fit.margins(logits)
-    a = gradient @ fit.contrast
+    a = gradient @ contrast
     influence = np.einsum("ia,iab,ib->i", a, G, a)
     # Rows of the gradients of all records, as vectors of all coefficients.
-    size = width * X.shape[1]
-    pull = ((left_out @ fit.contrast)[:, :, np.newaxis] * X[:, np.newaxis, :]).reshape(n, size)
-    push = (a[:, :, np.newaxis] * X[:, np.newaxis, :]).reshape(n, size) @ inverse
+    pull = ((left_out @ contrast)[:, :, np.newaxis] * X[:, np.newaxis, :]).reshape(n, width * d)
+    push = (a[:, :, np.newaxis] * X[:, np.newaxis, :]).reshape(n, width * d) @ inverse
     B = share * (1.0 - share) * (pull.T @ pull)
     return LogisticLaw(mean, np.einsum("ij,ij->i", push @ B, push), influence)
 
 
-class LogisticFit(NamedTuple):
-    """A fit: logits (N, C) are X W contrast', the Hessian is that of W by columns of W."""
+class LogisticFit:
+    """A fit: logits (N, C) are X W contrast', probabilities p."""
 
-    classes: npt.NDArray[np.intp]
-    contrast: Doubles  # (C, width): one logit for two classes, C for more
-    logits: Doubles
-    probabilities: Doubles
-    hessian: Doubles
+    def __init__(
+        self, X: Doubles, classes: npt.NDArray[np.intp], share: float, ridge: Doubles
+    ) -> None:
+        """Minimise share times the sum of losses plus the sum of ridge w^2 / 2."""
+        self.X, self.classes, self.share, self.ridge = X, classes, share, ridge
+        count = int(classes.max()) + 1
+        # One logit for two classes, C for more: (C, width).
+        self.contrast = np.eye(count) if count > 2 else np.array([[0.0], [1.0]])
+        self.hot = np.zeros((X.shape[0], count))
+        self.hot[np.arange(X.shape[0]), classes] = 1.0
+        self.W = np.zeros((X.shape[1], self.contrast.shape[1]))
+        self._descend()
+
+    def _descend(self) -> None:
+        """Take Newton's steps, halved until the loss falls: far from the end they are too long."""
+        X, share = self.X, self.share
+        value, self.p = self._loss(self.W)
+        for _ in range(_STEPS):
+            slope = share * X.T @ ((self.p - self.hot) @ self.contrast)
+            slope = slope + self.ridge[:, np.newaxis] * self.W
+            try:
+                step = np.linalg.solve(self.hessian(), slope.T.ravel()).reshape(slope.T.shape).T
+            except np.linalg.LinAlgError:
+                break
+            size = 1.0
+            while size > 1e-6:
+                lower, p = self._loss(self.W - size * step)
+                if lower <= value + 1e-13 * abs(value):
+                    break
+                size *= 0.5
+            self.W, value, self.p = self.W - size * step, lower, p
+            if np.abs(X @ step).max() < _SETTLED * (1.0 + np.abs(X @ self.W).max()):
+                return
+        raise ValueError(
+            "Expected ridge to make the fit finite: a plane separates classes, or columns of X "
+            "depend on each other; pass a larger ridge"
+        )
+
+    def _loss(self, W: Doubles) -> tuple[float, Doubles]:
+        logits = self.X @ W @ self.contrast.T
+        top = logits.max(axis=1, keepdims=True)
+        weights = np.exp(logits - top)
+        total = weights.sum(axis=1, keepdims=True)
+        losses = (top + np.log(total))[:, 0] - (logits * self.hot).sum(axis=1)
+        penalty = 0.5 * float((self.ridge[:, np.newaxis] * W * W).sum())
+        return self.share * float(losses.sum()) + penalty, weights / total
+
+    def hessian(self) -> Doubles:
+        """Return the Hessian by columns of W; of C logits plus what fixes their common part.
+
+        Logits that move together change no probability. Without a ridge the Hessian is 0 along
+        them; no gradient has such a part, so any positive number there leaves all results as they
+        are.
+        """
+        X, contrast = self.X, self.contrast
+        width, d = contrast.shape[1], X.shape[1]
+        q = self.p @ contrast
+        result = np.empty((width, d, width, d))
+        for a in range(width):
+            for b in range(a + 1):
+                weights = self.p @ (contrast[:, a] * contrast[:, b]) - q[:, a] * q[:, b]
+                result[a, :, b, :] = self.share * (X * weights[:, np.newaxis]).T @ X
+                result[b, :, a, :] = result[a, :, b, :]
+            result[a, range(d), a, range(d)] += self.ridge
+        if width > 1:
+            unit = self.share * (X * X).sum(axis=0).max() / width**2
+            result[:, range(d), :, range(d)] += unit
+        return result.reshape(width * d, width * d)
 
     def margins(self, logits: Doubles) -> tuple[Doubles, Doubles, Doubles]:
         """Return margins at other logits, their gradients by the logits, and the residuals."""
@@ -341,69 +401,3 @@ class LogisticFit(NamedTuple):
         gradient = -weights / total
         gradient[rows, self.classes] = 1.0
         return margin, gradient, gradient * sigmoid(-margin)[:, np.newaxis]
-
-
-def fitted(X: Doubles, classes: npt.NDArray[np.intp], share: float, ridge: Doubles) -> LogisticFit:
-    """Minimise share times the sum of losses plus the sum of ridge w^2 / 2."""
-    count = int(classes.max()) + 1
-    contrast = np.eye(count) if count > 2 else np.array([[0.0], [1.0]])
-    width = contrast.shape[1]
-    W = np.zeros((X.shape[1], width))
-    hot = np.zeros((X.shape[0], count))
-    hot[np.arange(X.shape[0]), classes] = 1.0
-    value, p = _loss(X, W, contrast, hot, share, ridge)
-    for _ in range(_STEPS):
-        slope = share * X.T @ ((p - hot) @ contrast) + ridge[:, np.newaxis] * W
-        hessian = _hessian(X, p, contrast, share, ridge)
-        try:
-            step = np.linalg.solve(hessian, slope.T.ravel()).reshape(width, -1).T
-        except np.linalg.LinAlgError:
-            break
-        size = 1.0
-        while size > 1e-6:  # halved until the loss falls: far from the end steps are too long
-            lower, nearer = _loss(X, W - size * step, contrast, hot, share, ridge)
-            if lower <= value + 1e-13 * abs(value):
-                break
-            size *= 0.5
-        W, value, p = W - size * step, lower, nearer
-        if np.abs(X @ step).max() < _SETTLED * (1.0 + np.abs(X @ W).max()):
-            hessian = _hessian(X, p, contrast, share, ridge)
-            return LogisticFit(classes, contrast, X @ W @ contrast.T, p, hessian)
-    raise ValueError(
-        "Expected ridge to make the fit finite: a plane separates classes, or columns of X depend "
-        "on each other; pass a larger ridge"
-    )
-
-
-def _loss(
-    X: Doubles, W: Doubles, contrast: Doubles, hot: Doubles, share: float, ridge: Doubles
-) -> tuple[float, Doubles]:
-    logits = X @ W @ contrast.T
-    top = logits.max(axis=1, keepdims=True)
-    weights = np.exp(logits - top)
-    total = weights.sum(axis=1, keepdims=True)
-    losses = (top + np.log(total))[:, 0] - (logits * hot).sum(axis=1)
-    penalty = 0.5 * float((ridge[:, np.newaxis] * W * W).sum())
-    return share * float(losses.sum()) + penalty, weights / total
-
-
-def _hessian(X: Doubles, p: Doubles, contrast: Doubles, share: float, ridge: Doubles) -> Doubles:
-    """Return the Hessian by blocks of logits; of C logits plus what fixes their common part.
-
-    Logits that move together change no probability. Without a ridge the Hessian is 0 along them; no
-    gradient has such a part, so any positive number there leaves all results as they are.
-    """
-    width, d = contrast.shape[1], X.shape[1]
-    q = p @ contrast
-    result = np.empty((width, d, width, d))
-    for a in range(width):
-        for b in range(a + 1):
-            weights = p @ (contrast[:, a] * contrast[:, b]) - q[:, a] * q[:, b]
-            result[a, :, b, :] = share * (X * weights[:, np.newaxis]).T @ X
-            result[b, :, a, :] = result[a, :, b, :]
-    for a in range(width):
-        result[a, range(d), a, range(d)] += ridge
-    if width > 1:
-        unit = share * (X * X).sum(axis=0).max() / width**2
-        result[:, range(d), :, range(d)] += unit
-    return result.reshape(width * d, width * d)

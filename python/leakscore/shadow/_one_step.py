@@ -157,7 +157,7 @@ def _variance(side: Side) -> tuple[Doubles, Doubles]:
     return _laws.shrunk(side.squares, side.dof, prior), prior.dof + side.dof
 
 
-class Steps(NamedTuple):
+class NewtonSteps(NamedTuple):
     """Over the models IN of each record: mean of s = sigma(-t), its squares, and products with t.
 
     Centred; products are never above 0, as s falls where t rises.
@@ -168,10 +168,10 @@ class Steps(NamedTuple):
     products: Doubles
 
 
-def steps_of(shadow: Shadow, sides: Sides) -> Steps:
+def steps_of(shadow: Shadow, sides: Sides) -> NewtonSteps:
     """Sum over all models that count: one read of the signals."""
     packed = sides.packed()
-    return Steps(*_core.shadow_steps(shadow.signals, shadow.included, shadow.rows, packed))
+    return NewtonSteps(*_core.shadow_steps(shadow.signals, shadow.included, shadow.rows, packed))
 
 
 @dataclass(frozen=True)
@@ -179,8 +179,8 @@ class Pulled:
     """All models of each record but those of a group, to be pulled back by any g."""
 
     sums: ModelSums
-    steps: Steps
-    before: Steps  # with the group: what has lost its digits is summed again
+    steps: NewtonSteps
+    before: NewtonSteps  # with the group: what has lost its digits is summed again
 
     def without(self, group: Counts) -> Pulled:
         """Leave the models of a group out."""
@@ -191,10 +191,10 @@ class Pulled:
             few = remaining.shadow.columns(remaining.renewed)
             again = steps_of(few, arrays.sums(few).sides)
             parts = zip(steps, again, strict=True)
-            steps = Steps(*(arrays.put(a, remaining.renewed, b) for a, b in parts))
+            steps = NewtonSteps(*(arrays.put(a, remaining.renewed, b) for a, b in parts))
         return Pulled(remaining, steps, self.steps)
 
-    def _steps_without(self, group: Counts) -> Steps:
+    def _steps_without(self, group: Counts) -> NewtonSteps:
         inside = self.sums.sides.inside
         mean, squares, products = self.steps
         for row in group:
@@ -208,7 +208,7 @@ class Pulled:
             products = np.minimum(products - scaled * inside.centred(t), 0.0)
             products = np.where(count > 1, products, 0.0)
             inside = inside.without(t, included)
-        return Steps(mean, squares, products)
+        return NewtonSteps(mean, squares, products)
 
     def back(self, g: Doubles) -> Side:
         """Return the sums of t - g s IN and t OUT, over both sides: all models as models OUT."""
@@ -223,7 +223,7 @@ class Pulled:
         return side._replace(squares=arrays.put(side.squares, which, squares))
 
 
-def _pulled_back(sides: Sides, steps: Steps, g: Doubles) -> Side:
+def _pulled_back(sides: Sides, steps: NewtonSteps, g: Doubles) -> Side:
     """Sum squares within the sides and between their means: of terms that are not negative."""
     inside, outside = sides
     count = inside.models + outside.models

@@ -173,7 +173,7 @@ def _laws_of(sums: PairSums) -> PairedLaws:
     rho, q = _agreement(sums, smooth, levels)
     f, nu = _factors(q, sums.sums.shadow.models - 2, rho)
     del q
-    fit = _Fit(sides, smooth.u, levels, rho, f, nu)
+    fit = _PairedFit(sides, smooth.u, levels, rho, f, nu)
     usual_gain = smooth.curve(sides.gain, 1.0 / f)
     y, weight = np.empty((2, size))
     for where in _blocks(size):
@@ -203,7 +203,7 @@ class _Usual(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Fit:
+class _PairedFit:
     """All records before their gains are drawn to a curve."""
 
     sides: Sides

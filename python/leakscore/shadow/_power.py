@@ -103,7 +103,7 @@ def offline_power(
         scale=validation.interval("scale", scale, 0.0, closed="neither"),
     )
     _not_too_rare(rate)
-    power: float | Doubles = _offline(rate, d, c, r, chosen)[()]
+    power: float | Doubles = _offline(rate, d, c, r, variance=chosen)[()]
     return power
 
 
@@ -115,7 +115,7 @@ def _not_too_rare(alpha: Doubles) -> None:
         )
 
 
-def _offline(alpha: Doubles, d: Doubles, c: Doubles, r: Doubles, variance: str) -> Doubles:
+def _offline(alpha: Doubles, d: Doubles, c: Doubles, r: Doubles, *, variance: str) -> Doubles:
     usual = (alpha > 0.0) & (alpha < 1.0)
     rate = np.where(usual, alpha, 0.5)
     w, b = np.sqrt(1.0 + 1.0 / c), np.hypot(r, np.sqrt(1.0 / c))
@@ -193,8 +193,8 @@ def online_power(
 
 def _products(d: float, v1: float, v0: float) -> tuple[Doubles, Doubles, Doubles]:
     """Return U V as a form: weights, and noncentralities without and with the record."""
-    apart = v1 + v0
-    cov = np.array([[apart, 0.5 * (v0 - v1)], [0.5 * (v0 - v1), 1.0 + 0.25 * apart]])
+    variance = v1 + v0
+    cov = np.array([[variance, 0.5 * (v0 - v1)], [0.5 * (v0 - v1), 1.0 + 0.25 * variance]])
     root = np.linalg.cholesky(cov)
     weights, axes = np.linalg.eigh(root.T @ np.array([[0.0, 0.5], [0.5, 0.0]]) @ root)
     means = np.array([[d, -0.5 * d], [d, 0.5 * d]]).T
@@ -270,7 +270,7 @@ def required_models(
     aim = part * norm.sf((norm.isf(rate) - d) / r)
 
     def enough(c: Doubles) -> Flags:
-        return np.asarray(_offline(rate, d, c, r, chosen) >= aim)
+        return np.asarray(_offline(rate, d, c, r, variance=chosen) >= aim)
 
     high = np.full(rate.shape, 2.0 if chosen == "per-record" else 1.0)
     low = high - 1.0
@@ -366,18 +366,18 @@ def _log_upper(t: Doubles, shift: Doubles, dof: Doubles) -> Doubles:
         return np.maximum(height(u) - most + _DROP, -1e300)
 
     step = 1.0 / np.sqrt(dof)
-    left = doubled(-step, lambda u: lost(top + u) > 0.0)
+    before = doubled(-step, lambda u: lost(top + u) > 0.0)
     right = doubled(step, lambda u: lost(top + u) > 0.0)
-    start = sign_change(lost, top + left, top, 1e-3)
+    start = sign_change(lost, top + before, top, 1e-3)
     end = sign_change(lost, top, top + right, 1e-3)
     u = np.linspace(start, end, _POINTS)
     total = np.exp(height(u) - most).sum(axis=0) * (end - start) / (_POINTS - 1)
-    found = np.asarray(most + np.log(total) + _log_constant(0.5 * dof))
+    result = np.asarray(most + np.log(total) + _log_constant(0.5 * dof))
     # The edge of Phi is 1 / shift wide, and the rule's error exp(-2 (pi width / step)^2).
     sharp = (shift * (end - start) > _SHARP * (_POINTS - 1)) & (dof <= _FEW) & (t > 0.0)
     if sharp.any():
-        found[sharp] = _over_normal(t[sharp], shift[sharp], dof[sharp])
-    return found
+        result[sharp] = _over_normal(t[sharp], shift[sharp], dof[sharp])
+    return result
 
 
 def _over_normal(t: Doubles, shift: Doubles, dof: Doubles) -> Doubles:
@@ -397,15 +397,15 @@ def _log_gammainc(a: Doubles, log_x: Doubles) -> Doubles:
 
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
         x = np.exp(log_x)
-        found = np.log(gammainc(a, x))
-    far = found < -600.0
+        result = np.log(gammainc(a, x))
+    far = result < -600.0
     b, y = a[far], x[far]
     term, series = np.ones(b.shape), np.ones(b.shape)
     for k in range(1, 80):  # x < a / 2 there, as a <= 500
         term = term * y / (b + k)
         series += term
-    found[far] = b * log_x[far] - y - gammaln(b + 1.0) + np.log(series)
-    return np.asarray(found)
+    result[far] = b * log_x[far] - y - gammaln(b + 1.0) + np.log(series)
+    return np.asarray(result)
 
 
 def _log_constant(half: Doubles) -> Doubles:

@@ -85,7 +85,7 @@ class Shadow:
             yield where, signals.astype(np.float64), included != 0
 
 
-class Score(Protocol):
+class ShadowScore(Protocol):
     """How to score: what to sum over the shadow models, and what the sums say of signals.
 
     The sums have a method `without`, which leaves a group of models out.
@@ -102,7 +102,7 @@ class Score(Protocol):
         """Score signals (S, N[, A])."""
 
 
-def scored(how: Score, observed: object, signals: object, included: object) -> Doubles:
+def scored(how: ShadowScore, observed: object, signals: object, included: object) -> Doubles:
     """Score target models by all shadow models."""
     shadow = read(signals, included, augmented=how.augmented)
     values = targets(observed, shadow)

@@ -194,7 +194,7 @@ def risk(
         if isinstance(scores, Mapping) and np.ndim(values) == 0:
             raise TypeError(f"Expected {label}={values!r} to be an array")
         shadow = _read(label, values, included)
-        columns = _judged(shadow, label, rate, least, level)
+        columns = _judged(shadow, label, rate, least=least, confidence=level)
         if miss is not None:
             columns["epsilon"] = _epsilons(shadow, miss, level)
         for field, value in columns.items():
@@ -232,7 +232,7 @@ def _epsilons(shadow: Shadow, delta: float, confidence: float) -> Doubles:
 
 
 def _judged(
-    shadow: Shadow, name: str, fpr: float, least: float, confidence: float
+    shadow: Shadow, name: str, fpr: float, *, least: float, confidence: float
 ) -> dict[str, Any]:
     """Judge every record by one attack."""
     sides = arrays.sums(shadow, name=name).sides
@@ -270,10 +270,10 @@ def _threshold(shadow: Shadow, fpr: float) -> float:
     count = int(np.count_nonzero(shadow.included == 0))
     rank = int(fpr * count)  # so many lie above it
     least = _below(shadow, rank / count)
-    found: list[Array] = []
+    candidates: list[Array] = []
     for part, outside in _parts(shadow):
-        found.append(part[outside & (part >= least)])
-    top = np.concatenate(found)
+        candidates.append(part[outside & (part >= least)])
+    top = np.concatenate(candidates)
     if top.size <= rank:
         top = np.concatenate([part[outside] for part, outside in _parts(shadow)])
     place = top.size - 1 - rank
@@ -283,12 +283,14 @@ def _threshold(shadow: Shadow, fpr: float) -> float:
 def _below(shadow: Shadow, share: float) -> float:
     """Return a score that very likely more than a share of the non-members' scores is above."""
     step = max(1, shadow.included.size // _SAMPLE)
-    some = shadow.signals[:, ::step][shadow.included[:, ::step] == 0]
-    margin = share + 6.0 * math.sqrt((share + 1.0 / some.size) / some.size) if some.size else 1.0
+    sample = shadow.signals[:, ::step][shadow.included[:, ::step] == 0]
+    margin = (
+        share + 6.0 * math.sqrt((share + 1.0 / sample.size) / sample.size) if sample.size else 1.0
+    )
     if margin >= 1.0:
         return -math.inf
-    place = some.size - 1 - int(margin * some.size)
-    return float(np.partition(some, place)[place])
+    place = sample.size - 1 - int(margin * sample.size)
+    return float(np.partition(sample, place)[place])
 
 
 def _parts(shadow: Shadow) -> Iterator[tuple[Array, Flags]]:
@@ -349,8 +351,8 @@ def _limit(t: Doubles, dof: float, miss: float) -> Doubles:
         return np.asarray(np.maximum(log_tail(t, shift, c) - aim, -1e300))
 
     low = t - doubled(np.full(t.shape, 4.0), lambda d: gap(t - d) > 0.0)
-    found: Doubles = sign_change(gap, low, t + 4.0, 1e-9)
-    return found
+    limit: Doubles = sign_change(gap, low, t + 4.0, 1e-9)
+    return limit
 
 
 @dataclass(frozen=True)
@@ -378,10 +380,10 @@ class DistinctHits:
     def above(self, rate: float, level: float) -> Flags:
         """Return whose rate is above this one, with probability `level` at most of any error."""
         records = np.bincount(self.owner, minlength=self.hits.size)
-        rejected: Flags = holm(self._p_values(rate), records, level)[self.owner]
+        rejected: Flags = holm(self.p_values(rate), records, level)[self.owner]
         return rejected
 
-    def _p_values(self, rate: float) -> Doubles:
+    def p_values(self, rate: float) -> Doubles:
         """Return the probability of as many hits at this rate: small if the true one is above."""
         from scipy.special import bdtrc
 
@@ -408,8 +410,8 @@ def holm(p: Doubles, records: Counts, level: float) -> Flags:
     faces the least threshold: if it is rejected, so are all.
     """
     order = np.argsort(p, kind="stable")
-    left = records.sum() - (np.cumsum(records[order]) - records[order])
-    kept = np.flatnonzero(p[order] > level / left)
+    remaining = records.sum() - (np.cumsum(records[order]) - records[order])
+    kept = np.flatnonzero(p[order] > level / remaining)
     rejected = np.zeros(p.size, dtype=np.bool_)
     rejected[order[: kept[0] if kept.size else p.size]] = True
     return rejected
@@ -444,8 +446,8 @@ def ranking(prediction: Doubles, shift: Doubles, width: Doubles, confidence: flo
     The interval is that of Fisher's transformation with the variance (1 + r^2 / 2) / (n - 3)
     (Bonett & Wright 2000, Psychometrika 65: 23-28), for records drawn independently.
     """
-    some = np.isfinite(shift) & np.isfinite(width)
-    x, y, widths = prediction[some], shift[some], width[some]
+    used = np.isfinite(shift) & np.isfinite(width)
+    x, y, widths = prediction[used], shift[used], width[used]
     records = int(x.size)
     first, second = _centred_ranks(x), _centred_ranks(y)
     size = math.sqrt(float(first @ first) * float(second @ second))
