@@ -43,6 +43,7 @@ from leakscore.tradeoff.premise import Certificate
 from leakscore.tradeoff.relaxed import compose_relaxed_gaussian, relaxed_gaussian
 from leakscore.tradeoff.sampled import SubsampledTradeOff, subsampled_mean
 from leakscore.tradeoff.shifted import shifted_gaussian
+from leakscore.tradeoff.training import averaged_gaussian_attack, last_iterate
 
 __all__ = [
     "Certificate",
@@ -51,6 +52,7 @@ __all__ = [
     "SubsampledTradeOff",
     "TradeOff",
     "approximate_dp",
+    "averaged_gaussian_attack",
     "calibrate",
     "compose",
     "compose_relaxed_gaussian",
@@ -67,6 +69,7 @@ __all__ = [
     "gaussian_mean",
     "gdp_epsilon",
     "laplace",
+    "last_iterate",
     "misspecified",
     "participation_patterns",
     "random_allocation",
