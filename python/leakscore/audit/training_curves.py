@@ -340,12 +340,13 @@ def _against(curve: object, guesses: Guesses) -> Contradiction:
 
 def _p_value(contradicted: Contradiction) -> float:
     """Return the least level at which the curve is refuted, from above."""
+    low, high = _LEAST_LEVEL, 0.0
     if not contradicted(1.0):
         return 1.0
     _, high = bisect(
         lambda level: not contradicted(math.exp(level)),
-        _LEAST_LEVEL,
-        0.0,
+        low,
+        high,
         close=lambda low, high: high - low <= _CLOSE_LEVEL,
     )
     return math.exp(high)
