@@ -758,8 +758,8 @@ COMPILED = (
     Mutation(
         "roc-quarters",
         AUDIT + "roc.py",
-        "miss = (1.0 - confidence) / 4.0",
-        "miss = (1.0 - confidence) / 2.0",
+        "miss = (1.0 - level) / 4.0",
+        "miss = (1.0 - level) / 2.0",
         ("tests/audit/test_roc_band.py",),
     ),
     Mutation(

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from leakscore import _core
-from leakscore.audit import Audit
+from leakscore.audit import Audit, Split, one_run
 from leakscore.audit.bands import Band, band
 from leakscore.audit.families import _ROUNDING, gaussian_epsilon, largest_mu, margins
-from leakscore.audit.one_threshold import ErrorCounts, Split
-from leakscore.audit.training import Guesses, _epsilon
 from leakscore.distributions import clopper_pearson
 from leakscore.tradeoff import gaussian
+
+MISS = 1.0 - 0.95
 
 
 def test_epsilon_at_one_threshold_is_rounded_down() -> None:
@@ -27,8 +27,9 @@ def test_epsilon_at_one_threshold_is_rounded_down() -> None:
             n = int(10 ** rng.uniform(1.5, 7))
             k0, k1 = (int(x) for x in rng.integers(0, max(1, n // 20), 2))
             for delta in (0.0, 1e-3):
-                found = Split().judge(ErrorCounts(k0, n, k1, n), delta, 0.05).epsilon
-                bounds = sorted(clopper_pearson(k, n, alpha=0.025) for k in (k0, k1))
+                audit = Audit.from_counts([-np.inf, 0.0, np.inf], [k1, n - k1], [n - k0, k0])
+                found = audit.epsilon(delta, method=Split(threshold=0.0)).epsilon
+                bounds = sorted(clopper_pearson(k, n, alpha=0.5 * MISS) for k in (k0, k1))
                 low, right = mp.mpf(float(bounds[0][0])), mp.mpf(float(bounds[1][1]))
                 exact = mp.log((right - mp.mpf(delta)) / low)
                 assert 0.0 < float(exact - found) < 2e-15 * (1.0 + float(exact))
@@ -41,8 +42,10 @@ def test_epsilon_of_right_guesses_is_rounded_down() -> None:
         for _ in range(60):
             made = int(10 ** rng.uniform(1.5, 6))
             correct = int(rng.integers(made * 3 // 4, made + 1))
-            found = _epsilon(Guesses(made, made, 0, correct), 0.0, 0.05, 0.95)
-            share, rest = clopper_pearson(correct, made, 0.95, "lower")
+            included = np.arange(2 * made) < made + 1 - correct
+            included[made : made + correct] = True
+            found = one_run(np.arange(2.0 * made), included, made, 0).epsilon
+            share, rest = clopper_pearson(correct, made, alpha=MISS, side="lower")
             exact = mp.log(mp.mpf(float(share)) / mp.mpf(float(rest)))
             assert 0.0 < float(exact - found) < 4e-15 * (1.0 + float(exact))
 

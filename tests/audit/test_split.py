@@ -110,16 +110,14 @@ def test_halves_are_those_of_the_input(size: int, dtype: type) -> None:
 
 
 def test_merged_audits_keep_their_halves() -> None:
-    """One audit with the even halves at its even positions has the same bound at one threshold."""
-    rng = np.random.default_rng(0)
-    parts = [rng.normal([[2.0], [0.0]], size=(2, n)).astype(np.float32) for n in (50, 40, 10)]
+    draw = np.random.default_rng(0).normal
+    parts = [draw([[2.0], [0.0]], size=(2, n)).astype(np.float32) for n in (50, 40, 10)]
     together = np.concatenate(parts, axis=1)
-    together[:, ::2] = np.concatenate([part[:, ::2] for part in parts], axis=1)
-    together[:, 1::2] = np.concatenate([part[:, 1::2] for part in parts], axis=1)
-    expected = Audit(*together).epsilon(method="split")
+    for first in (0, 1):
+        together[:, first::2] = np.concatenate([part[:, first::2] for part in parts], axis=1)
+    expected, (a, b, c) = Audit(*together).epsilon(method="split"), (Audit(*x) for x in parts)
     assert 0.0 < expected.fnr < 1.0
-    first, second, third = (Audit(*part) for part in parts)
-    for merged in (first.merge(second).merge(third), third.merge(second.merge(first))):
+    for merged in (a.merge(b).merge(c), c.merge(b.merge(a))):
         assert merged.epsilon(method="split") == expected
 
 

@@ -49,7 +49,7 @@ def test_families_that_cross_are_refused_and_constant_ones_are_not() -> None:
     audit = Audit(np.arange(400.0) + 200.0, np.arange(400.0))
 
     def crossing(parameter: float) -> TradeOff:
-        return approximate_dp(0.1, 0.9) if parameter < 0.5 else gaussian(4.0)
+        return gaussian(2.0) if parameter < 0.5 else approximate_dp(0.5, 0.5)
 
     with pytest.raises(ValueError, match="leak more"):
         audit.parameter_lower_bound(crossing, high=1.0, method="dkw")

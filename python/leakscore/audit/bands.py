@@ -1,4 +1,10 @@
-"""Confidence bands around an error rate, valid at all thresholds at once."""
+"""Confidence bands around an error rate, valid at all thresholds at once.
+
+The error rate above a threshold with k errors exceeds A(k) only if the order statistic U_(k+1)
+of n uniform variables exceeds it. So a band is a set of constraints U_(i) <= c_i, and A(k) is c_i
+for the first constrained index i > k. It stays exactly valid if constraints are left out. The
+critical value is the local level at which the constraints fail with exactly the given probability.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +33,16 @@ ENDS = 100_000  # of samples larger than both ends together, only this many inde
 _SPACING = 0.1  # of constrained indexes, in standard deviations of the order statistic
 _FAR_SPACING = 0.2, 5e-4  # of counts between the ends: the same, and relative to the nearer end
 _BLOCK = 1.25  # ratio of the rates at which neighbouring maximal inequalities begin
+
+
+FAR_SHARE = 0.01  # of the miss, for the counts between the ends of very large samples
+# The target of the crossing probability is below the allowed one by this relative amount, and the
+# result is below it by at least half of it: more than the rounding of bounds and probability.
+_SLACK = 2e-12
+_SECANTS = 20  # steps, after which bisection takes over
+_LARGEST = 10**12  # size, beyond which counts lose their digits
+_LARGEST_KS = 10**9  # of the exact law of Kolmogorov and Smirnov
+_ULP = float(np.finfo(np.float64).eps)
 
 
 def grid_to(n: int, last: int) -> Counts:
@@ -119,14 +135,6 @@ def _chernoff(n: int, rate: Doubles, exponent: float, far: Doubles) -> Doubles:
         far, near = np.where(inside, far, middle), np.where(inside, middle, near)
     return np.asarray(far)
 
-
-FAR_SHARE = 0.01  # of the miss, for the counts between the ends of very large samples
-
-# The target of the crossing probability is below the allowed one by this relative amount, and the
-# result is below it by at least half of it: more than the rounding of bounds and probability.
-_SLACK = 2e-12
-
-_SECANTS = 20  # steps, after which bisection takes over
 
 Bounds = Callable[[Counts, int, float], tuple[Doubles, Doubles]]
 
@@ -235,11 +243,6 @@ def _table() -> dict[str, dict[str, dict[str, float]]]:
     """Critical values by method, miss of one band and size (scripts/write_critical_values.py)."""
     text = resources.files("leakscore.data").joinpath("critical-values.json").read_text("utf-8")
     return dict(json.loads(text))
-
-
-_LARGEST = 10**12  # size, beyond which counts lose their digits
-_LARGEST_KS = 10**9  # of the exact law of Kolmogorov and Smirnov
-_ULP = float(np.finfo(np.float64).eps)
 
 
 def _no_knots() -> Counts:

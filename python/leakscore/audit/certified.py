@@ -223,7 +223,7 @@ class Certified(SampledAudit):
         both = validation.choice("orientation", orientation, ("high", "both")) == "both"
         if threshold is not None:
             chosen = _at(chosen, validation.scalar("threshold", threshold))
-        proof = chosen.certify(self._samples, deltas.ravel(), level, both)
+        proof = chosen._certify(self._samples, deltas.ravel(), level, both)
 
         # Python's numbers for one delta: numpy's quotients and texts take as long as 1000 scores.
         scalar = deltas.ndim == 0

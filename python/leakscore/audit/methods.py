@@ -61,14 +61,14 @@ class EpsilonMethod:
         """What must be true, beyond the scores, for the bound to hold."""
         return ROUNDS
 
-    def certify(self, samples: Samples, deltas: Doubles, confidence: float, both: bool) -> Proof:
+    def _certify(self, samples: Samples, deltas: Doubles, confidence: float, both: bool) -> Proof:
         """Prove a bound for each delta; two orientations share 1 - confidence equally."""
-        self.require(samples, deltas)
+        self._require(samples, deltas)
         miss = (1.0 - confidence) / (2.0 if both else 1.0)
-        high = self.one_way(samples, deltas, miss, low=False)
+        high = self._one_way(samples, deltas, miss, low=False)
         if not both:
             return high
-        low = self.one_way(samples, deltas, miss, low=True)
+        low = self._one_way(samples, deltas, miss, low=True)
         better = low.epsilon > high.epsilon
         columns = [field.name for field in fields(Proof) if field.name not in _COMMON]
         return Proof(
@@ -77,10 +77,10 @@ class EpsilonMethod:
             counted=high.counted,
         )
 
-    def require(self, samples: Samples, deltas: Doubles) -> None:
+    def _require(self, samples: Samples, deltas: Doubles) -> None:
         """Refuse scores or deltas that the method is not for; only their numbers decide."""
 
-    def one_way(self, samples: Samples, deltas: Doubles, miss: float, *, low: bool) -> Proof:
+    def _one_way(self, samples: Samples, deltas: Doubles, miss: float, *, low: bool) -> Proof:
         """Prove a bound for each delta by tests of one orientation, which fail with this miss."""
         raise NotImplementedError
 
@@ -112,7 +112,7 @@ class RateBands(EpsilonMethod):
     def __post_init__(self) -> None:
         validation.choice("name", self.name, BAND_METHODS)
 
-    def one_way(self, samples: Samples, deltas: Doubles, miss: float, *, low: bool) -> Proof:
+    def _one_way(self, samples: Samples, deltas: Doubles, miss: float, *, low: bool) -> Proof:
         """Bound both error rates, each with half of the miss.
 
         A test that flags low scores is the complement of one that flags high scores, with the
@@ -149,7 +149,7 @@ class _Refuter(EpsilonMethod):
     most_rounds: int
     remedy: str
 
-    def require(self, samples: Samples, deltas: Doubles) -> None:
+    def _require(self, samples: Samples, deltas: Doubles) -> None:
         """Refuse several deltas, too many rounds and too large a delta."""
         rounds, method = samples.n_members + samples.n_nonmembers, self.name
         if deltas.size != 1:
@@ -169,7 +169,7 @@ class _Refuter(EpsilonMethod):
                 f"{method=}: with more it bounds little; use a method that bounds error rates"
             )
 
-    def proof(self, samples: Samples, words: str, **columns: float) -> Proof:
+    def _proof(self, samples: Samples, words: str, **columns: float) -> Proof:
         """Return the proof for one delta."""
         return Proof(
             **{name: np.array([value]) for name, value in columns.items()},
@@ -205,12 +205,12 @@ class SortedBits(_Refuter):
         """Those of rounds whose memberships were coins."""
         return ROUNDS_OF_COINS
 
-    def require(self, samples: Samples, deltas: Doubles) -> None:
+    def _require(self, samples: Samples, deltas: Doubles) -> None:
         """Refuse scores without random bits, too."""
         self._ranked(samples)
-        super().require(samples, deltas)
+        super()._require(samples, deltas)
 
-    def one_way(self, samples: Samples, deltas: Doubles, miss: float, *, low: bool) -> Proof:
+    def _one_way(self, samples: Samples, deltas: Doubles, miss: float, *, low: bool) -> Proof:
         """Count right guesses among the highest and the lowest scores, each with half the miss."""
         scores, bits = self._ranked(samples)
         n0, n1, sizes = scores.n_nonmembers, scores.n_members, bits.sizes
@@ -221,7 +221,7 @@ class SortedBits(_Refuter):
         most = _most_refuted(key, sizes, np.minimum(sizes, n1), np.minimum(sizes, n0))
         forward = best.highest != low  # the guess is "member"
         wrong, missed = best.size - best.right, (n1 if forward else n0) - best.right
-        return self.proof(
+        return self._proof(
             samples,
             f"{best.right} right guesses of {best.size}, {best.critical} are critical",
             epsilon=best.steps / _STEPS,
@@ -315,7 +315,7 @@ class FourOutcomes(_Refuter):
     most_rounds = MOST_OUTCOMES
     remedy = "use a method that bounds error rates"
 
-    def one_way(self, samples: Samples, deltas: Doubles, miss: float, *, low: bool) -> Proof:
+    def _one_way(self, samples: Samples, deltas: Doubles, miss: float, *, low: bool) -> Proof:
         """Count members above every threshold; for low scores, non-members in their place."""
         n0, n1, points = samples.n_nonmembers, samples.n_members, samples.points()
         above0, above1 = points.nonmembers.counts, points.members.counts
@@ -335,7 +335,7 @@ class FourOutcomes(_Refuter):
         if low:
             threshold = samples.next_above(threshold)
             false, missed = n0 - above0[place], above1[place]
-        return self.proof(
+        return self._proof(
             samples,
             words,
             epsilon=steps / _STEPS,

@@ -20,6 +20,11 @@ _BLOCK = 1024  # rounds between two looks for Ctrl-C
 _DOUBTED = 16  # rounds between two looks at the coins, at most
 
 
+_EVIDENCE = math.log(500.0)  # fair coins ever reach it with probability 1/500
+_ORDERLY = 5.0  # standard deviations of the number of changes from member to non-member
+_FEWEST, _MANY = 20, 2000  # rounds of which exactly half are members
+
+
 class Monitor:
     """Evidence against a privacy claim that holds at every moment: look after each round, and stop.
 
@@ -453,11 +458,6 @@ class Monitor:
     def __repr__(self) -> str:
         evidence = f", e_value={self.e_value:.4g}" if self._setup.tangents else ""
         return f"Monitor({self.claim}, rounds={self.rounds}{evidence})"
-
-
-_EVIDENCE = math.log(500.0)  # fair coins ever reach it with probability 1/500
-_ORDERLY = 5.0  # standard deviations of the number of changes from member to non-member
-_FEWEST, _MANY = 20, 2000  # rounds of which exactly half are members
 
 
 def warn_of_unfair(members: int, rounds: int, inclusion: float) -> bool:

@@ -82,20 +82,20 @@ class Split(EpsilonMethod):
         """Those of rounds, and of what chose the threshold."""
         return (*ROUNDS, ORDER if self.threshold is None else THRESHOLD)
 
-    def certify(self, samples: Samples, deltas: Doubles, confidence: float, both: bool) -> Proof:
+    def _certify(self, samples: Samples, deltas: Doubles, confidence: float, both: bool) -> Proof:
         """Let the even half of the scores choose tests, and count the odd half's errors.
 
         The choice may depend on delta and includes the orientation: it is made on other scores.
         """
         if self.threshold is not None:
-            return super().certify(samples, deltas, confidence, both)
+            return super()._certify(samples, deltas, confidence, both)
         scores = single(samples, f"method={self.name!r} without a threshold")
         tests = _choices(*scores.half(odd=False), deltas, 1.0 - confidence, both=both)
         members, nonmembers = scores.half(odd=True)
         counted = [(*test, _errors(members, nonmembers, *test)) for test in tests]
         return self._proof(counted, (nonmembers.size, members.size), deltas, 1.0 - confidence)
 
-    def one_way(self, samples: Samples, deltas: Doubles, miss: float, *, low: bool) -> Proof:
+    def _one_way(self, samples: Samples, deltas: Doubles, miss: float, *, low: bool) -> Proof:
         """Count all scores at the threshold."""
         test = (self.threshold or 0.0, low)
         if isinstance(samples, ScoreHistogram):
@@ -115,10 +115,10 @@ class Split(EpsilonMethod):
         """Judge one test for each delta: its threshold, whether it flags low scores, its errors."""
         thresholds, lows, counts = zip(*counted, strict=True) if counted else ((), (), ())
         each = list(zip(counts, deltas.tolist(), strict=True))
-        certificates = [self.judge(errors, delta, miss) for errors, delta in each]
+        certificates = [self._judge(errors, delta, miss) for errors, delta in each]
         epsilon, fpr_upper, fnr_upper = np.reshape(certificates, (-1, 3)).T.copy()
         most = [
-            self.judge(errors._replace(false_positives=0, false_negatives=0), delta, miss).epsilon
+            self._judge(errors._replace(false_positives=0, false_negatives=0), delta, miss).epsilon
             for errors, delta in each
         ]
         return Proof(
@@ -135,7 +135,7 @@ class Split(EpsilonMethod):
             counted=sizes,
         )
 
-    def judge(self, counts: ErrorCounts, delta: float, miss: float) -> Certificate:
+    def _judge(self, counts: ErrorCounts, delta: float, miss: float) -> Certificate:
         """Bound both rates by Clopper and Pearson, half of the miss each; round epsilon down.
 
         Epsilon is the log of (1 - delta - larger) / smaller of both upper bounds.
@@ -179,7 +179,7 @@ class Credible(Split):
         """Those of `Split`, and the prior."""
         return (*super().assumptions, PRIOR)
 
-    def judge(self, counts: ErrorCounts, delta: float, miss: float) -> Certificate:
+    def _judge(self, counts: ErrorCounts, delta: float, miss: float) -> Certificate:
         """Find epsilon with posterior probability 1 - miss of a larger one, and bounds of rates.
 
         The marginal bounds of the rates are for the reader: epsilon does not use them.

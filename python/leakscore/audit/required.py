@@ -32,6 +32,14 @@ _CLOSE = 1.01  # ratio of the ends of the final bracket
 _MOST = 10**7
 
 
+_LONGEST = 200_000  # rounds of a simulated audit
+_PILOTS = 16
+_SEARCHED = (50, 400, 4_000_000)  # audits, and rounds of all of them together
+_PLAYED = (50, 800, 8_000_000)
+_FIRST, _SHARE = 4, 32  # rounds of a block: these, or one in so many of those played
+_DRAWN_AT_ONCE = 8192  # that are drawn together
+
+
 @dataclass(frozen=True, eq=False)
 class RequiredRounds(Result):
     """How many rounds an audit needs, and its power with them; see `required_rounds`.
@@ -351,14 +359,6 @@ def _order_statistics(rng: np.random.Generator, rounds: int, ranks: Indices, siz
     steps = np.diff(distinct, prepend=0, append=rounds + 1).astype(np.float64)
     sums = np.cumsum(rng.standard_gamma(steps, size=(size, steps.size)), axis=1)
     return np.asarray((sums[:, :-1] / sums[:, -1:])[:, column])
-
-
-_LONGEST = 200_000  # rounds of a simulated audit
-_PILOTS = 16
-_SEARCHED = (50, 400, 4_000_000)  # audits, and rounds of all of them together
-_PLAYED = (50, 800, 8_000_000)
-_FIRST, _SHARE = 4, 32  # rounds of a block: these, or one in so many of those played
-_DRAWN_AT_ONCE = 8192  # that are drawn together
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -77,6 +77,10 @@ _BY_DESIGN = {
 _MERGED = "What was merged was decided before its evidence was seen."
 
 
+_SPECIFICATION = re.compile(r"(?:.?[<>=^])?[-+ ]?z?#?0?\d*[,_]?(?:\.(\d+))?([eEfFgGn%]?)", re.S)
+_DOWN = Context(prec=40, rounding=ROUND_FLOOR)
+
+
 def of_monitor(design: str) -> tuple[str, ...]:
     """Return the assumptions of a monitor: it may be looked at, and stopped, at any time."""
     return (*_BY_DESIGN[design], _NEIGHBOURS, _COMPLETE, _MERGED)
@@ -93,10 +97,6 @@ class Assuming(Result):
     """
 
     assumptions: tuple[str, ...] = field(repr=False, kw_only=True)
-
-
-_SPECIFICATION = re.compile(r"(?:.?[<>=^])?[-+ ]?z?#?0?\d*[,_]?(?:\.(\d+))?([eEfFgGn%]?)", re.S)
-_DOWN = Context(prec=40, rounding=ROUND_FLOOR)
 
 
 class Bound(Assuming):

@@ -24,6 +24,15 @@ MAX_ROUNDS = 1_000_000  # some 5 seconds for the critical counts
 _TIES = 0x74696573
 
 
+One = TypeVar("One")
+_PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
+_FEW = 4096  # scores of one class whose halves wait until a method asks for them
+_NONE = np.empty(0)
+_MANY = 1 << 17  # scores of one class whose sort is worth a thread
+# The number of arrays tells the three forms apart.
+_HISTOGRAM, _SCORES, _RANKED = 3, 4, 8
+
+
 def lots_of(scores: Array, rng: np.random.Generator) -> npt.NDArray[np.uint32]:
     """Draw the order of ties, which is random and independent of the bits.
 
@@ -99,14 +108,6 @@ class RankedBits:
             np.cumsum(ranked[::-1][:half], dtype=np.int64)[sizes - 1],
             np.cumsum(ranked[:half], dtype=np.int64)[sizes - 1],
         )
-
-
-One = TypeVar("One")
-
-_PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
-_FEW = 4096  # scores of one class whose halves wait until a method asks for them
-_NONE = np.empty(0)
-_MANY = 1 << 17  # scores of one class whose sort is worth a thread
 
 
 class OddBits:
@@ -380,10 +381,6 @@ def _merged(first: Array, second: Array) -> Array:
     array = np.concatenate([first, second])
     array.sort(kind="stable")
     return array
-
-
-# The number of arrays tells the three forms apart.
-_HISTOGRAM, _SCORES, _RANKED = 3, 4, 8
 
 
 def arrays_of(samples: Samples) -> list[Array]:

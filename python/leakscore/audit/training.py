@@ -20,6 +20,12 @@ from leakscore.typing import Array, Counts, Flags, Seed
 __all__ = ["suspiciously_even"]
 
 
+_FAR = 6.0  # standard deviations of the number of canaries that are in: once in 5e8 audits
+_MANY = 200  # exactly half of so many, or of more, are in at most 1 audit of 17
+_FEWEST = 8  # guesses of the preset grid: fewer refute nothing at a share of the level
+_STEPS = 20  # values of epsilon per unit that are tested: 0.05, 0.1, ...
+
+
 @dataclass(frozen=True, eq=False)
 class OneRunBound(Bound):
     """A certified lower bound on epsilon from one training; see `one_run`.
@@ -222,11 +228,6 @@ def _epsilon(guesses: Guesses, delta: float, miss: float, sure: float) -> float:
     return _core.one_run_epsilon(*counts, miss, sure, plain * (1.0 + 2.0**-48))
 
 
-_FAR = 6.0  # standard deviations of the number of canaries that are in: once in 5e8 audits
-_MANY = 200  # exactly half of so many, or of more, are in at most 1 audit of 17
-_FEWEST = 8  # guesses of the preset grid: fewer refute nothing at a share of the level
-
-
 @dataclass(frozen=True)
 class Guesses:
     """The canaries of one training and the guesses about them."""
@@ -363,9 +364,6 @@ def _pairs(
             )
         pairs.append((plus, minus))
     return pairs
-
-
-_STEPS = 20  # values of epsilon per unit that are tested: 0.05, 0.1, ...
 
 
 class Walk(NamedTuple):

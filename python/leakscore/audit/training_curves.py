@@ -28,6 +28,14 @@ _CLOSE_LEVEL, _CLOSE_PARAMETER = 2.0**-30, 2.0**-44
 _SMALLEST, _LARGEST = 2.0**-40, 2.0**40
 
 
+_LINES = 256  # to begin with
+_ROUNDS = 200
+_STEP = 2.0**-14  # of the slopes
+_SHIFT = 1.0 - 1e-9  # to the left of the next pass's points, all roundings included
+_SAFE = 1.0 - 1e-12  # more than the error of any curve
+_SAFE_SLOPE = 1.0 - 2.0**-16  # that error over the step
+
+
 @dataclass(frozen=True, eq=False)
 class OneRunTest(Assuming):
     """Whether one training refutes a trade-off curve; see `one_run_fdp`.
@@ -340,12 +348,13 @@ def _against(curve: object, guesses: Guesses) -> Contradiction:
 
 def _p_value(contradicted: Contradiction) -> float:
     """Return the least level at which the curve is refuted, from above."""
+    low, high = _LEAST_LEVEL, 0.0
     if not contradicted(1.0):
         return 1.0
     _, high = bisect(
         lambda level: not contradicted(math.exp(level)),
-        _LEAST_LEVEL,
-        0.0,
+        low,
+        high,
         close=lambda low, high: high - low <= _CLOSE_LEVEL,
     )
     return math.exp(high)
@@ -392,14 +401,6 @@ def _cap(family: OneRelation, guesses: Guesses, level: float) -> float:
         return _parameter(family, guesses, level)
     except AllRefutedError:
         return math.inf
-
-
-_LINES = 256  # to begin with
-_ROUNDS = 200
-_STEP = 2.0**-14  # of the slopes
-_SHIFT = 1.0 - 1e-9  # to the left of the next pass's points, all roundings included
-_SAFE = 1.0 - 1e-12  # more than the error of any curve
-_SAFE_SLOPE = 1.0 - 2.0**-16  # that error over the step
 
 
 class Contradiction:

@@ -28,6 +28,12 @@ _GRID = np.arange(1, 201) / 20.0
 _MOST = 2**40  # rounds whose scores are kept, at most
 
 
+_FIRST = b"leakscore monitor 2\n"
+_BEFORE = b"leakscore monitor 1\n"  # the same without identities
+_FORGED = (ValueError, TypeError, LookupError, OverflowError, AttributeError)
+_SUM = 16  # bytes of the checksum
+
+
 class WatchedClaim(NamedTuple):
     """What is claimed.
 
@@ -186,12 +192,6 @@ def _ascending(name: str, value: npt.ArrayLike) -> Doubles:
     if (array <= 0.0).any() or (np.diff(array) <= 0.0).any():
         raise ValueError(f"Expected {name} to be positive and to ascend")
     return array
-
-
-_FIRST = b"leakscore monitor 2\n"
-_BEFORE = b"leakscore monitor 1\n"  # the same without identities
-_FORGED = (ValueError, TypeError, LookupError, OverflowError, AttributeError)
-_SUM = 16  # bytes of the checksum
 
 
 def to_bytes(setup: Setup, wealth: _core.Wealth, origins: frozenset[str]) -> bytes:

@@ -24,6 +24,16 @@ _HARDLY = 0.9  # of the rounds without an output
 Mechanism = Callable[[Any, np.random.Generator], object]
 
 
+Score = Callable[[Doubles], Doubles]
+Fit = Callable[[Doubles, Flags], Score]
+_QUANTILES = 12
+_LOW_BITS = (4, 12, 20, 28, 36, 44)
+_ATOMS = 40  # values of a column that get a bin of their own, at most
+_WIDE = 60  # columns that are attacked one by one, at most
+_PAIRED = 12  # columns whose products are attacked, at most
+_WORDS = ("the length of the output", "the types of the output")
+
+
 @dataclass
 class Failures:
     """Rounds without an output: how many, and what the first that raised raised."""
@@ -188,17 +198,6 @@ def _hashed(text: str) -> float:
     """Return a number in [0, 1) that depends on the text only."""
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).digest()
     return int.from_bytes(digest, "little") / 2.0**48
-
-
-Score = Callable[[Doubles], Doubles]
-Fit = Callable[[Doubles, Flags], Score]
-
-_QUANTILES = 12
-_LOW_BITS = (4, 12, 20, 28, 36, 44)
-_ATOMS = 40  # values of a column that get a bin of their own, at most
-_WIDE = 60  # columns that are attacked one by one, at most
-_PAIRED = 12  # columns whose products are attacked, at most
-_WORDS = ("the length of the output", "the types of the output")
 
 
 @dataclass(frozen=True)
