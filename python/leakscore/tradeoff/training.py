@@ -157,8 +157,8 @@ def last_iterate(
     """Return the curve of noisy gradient descent of which the last iterate alone is published.
 
     Every step moves the iterate by a map that brings any two points together by the factor
-    `contraction` at least, and adds Gaussian noise. For gradient descent of step size eta, on losses that are
-    m-strongly convex and M-smooth, it is max(abs(1 - eta m), abs(1 - eta M)).
+    `contraction` at least, and adds Gaussian noise. For gradient descent of step size eta, on
+    losses that are m-strongly convex and M-smooth, it is max(abs(1 - eta m), abs(1 - eta M)).
 
     Parameters
     ----------
