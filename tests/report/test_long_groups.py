@@ -14,7 +14,7 @@ from leakscore import statistics
 from leakscore.statistics import Statistic
 from leakscore_app import report
 from leakscore_app.passes.runner import Passes
-from leakscore_app.passes.scores import InCells, Score
+from leakscore_app.passes.scores import InCells, ScoreRows
 from leakscore_app.passes.tree import joined, run
 from leakscore_app.report import _report
 from leakscore_app.report.engine import block_features as featured
@@ -151,7 +151,7 @@ def test_tasks_travel_and_blocks_may_be_smaller(monkeypatch: pytest.MonkeyPatch)
     opened = sources.of_table(table()).with_size(256)
     asked: dict[str, Any] = {"columns": None, "exclude": (), "missing": "rows"}
     judged, bound = featured.features_of(opened, Passes(), statistics.GroupMeans(BY), **asked)
-    one = Score(judged.law, np.array([1.0, 9.0]), every=True, cells=(6,))
+    one = ScoreRows(judged.law, np.array([1.0, 9.0]), every=True, cells=(6,))
     there, again = pickle.loads(pickle.dumps((judged.source, one)))
     found = run(judged.source, one).result()
     other = joined(run(there, again, span) for span in reversed(there.spans(3)))

@@ -16,7 +16,7 @@ from leakscore import Reference, leakage, single_threaded_blas
 from leakscore.leakage.table_law import TableLaw
 from leakscore_app.passes import scores as second
 from leakscore_app.passes.first import First, first
-from leakscore_app.passes.scores import Score, ScorePass
+from leakscore_app.passes.scores import ScorePass, ScoreRows
 from leakscore_app.passes.tree import Tree, joined, run
 from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.sources.arrays import ArrayPart, CallablePart, NpyPart, numbered
@@ -72,8 +72,8 @@ def test_every_source_gives_the_same_bits(values: np.ndarray, tmp_path: Path) ->
     for part in parts(values, tmp_path):
         source = Source((part,), part.columns, SIZE)
         found = run(source, first).result()
-        scored = run(source, Score(law_of(found), np.array([2.0, 9.0]), every=True)).result()
-        again = run(source, Score(law_of(found), np.array([2.0, 9.0]), every=True)).result()
+        scored = run(source, ScoreRows(law_of(found), np.array([2.0, 9.0]), every=True)).result()
+        again = run(source, ScoreRows(law_of(found), np.array([2.0, 9.0]), every=True)).result()
         assert pickle.dumps(scored) == pickle.dumps(again)
         seen.add((found.moments.to_bytes(), pickle.dumps(scored)))
         assert (found.rows, found.moments.count) == (N, N - 4)
@@ -108,7 +108,7 @@ def test_leakages_are_those_of_leave_one_out(values: np.ndarray) -> None:
     judged = values[complete]
     source = Source((ArrayPart(values, "array", numbered(D)),), numbered(D), SIZE)
     law = law_of(run(source, first).result())
-    found: ScorePass = run(source, Score(law, np.array([4.0, 30.0]), every=True)).result()
+    found: ScorePass = run(source, ScoreRows(law, np.array([4.0, 30.0]), every=True)).result()
     standard = judged / judged.std(axis=0)
     expected = 100 * leakage.leave_one_out(standard, Reference.fit(standard), 100)
     assert found.every is not None
@@ -127,7 +127,7 @@ def test_only_the_worst_rows_are_kept(values: np.ndarray, monkeypatch: pytest.Mo
     monkeypatch.setattr(second, "KEPT", 20)
     source = Source((ArrayPart(values, "array", numbered(D)),), numbered(D), SIZE)
     law = law_of(run(source, first).result())
-    found = run(source, Score(law, np.zeros(0), every=True)).result()
+    found = run(source, ScoreRows(law, np.zeros(0), every=True)).result()
     rows, informed, _ = found.every  # type: ignore[misc]
     order = np.lexsort((rows, -informed))[:20]
     np.testing.assert_array_equal(found.kept.rows, rows[order])
@@ -176,7 +176,7 @@ def test_threads_change_no_bit() -> None:
                 law = TableLaw(
                     every, every, 140_000, np.ones(12), found.moments.mean, found.moments.cov
                 )
-                scored = run(source, Score(law, np.array([9.0]))).result()
+                scored = run(source, ScoreRows(law, np.array([9.0]))).result()
             seen.add((found.moments.to_bytes(), pickle.dumps(scored)))
     finally:
         leakscore.set_num_threads(threads)

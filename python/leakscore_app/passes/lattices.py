@@ -49,7 +49,7 @@ def decimals_of(values: Doubles) -> int:
 
 
 @dataclass(frozen=True)
-class Steps:
+class ColumnSteps:
     """Numbers offset + k step of a column, in units of 10^-decimals, but for `dust`."""
 
     column: int
@@ -63,7 +63,7 @@ class Steps:
         """The step in units of the column."""
         return self.step / 10.0**self.decimals
 
-    def finer(self, decimals: int) -> Steps:
+    def finer(self, decimals: int) -> ColumnSteps:
         """Return the same in units of more decimals."""
         scale = 10 ** (decimals - self.decimals)
         return replace(self, decimals=decimals, step=scale * self.step, offset=scale * self.offset)
@@ -83,7 +83,7 @@ class Off:
     values: Doubles
 
     @classmethod
-    def of(cls, lattice: Steps, values: Doubles, rows: Integers) -> Off:
+    def of(cls, lattice: ColumnSteps, values: Doubles, rows: Integers) -> Off:
         """Look at the records of a block, and their numbers."""
         places = np.flatnonzero(lattice.residues(values[:, lattice.column]))
         return cls(len(places), rows[places], values[places])._shortened()
@@ -101,7 +101,7 @@ class Off:
         return Off(self.count, self.rows[:most], self.values[:most])
 
 
-def lattices_of(values: Doubles, share: float, n: int) -> tuple[Steps, ...]:
+def lattices_of(values: Doubles, share: float, n: int) -> tuple[ColumnSteps, ...]:
     """Return the lattices that hold all values of a column but a `share` at most.
 
     Parameters
@@ -117,7 +117,7 @@ def lattices_of(values: Doubles, share: float, n: int) -> tuple[Steps, ...]:
         values = values[np.sort(rng.choice(len(values), _LOOKED, replace=False))]
     size = int(np.clip(round(1.2 / share), *_SIZES))
     groups = rng.integers(len(values), size=(_GROUPS, size))
-    found: list[Steps] = []
+    found: list[ColumnSteps] = []
     for column, numbers in enumerate(values.T):
         dust = float(np.finfo(float).eps * n * np.abs(numbers).mean())
         lattices = _of_column(column, numbers, share * len(values), groups, dust)
@@ -127,14 +127,14 @@ def lattices_of(values: Doubles, share: float, n: int) -> tuple[Steps, ...]:
 
 def _of_column(
     column: int, values: Doubles, most: float, groups: Integers, dust: float
-) -> Iterator[Steps]:
+) -> Iterator[ColumnSteps]:
     decimals = decimals_of(values)
     numbers, exact = in_units(values, decimals, dust)
     if len(values) - exact.sum() > most:
         return
     for step in _steps(numbers[groups], np.asarray(exact[groups].all(axis=1))):
         offset, count = _most_frequent(numbers[exact] % step, step)
-        lattice = Steps(column, decimals, step, offset, dust)
+        lattice = ColumnSteps(column, decimals, step, offset, dust)
         if len(values) - count <= most and lattice.width > _SEEN * dust:
             yield lattice
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Moments
 from leakscore.typing import Doubles
-from leakscore_app.passes.lattices import Off, Steps
+from leakscore_app.passes.lattices import ColumnSteps, Off
 from leakscore_app.passes.scores import GUESSED, Ties, Views, bin_of, counted
 from leakscore_app.tables.sources.blocks import Block
 
@@ -222,7 +222,7 @@ class Project:
         What values are clipped at.
     guesses : tuple of TableLaw
         Laws whose worst rows are kept, before they are known: of a sample.
-    lattices : tuple of Steps
+    lattices : tuple of ColumnSteps
         Of columns.
     """
 
@@ -231,7 +231,7 @@ class Project:
     directions: tuple[Direction, ...] = ()
     limits: tuple[Doubles, ...] = ()
     guesses: tuple[TableLaw, ...] = ()
-    lattices: tuple[Steps, ...] = ()
+    lattices: tuple[ColumnSteps, ...] = ()
 
     def __call__(self, block: Block) -> Third:
         """Return what the third pass knows of a block."""

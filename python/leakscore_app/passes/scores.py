@@ -305,7 +305,7 @@ class ScorePass:
 
 
 @dataclass(frozen=True, eq=False)
-class Score:
+class ScoreRows:
     """The second pass over a block: a function that travels to where the rows are.
 
     Attributes

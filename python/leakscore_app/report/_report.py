@@ -208,8 +208,7 @@ def analyse(
         records=records,
         distinct_records=distinct_records,
     )
-    options = checked(options)
-    table = without_graph(table)
+    options, table = checked(options), without_graph(table)
     opened = opened_of(table, options)
     why = why_whole(opened, table, options)
     if why == TEXT:  # once all cells are understood, it is a table as others are
@@ -218,18 +217,17 @@ def analyse(
     if not why and opened.is_longer_than(LONG):
         try:
             with single_threaded_blas():  # waiting threads took a tenth of the work
-                return Analysis(
-                    BlockTable(opened, options, Passes(progress, client)), options
-                ).report()
+                table_in_blocks = BlockTable(opened, options, Passes(progress, client))
+                return Analysis(table_in_blocks, options).report()
         except SmallCellsError:
             why = "cells of few records"
     whole = whole_of(table, opened, why)
     # Threads of BLAS wait for each other longer than they work on so few columns.
     with single_threaded_blas() if whole.values.shape[1] <= _FEW_COLUMNS else nullcontext():
-        return Analysis(WholeTable(whole, options, _Steps(progress)), options).report()
+        return Analysis(WholeTable(whole, options, _StepCounter(progress)), options).report()
 
 
-class _Steps:
+class _StepCounter:
     """Tell how much of the work is done before each of its steps, as far as that is known."""
 
     def __init__(self, progress: Progress | None) -> None:

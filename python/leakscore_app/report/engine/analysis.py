@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from leakscore import tradeoff
 from leakscore.statistics import Statistic
-from leakscore_app.passes.lattices import Off, Steps
+from leakscore_app.passes.lattices import ColumnSteps, Off
 from leakscore_app.report._model import (
     Arithmetic,
     AuditResult,
@@ -83,7 +83,7 @@ class JudgedTable(Protocol):
         Whether weights are known to everybody; whether it is the table in the package.
     sample : (M, d) ndarray, optional
         Of the records that are not here, in units of the population.
-    steps : tuple of Steps
+    steps : tuple of ColumnSteps
         On which most values of a column lie.
     means : (d,) ndarray
     """
@@ -104,7 +104,7 @@ class JudgedTable(Protocol):
     @property
     def sample(self) -> Doubles | None: ...
     @property
-    def steps(self) -> tuple[Steps, ...]: ...
+    def steps(self) -> tuple[ColumnSteps, ...]: ...
     @property
     def means(self) -> Doubles: ...
 

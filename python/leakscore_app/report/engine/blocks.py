@@ -21,7 +21,7 @@ from leakscore.reference import Moments, Reference
 from leakscore.statistics import Mean, Statistic
 from leakscore_app.document.document import Notice
 from leakscore_app.passes.first import Copies
-from leakscore_app.passes.lattices import Off, Steps, lattices_of
+from leakscore_app.passes.lattices import ColumnSteps, Off, lattices_of
 from leakscore_app.passes.projections import (
     Direction,
     OtherMoments,
@@ -33,8 +33,8 @@ from leakscore_app.passes.projections import (
 from leakscore_app.passes.runner import Passes
 from leakscore_app.passes.scores import (
     Count,
-    Score,
     ScorePass,
+    ScoreRows,
     SparseHistogram,
     Ties,
     Views,
@@ -69,7 +69,14 @@ from leakscore_app.report.engine.leakage import Budget, risk_of
 from leakscore_app.report.engine.noise import TheoryNoise
 from leakscore_app.report.engine.population import Population
 from leakscore_app.report.engine.remainders import Sums, share_of, why_unchecked
-from leakscore_app.report.engine.remedies import CLIPS, Change, Clipped, Outcome, Scored, outcome_of
+from leakscore_app.report.engine.remedies import (
+    CLIPS,
+    Change,
+    Clipped,
+    Outcome,
+    ScoredRelease,
+    outcome_of,
+)
 from leakscore_app.report.engine.setup import AnalysisOptions, Listing, nothing_to_play
 from leakscore_app.report.engine.survey import Judged, judged_of
 from leakscore_app.tables.sources.opened import Opened
@@ -131,7 +138,7 @@ class BlockTable:
         """Score every record; keep the worst ones, and that in the middle of a sample."""
         cells = tuple(len(table.cells) for table, _ in by_group(self.statistic))
         every = self.options.records == "all"
-        score = Score(self.law, THRESHOLDS * self.divisor, every, cells)
+        score = ScoreRows(self.law, THRESHOLDS * self.divisor, every, cells)
         self.scored: ScorePass = self._pass(score, "scoring every record")
         self.least = -np.inf  # no record that is not kept has a larger score
         if self.scored.informed.total > len(self.scored.kept.rows):
@@ -281,8 +288,8 @@ class BlockTable:
     # --- arithmetic ------------------------------------------------------------------------------
 
     @cached_property
-    def steps(self) -> tuple[Steps, ...]:
-        """Steps on which most values of a column lie, of the sample."""
+    def steps(self) -> tuple[ColumnSteps, ...]:
+        """ColumnSteps on which most values of a column lie, of the sample."""
         n = self.published.n
         if why_unchecked(self.published, False):
             return ()
@@ -373,7 +380,9 @@ class BlockTable:
 
         scored = iter(outcomes(views, self.population, self.least, count, self._without))
         return [
-            outcome_of(change.release) if isinstance(change.release, Scored) else next(scored)
+            outcome_of(change.release)
+            if isinstance(change.release, ScoredRelease)
+            else next(scored)
             for change in changes
         ]
 

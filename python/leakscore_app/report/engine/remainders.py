@@ -23,7 +23,7 @@ from math import gcd
 import numpy as np
 import numpy.typing as npt
 
-from leakscore_app.passes.lattices import Off, Steps, decimals_of
+from leakscore_app.passes.lattices import ColumnSteps, Off, decimals_of
 from leakscore_app.report._model import Arithmetic, Doubles, Noise, Release, Remainder
 from leakscore_app.report.engine.leakage import Budget
 from leakscore_app.report.engine.population import Population
@@ -86,7 +86,7 @@ class Sums:
     records: Integers | None = None
     owners: Integers | None = None
 
-    def arithmetic(self, lattices: Sequence[Steps], off: Sequence[Off]) -> Arithmetic:
+    def arithmetic(self, lattices: Sequence[ColumnSteps], off: Sequence[Off]) -> Arithmetic:
         """Return what remainders tell, and to how many decimals rounding hides it."""
         result = Arithmetic(self._remainders(lattices, off))
         if not self._exceeds(result) or self._shares.max() > self.budget.limit:
@@ -125,7 +125,9 @@ class Sums:
             scores = self.budget.answered_for(people.told, people.added())
         return self.budget.shares(scores)
 
-    def _remainders(self, lattices: Sequence[Steps], off: Sequence[Off]) -> tuple[Remainder, ...]:
+    def _remainders(
+        self, lattices: Sequence[ColumnSteps], off: Sequence[Off]
+    ) -> tuple[Remainder, ...]:
         """Return the records that tell of themselves, the worst first."""
         worst: dict[tuple[int, str], Remainder] = {}
         for lattice, records in zip(lattices, off, strict=True):
@@ -138,7 +140,7 @@ class Sums:
         ordered = sorted(worst.values(), key=lambda one: (-one.advantage, -one.exact, one.row))
         return tuple(ordered[:_LISTED])
 
-    def _of(self, lattice: Steps, off: Off) -> Iterator[Remainder]:
+    def _of(self, lattice: ColumnSteps, off: Off) -> Iterator[Remainder]:
         law = _Law.of(lattice, off, self)
         column = self.columns[lattice.column]
         left = self._left(column, lattice.width, self.decimals)
@@ -230,7 +232,7 @@ class _Law:
     rows: Integers
 
     @classmethod
-    def of(cls, lattice: Steps, off: Off, sums: Sums) -> _Law:
+    def of(cls, lattice: ColumnSteps, off: Off, sums: Sums) -> _Law:
         """Look at records off a lattice, in units in which as many as can be are whole."""
         values = off.values[:, lattice.column]
         finer = lattice.finer(max(lattice.decimals, decimals_of(values)))

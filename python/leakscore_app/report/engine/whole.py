@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from leakscore_app.passes.lattices import Off, Steps, lattices_of
+from leakscore_app.passes.lattices import ColumnSteps, Off, lattices_of
 from leakscore_app.report._model import Doubles, Observations, Owned, Release
 from leakscore_app.report._notices import observed
 from leakscore_app.report.engine.attack import LinearAttack, Others, projected
@@ -19,7 +19,14 @@ from leakscore_app.report.engine.pooled import Pooled, small_cells
 from leakscore_app.report.engine.population import Population
 from leakscore_app.report.engine.previous import Earlier, earlier_of, previous_of
 from leakscore_app.report.engine.remainders import Sums, share_of
-from leakscore_app.report.engine.remedies import CLIPS, Change, Clipped, Outcome, Scored, outcome_of
+from leakscore_app.report.engine.remedies import (
+    CLIPS,
+    Change,
+    Clipped,
+    Outcome,
+    ScoredRelease,
+    outcome_of,
+)
 from leakscore_app.report.engine.setup import (
     AnalysisOptions,
     Listing,
@@ -124,8 +131,8 @@ class WholeTable:
     # --- arithmetic ------------------------------------------------------------------------------
 
     @cached_property
-    def steps(self) -> tuple[Steps, ...]:
-        """Steps on which most values of a column lie."""
+    def steps(self) -> tuple[ColumnSteps, ...]:
+        """ColumnSteps on which most values of a column lie."""
         size = self.population.batch_size
         return lattices_of(self.records.values, share_of(size), size)
 
@@ -158,9 +165,9 @@ class WholeTable:
     def _judged(self) -> npt.NDArray[np.bool_]:
         return self.population.published.new
 
-    def release(self, population: Population) -> Scored:
+    def release(self, population: Population) -> ScoredRelease:
         """Return a changed population of the same persons as a release."""
-        return Scored(self.rows[self._judged], population.informed()[self._judged])
+        return ScoredRelease(self.rows[self._judged], population.informed()[self._judged])
 
     def clipped(self, share: float) -> Clipped:
         """Return the release in which values of the new records are clipped at a quantile."""
@@ -172,7 +179,7 @@ class WholeTable:
         moved = float(np.abs(moves).max()) * (population.batch_size / population.n)
         scores = population.informed_of(values)
         what = "columns" if added.all() else "the new records' columns"
-        release = Scored(self.rows[self._judged], scores[self._judged])
+        release = ScoredRelease(self.rows[self._judged], scores[self._judged])
         return Clipped(release, moved * float(np.sqrt(population.n)), what)
 
     @cached_property
@@ -181,7 +188,7 @@ class WholeTable:
         limits = np.quantile(self.population.values, levels, axis=0)
         return np.asarray(limits.reshape(len(CLIPS), 2, -1))
 
-    def without_worst(self, count: int) -> Scored | None:
+    def without_worst(self, count: int) -> ScoredRelease | None:
         """Return the release without the worst persons' new records."""
         population, published = self.population, self.published
         judged = np.flatnonzero(self._judged)
@@ -193,7 +200,7 @@ class WholeTable:
         smaller, remain = population.without_records(rows)
         scores = population.told[remain] if smaller is None else smaller.informed()
         kept = self._judged[remain] & ~np.isin(remain, worst)
-        return Scored(self.rows[remain][kept], scores[kept])
+        return ScoredRelease(self.rows[remain][kept], scores[kept])
 
     def outcomes(self, changes: Sequence[Change]) -> list[Outcome]:
         """Return what each changed release leaves."""
