@@ -25,6 +25,7 @@ EPSILON_METHODS: dict[str, EpsilonMethod] = {
     **{method.name: method for method in (SortedBits(), FourOutcomes(), Split(), Credible())},
 }
 """The methods by the names that stand for them, with their defaults."""
+_NAMES = tuple(EPSILON_METHODS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,7 +257,7 @@ def _method_of(method: object) -> EpsilonMethod:
     """Return the method that a name stands for; a method stands for itself."""
     if isinstance(method, EpsilonMethod):
         return method
-    return EPSILON_METHODS[validation.choice("method", method, tuple(EPSILON_METHODS))]
+    return EPSILON_METHODS[validation.choice("method", method, _NAMES)]
 
 
 def _at(method: EpsilonMethod, threshold: float) -> EpsilonMethod:

@@ -21,7 +21,7 @@ _STEPS = 20  # values of epsilon per unit that are tested: 0.05, 0.1, ...
 _CHUNK = 32  # of them are calibrated together
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, slots=True)  # frozen ones take a tenth of the time of an audit
 class Proof:
     """Bounds on epsilon, one for each delta, and the tests that prove them.
 
