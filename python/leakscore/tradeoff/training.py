@@ -10,10 +10,10 @@ from scipy.special import betainc
 from leakscore import validation
 from leakscore.distributions import chi2
 from leakscore.numeric import doubled, frozen, sign_change
-from leakscore.tradeoff.curve import Parametric, TradeOff
+from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.gaussian_curves import GaussianTradeOff, gaussian
 from leakscore.tradeoff.premise import EXACT_NOISE, Premise, about
-from leakscore.tradeoff.shapes import Hull
+from leakscore.tradeoff.shapes import Hull, Parametric
 from leakscore.typing import Doubles
 
 _ZERO_GRADIENTS = "gradients of zero, so that a step releases nothing but its scaled noise"
