@@ -35,7 +35,7 @@ class ErrorCounts(NamedTuple):
     n_members: int
 
 
-class Certificate(NamedTuple):
+class CertifiedEpsilon(NamedTuple):
     """The bound that counts prove."""
 
     epsilon: float
@@ -135,14 +135,14 @@ class Split(EpsilonMethod):
             counted=sizes,
         )
 
-    def _judge(self, counts: ErrorCounts, delta: float, miss: float) -> Certificate:
+    def _judge(self, counts: ErrorCounts, delta: float, miss: float) -> CertifiedEpsilon:
         """Bound both rates by Clopper and Pearson, half of the miss each; round epsilon down.
 
         Epsilon is the log of (1 - delta - larger) / smaller of both upper bounds.
         """
         errors0, n0, errors1, n1 = counts
         if not n0 or not n1:
-            return Certificate(0.0, 1.0, 1.0)  # a single score has no odd half
+            return CertifiedEpsilon(0.0, 1.0, 1.0)  # a single score has no odd half
         bounds = [
             clopper_pearson(k, n, alpha=0.5 * miss) for k, n in ((errors0, n0), (errors1, n1))
         ]
@@ -151,7 +151,7 @@ class Split(EpsilonMethod):
         epsilon = 0.0
         if quotient > 1.0:
             epsilon = max(0.0, float(np.log(quotient)) * (1.0 - 4.0 * _ULP) - 2.0 * _ULP)
-        return Certificate(epsilon, float(bounds[0][0]), float(bounds[1][0]))
+        return CertifiedEpsilon(epsilon, float(bounds[0][0]), float(bounds[1][0]))
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ class Credible(Split):
         """Those of `Split`, and the prior."""
         return (*super().assumptions, PRIOR)
 
-    def _judge(self, counts: ErrorCounts, delta: float, miss: float) -> Certificate:
+    def _judge(self, counts: ErrorCounts, delta: float, miss: float) -> CertifiedEpsilon:
         """Find epsilon with posterior probability 1 - miss of a larger one, and bounds of rates.
 
         The marginal bounds of the rates are for the reader: epsilon does not use them.
@@ -188,12 +188,12 @@ class Credible(Split):
 
         errors0, n0, errors1, n1 = counts
         if not n0 or not n1:
-            return Certificate(0.0, 1.0, 1.0)
+            return CertifiedEpsilon(0.0, 1.0, 1.0)
         uppers = [
             float(betainccinv(k + 0.5, n - k + 0.5, 0.5 * miss))
             for k, n in ((errors0, n0), (errors1, n1))
         ]
-        return Certificate(credible_epsilon(counts, delta, miss), *uppers)
+        return CertifiedEpsilon(credible_epsilon(counts, delta, miss), *uppers)
 
 
 def _choices(

@@ -82,8 +82,8 @@ class _Scale(Parametric[Any]):
 
     def _symmetrized(self) -> TradeOff:
         df, ratio = self._law
-        both = (self.inverse(), self) if self._reversed else (self, self.inverse())
-        return Hull(*both, float(0.5 * df * np.log(ratio)))
+        wide = self if self._reversed else self.inverse()  # the larger delta at large epsilons
+        return Hull(wide.inverse(), wide, float(0.5 * df * np.log(ratio)))
 
 
 def averaged_gaussian_attack(

@@ -186,9 +186,10 @@ def _in_options(message: str, given: Iterable[str]) -> str:
     for name in given:
         option = f"--{name.replace('_', '-')}"
         value = r"\[[^\]]*\]|\([^)]*\)|'[^']*'|[^\s,;:]+"
-        message = re.sub(
-            rf"(?<![\w.-]){name}=({value})", lambda m, o=option: f"{o} {_plain(m[1])}", message
-        )
+        pattern = rf"(?<![\w.-]){name}=({value})"
+        while match := re.search(pattern, message):
+            written = f"{option} {_plain(match[1])}"
+            message = message[: match.start()] + written + message[match.end() :]
         if "_" in name:
             message = re.sub(rf"(?<![\w.-]){name}(?!\w)", option, message)
     message = re.sub(r"leave out '([^']*)'", r"leave it out with --exclude '\1'", message)

@@ -21,7 +21,7 @@ MOST_RECORDS = 10**12
 
 
 @dataclass(frozen=True, eq=False)
-class ScoredRelease:
+class JudgedRelease:
     """A changed release of which all is known: numbers (k,) and leakages of those who remain."""
 
     rows: npt.NDArray[np.int64]
@@ -235,11 +235,11 @@ def noise_on_every_mean(
             f"noise of {errors:.3g} standard errors of the present mean on all "
             f"{len(population.published.sizes)} means",
             "too late for the means published without it",
-            ScoredRelease(rows, scores),
+            JudgedRelease(rows, scores),
         )
 
 
-def outcome_of(release: ScoredRelease) -> Outcome:
+def outcome_of(release: JudgedRelease) -> Outcome:
     """Return the worst of the records that a changed release leaves."""
     worst = int(np.argmax(release.scores))
     power = risk_of(release.scores, None).power

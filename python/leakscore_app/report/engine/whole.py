@@ -24,7 +24,7 @@ from leakscore_app.report.engine.remedies import (
     Change,
     Clipped,
     Outcome,
-    ScoredRelease,
+    JudgedRelease,
     outcome_of,
 )
 from leakscore_app.report.engine.setup import (
@@ -165,9 +165,9 @@ class WholeTable:
     def _judged(self) -> npt.NDArray[np.bool_]:
         return self.population.published.new
 
-    def release(self, population: Population) -> ScoredRelease:
+    def release(self, population: Population) -> JudgedRelease:
         """Return a changed population of the same persons as a release."""
-        return ScoredRelease(self.rows[self._judged], population.informed()[self._judged])
+        return JudgedRelease(self.rows[self._judged], population.informed()[self._judged])
 
     def clipped(self, share: float) -> Clipped:
         """Return the release in which values of the new records are clipped at a quantile."""
@@ -179,7 +179,7 @@ class WholeTable:
         moved = float(np.abs(moves).max()) * (population.batch_size / population.n)
         scores = population.informed_of(values)
         what = "columns" if added.all() else "the new records' columns"
-        release = ScoredRelease(self.rows[self._judged], scores[self._judged])
+        release = JudgedRelease(self.rows[self._judged], scores[self._judged])
         return Clipped(release, moved * float(np.sqrt(population.n)), what)
 
     @cached_property
@@ -188,7 +188,7 @@ class WholeTable:
         limits = np.quantile(self.population.values, levels, axis=0)
         return np.asarray(limits.reshape(len(CLIPS), 2, -1))
 
-    def without_worst(self, count: int) -> ScoredRelease | None:
+    def without_worst(self, count: int) -> JudgedRelease | None:
         """Return the release without the worst persons' new records."""
         population, published = self.population, self.published
         judged = np.flatnonzero(self._judged)
@@ -200,7 +200,7 @@ class WholeTable:
         smaller, remain = population.without_records(rows)
         scores = population.told[remain] if smaller is None else smaller.informed()
         kept = self._judged[remain] & ~np.isin(remain, worst)
-        return ScoredRelease(self.rows[remain][kept], scores[kept])
+        return JudgedRelease(self.rows[remain][kept], scores[kept])
 
     def outcomes(self, changes: Sequence[Change]) -> list[Outcome]:
         """Return what each changed release leaves."""

@@ -454,5 +454,5 @@ def _without_blank_rows(columns: list[Any], lines: npt.NDArray[np.int64]) -> Row
 def _grid(name: str, rows: Rows, layout: Layout) -> Grid:
     names = layout.names or [f"column {j}" for j in range(1, layout.width + 1)]
     cells = [Cells(given, text=text) for given, text in zip(names, rows.columns, strict=True)]
-    notes = [*layout.notes, *without_values(len(rows.blank), rows.blank[:1])]
+    notes = [*layout.notes, *without_values(len(rows.blank), rows.blank[:1].tolist())]
     return Grid(name, cells, len(rows.lines), rows.lines, notes, layout.header)

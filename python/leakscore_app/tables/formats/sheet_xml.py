@@ -49,8 +49,8 @@ class Unsaid:
     def filled(self, rows: list[list[Any]]) -> list[list[Any]]:
         """Write into the cells of formulas that they have no value."""
         width = max((column for _, column in self.formulas), default=0)
-        for row in rows:
-            row += [""] * (width - len(row))
+        for cells in rows:
+            cells += [""] * (width - len(cells))
         for row, column in self.formulas:
             if row <= len(rows):
                 rows[row - 1][column - 1] = UNCALCULATED

@@ -143,7 +143,7 @@ def _grid(
     lines = lines[layout.body :]
     blank = blank[blank > lines[0]] if len(lines) else blank[:0]
     notes = [f"the sheet {visible(sheet)!r} is read", *layout.notes]
-    notes += [*without_values(len(blank), blank[:1]), *beside.notes(names, lines.tolist())]
+    notes += [*without_values(len(blank), blank[:1].tolist()), *beside.notes(names, lines.tolist())]
     return Grid(file.name, columns, len(body), lines, notes, layout.header)
 
 
