@@ -138,7 +138,7 @@ def _named(grid: Grid) -> dict[str, Cells]:
         name = cells.name.strip() or f"column {index}"
         if name in names:
             first = list(names).index(name) + 1
-            lines = () if grid.lines is None else grid.lines
+            lines = [] if grid.lines is None else grid.lines.tolist()
             above = f" --skip-lines {lines[0] - 1}" if len(lines) else " and --skip-lines"
             raise ValueError(
                 f"{grid.name}: columns {first} and {index} are both named {visible(name)!r}: "

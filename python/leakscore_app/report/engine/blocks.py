@@ -73,8 +73,8 @@ from leakscore_app.report.engine.remedies import (
     CLIPS,
     Change,
     Clipped,
+    JudgedRelease,
     Outcome,
-    ScoredRelease,
     outcome_of,
 )
 from leakscore_app.report.engine.setup import AnalysisOptions, Listing, nothing_to_play
@@ -381,7 +381,7 @@ class BlockTable:
         scored = iter(outcomes(views, self.population, self.least, count, self._without))
         return [
             outcome_of(change.release)
-            if isinstance(change.release, ScoredRelease)
+            if isinstance(change.release, JudgedRelease)
             else next(scored)
             for change in changes
         ]

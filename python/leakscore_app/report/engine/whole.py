@@ -23,8 +23,8 @@ from leakscore_app.report.engine.remedies import (
     CLIPS,
     Change,
     Clipped,
-    Outcome,
     JudgedRelease,
+    Outcome,
     outcome_of,
 )
 from leakscore_app.report.engine.setup import (
