@@ -315,8 +315,12 @@ def _report(options: argparse.Namespace) -> int:
 
 def _table(options: argparse.Namespace) -> Any:
     """Open the table that the options name."""
+    import leakscore
     from leakscore_app import report
+    from leakscore_app.tables import memory_limit
 
+    memory_limit.require_libraries()
+    leakscore.single_threaded_blas()  # loads BLAS while there is memory
     if options.data is None:
         return report.embedded_table()
     columns, named = options.columns, (options.weights, options.response)

@@ -160,7 +160,8 @@ def add_memory(group: Any) -> None:
         type=memory,
         default=memory_limit.DEFAULT,
         metavar="SIZE",
-        help="bytes that a file and what it unpacks to may take: 500M, 4G (default: 1G)",
+        help="bytes that a file that is read at once, and what it unpacks to, may take: 500M, 4G "
+        "(default: 1G); long csv, parquet and npy files are read block by block",
     )
 
 

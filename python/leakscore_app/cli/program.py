@@ -77,7 +77,10 @@ def _tell(program: str, message: str) -> None:
 def _one_line(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{_shortened(str(error.filename))}: {error.strerror}"
-    return _shortened(" ".join(str(error).split())) or type(error).__name__
+    line = _shortened(" ".join(str(error).split()))
+    if isinstance(error, MemoryError):
+        return f"too little memory: {line}" if line else "too little memory"
+    return line or type(error).__name__
 
 
 def _shortened(message: str) -> str:

@@ -13,6 +13,9 @@ from typing import Any
 DEFAULT = 1 << 30
 """Bytes that a file may take by default."""
 
+LIBRARIES = 1 << 30
+"""Bytes of addresses that the libraries of a report take at most, with the threads of BLAS."""
+
 COLUMN = 512
 """Bytes of a column beside its values: its name, and its entries in lists."""
 
@@ -44,7 +47,7 @@ def shown(size: int) -> str:
     """Return a size in words."""
     for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
         if size < 1024 or unit == "TiB":
-            return f"{size:.3g} {unit}" if unit != "bytes" else f"{size} {unit}"
+            return f"{size:.3g} {unit}" if unit != "bytes" and size < 100 else f"{size:.0f} {unit}"
         size = size / 1024  # type: ignore[assignment]
     raise AssertionError(size)
 
@@ -53,6 +56,23 @@ def require(name: str, needed: int, limit: int) -> None:
     """Refuse a need above the limit."""
     if needed > limit:
         raise ValueError(f"{name} needs {shown(needed)} of memory, {_remedy(limit)}")
+
+
+def require_libraries() -> None:
+    """Refuse a process that may not have the memory of its libraries.
+
+    They end in other ways: BLAS waits for memory without end, C++ aborts.
+    """
+    try:
+        import resource
+    except ImportError:  # not Unix
+        return
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY and limit < LIBRARIES:
+        raise MemoryError(
+            f"this process may have {shown(limit)}, and the libraries alone take up to "
+            f"{shown(LIBRARIES)} (ulimit -v)"
+        )
 
 
 def _remedy(limit: int) -> str:

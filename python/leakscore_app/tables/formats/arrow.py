@@ -269,6 +269,8 @@ def damage(name: str) -> Iterator[None]:
 
     try:
         yield
+    except MemoryError:  # pyarrow's is one of its exceptions, too
+        raise
     except (
         pyarrow.ArrowException,
         OSError,
