@@ -51,9 +51,9 @@ class Unsaid:
         width = max((column for _, column in self.formulas), default=0)
         for row in rows:
             row += [""] * (width - len(row))
-        for row, column in self.formulas:
-            if row <= len(rows):
-                rows[row - 1][column - 1] = UNCALCULATED
+        for at, column in self.formulas:
+            if at <= len(rows):
+                rows[at - 1][column - 1] = UNCALCULATED
         return rows
 
     def notes(self, names: Sequence[str], lines: Sequence[int]) -> Iterator[str]:
