@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
@@ -186,12 +186,12 @@ class Grid:
         return replace(self, columns=columns, rows=rows, lines=lines)
 
 
-def without_values(count: int, first: Sequence[int]) -> list[str]:
+def without_values(count: int, first: Iterable[int]) -> list[str]:
     """Say how many rows are left out that hold no value, and the line of the first."""
     if not count:
         return []
     rows = "a row without any value is" if count == 1 else f"{count} rows without any value are"
-    return [f"{rows} left out (line {first[0]}{', ...' * (count > 1)})"]
+    return [f"{rows} left out (line {next(iter(first))}{', ...' * (count > 1)})"]
 
 
 def text_of(words: Sequence[str | None]) -> Any:

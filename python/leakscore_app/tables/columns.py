@@ -138,8 +138,9 @@ def _named(grid: Grid) -> dict[str, Cells]:
         name = cells.name.strip() or f"column {index}"
         if name in names:
             first = list(names).index(name) + 1
-            lines = [] if grid.lines is None else grid.lines.tolist()
-            above = f" --skip-lines {lines[0] - 1}" if len(lines) else " and --skip-lines"
+            above = " and --skip-lines"
+            if grid.lines is not None and len(grid.lines):
+                above = f" --skip-lines {grid.lines[0] - 1}"
             raise ValueError(
                 f"{grid.name}: columns {first} and {index} are both named {visible(name)!r}: "
                 f"rename one of them, or number them by --header no{above}"

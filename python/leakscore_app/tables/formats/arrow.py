@@ -269,8 +269,10 @@ def damage(name: str) -> Iterator[None]:
 
     try:
         yield
-    except MemoryError:  # pyarrow's is one of its exceptions, too
-        raise
+    except MemoryError as error:  # of what the file announces, or of what it holds
+        raise ValueError(
+            f"{name} is damaged, or needs more memory than there is: {error}"
+        ) from None
     except (
         pyarrow.ArrowException,
         OSError,
