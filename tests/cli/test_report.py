@@ -146,10 +146,10 @@ def test_an_identifier_is_suspected(capsys: pytest.CaptureFixture[str], tmp_path
     values = np.random.default_rng(0).normal(size=(30, 2))
     path = tmp_path / "t.npy"
     np.save(path, np.column_stack([np.arange(30) + 1000, values]))
-    codes = {warning["code"] for warning in parsed(capsys, path)["notices"]}
-    assert "identifier" in codes
-    kept = parsed(capsys, path, "--exclude", "column 1")
-    assert "identifier" not in {warning["code"] for warning in kept["notices"]}
+    left_out = parsed(capsys, path)["input"]["columns_left_out"]
+    assert [(column["name"], "names the records" in column["reason"]) for column in left_out] == [
+        ("column 1", True)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_an_identifier_is_suspected(capsys: pytest.CaptureFixture[str], tmp_path
         ("a,b\n1,2\n", [], "1 usable record(s)"),
         ("a,b\nx,y\nz,w\n", [], "no column of numbers to judge"),
         ("a,b\n1,2\n3\n", [], "line 3: 1 cells, but 2"),
-        ("a,b\n1,2\n3,5\n4,4\n", ["--n", "9"], "n=9 <= 3"),
+        ("a,b\n1,2\n3,5\n4,4\n", ["--n", "9"], "--n 9 <= 3"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--n", "x"], "invalid int value"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--columns", "c"], "no column 'c'"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--json", "/nowhere/x.json"], "cannot write /nowhere/x.json"),

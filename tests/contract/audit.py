@@ -86,6 +86,17 @@ AUDITS: dict[str, list[Call]] = {
             for method in ("split", "credible")
         ),
     ],
+    **{
+        f"audit.{method.__name__}": [
+            Call(
+                lambda threshold=0.5, method=method: (
+                    good.ROUNDS.epsilon(1e-5, method=method(threshold)).epsilon
+                ),
+                scalars={"threshold": (0.5, (good.NAN, float("inf"), "0", True, 1j, [0.5]))},
+            )
+        ]
+        for method in (audit.Split, audit.Credible)
+    },
     "audit.Audit.mu": [Call(good.ROUNDS.mu, scalars=TEST)],
     "audit.Audit.epsilon_if_gaussian": [
         Call(good.ROUNDS.epsilon_if_gaussian, scalars={"delta": (1e-5, NO_DELTA), **TEST})
@@ -192,6 +203,9 @@ AUDITS_WITHOUT_ARGUMENTS = {
     "audit.RocBand.auc",
 }
 AUDIT_RESULTS = {
+    "audit.RateBands",
+    "audit.SortedBits",
+    "audit.FourOutcomes",
     "audit.BootstrapInterval",
     "audit.Comparison",
     "audit.EpsilonBound",

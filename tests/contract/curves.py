@@ -21,6 +21,68 @@ CURVES: dict[str, list[Call]] = {
             },
         )
     ],
+    "tradeoff.averaged_gaussian_attack": [
+        Call(
+            lambda num_records=100, sample_rate=0.1, num_steps=2, dimension=5: (
+                tradeoff.averaged_gaussian_attack(
+                    num_records, sample_rate, num_steps, dimension
+                ).power([0.1, 0.5])
+            ),
+            scalars={
+                "num_records": (100, good.NO_COUNT),
+                "sample_rate": (0.1, (0.0, 1.1, good.NAN, "0.1", None, 1j)),
+                "num_steps": (2, good.NO_COUNT),
+                "dimension": (5, good.NO_COUNT),
+            },
+        )
+    ],
+    "tradeoff.last_iterate": [
+        Call(
+            lambda noise=1.0, num_steps=5, contraction=0.9, sensitivity=1.0: tradeoff.last_iterate(
+                noise,
+                num_steps=num_steps,
+                contraction=contraction,
+                sensitivity=sensitivity,
+            ).power([0.1, 0.5]),
+            scalars={
+                "noise": (1.0, (0.0, *good.NO_POSITIVE)),
+                "num_steps": (5, good.NO_COUNT),
+                "contraction": (0.9, (-0.1, 1.1, good.NAN, "0.9", None, 1j)),
+                "sensitivity": (1.0, (0.0, *good.NO_POSITIVE)),
+            },
+        )
+    ],
+    "tradeoff.from_profile": [
+        Call(
+            lambda epsilon, delta: tradeoff.from_profile(epsilon, delta).power([0.1, 0.5]),
+            {"epsilon": np.arange(64.0) / 16, "delta": np.arange(64.0, 0.0, -1.0) / 128},
+        )
+    ],
+    "tradeoff.from_pld": [
+        Call(
+            lambda pld, probabilities: tradeoff.from_pld(pld, probabilities).power([0.1, 0.5]),
+            {"pld": np.arange(64.0) / 16, "probabilities": np.full(64, 1 / 64)},
+        )
+    ],
+    "tradeoff.from_rdp": [
+        Call(
+            lambda orders=2.0, epsilons=1.0: tradeoff.from_rdp([orders], [epsilons]).power(0.1),
+            scalars={
+                "orders": (2.0, (1.0, 0.5, good.NAN, "2", None, 1j)),
+                "epsilons": (1.0, (-0.1, float("inf"), good.NAN, "2", None, 1j)),
+            },
+        )
+    ],
+    "tradeoff.from_zcdp": [
+        Call(
+            lambda rho=0.5, xi=0.0: tradeoff.from_zcdp(rho, xi).power([0.1, 0.5]),
+            scalars={
+                "rho": (0.5, good.NO_POSITIVE),
+                "xi": (0.1, good.NO_POSITIVE),
+            },
+        )
+    ],
+    "tradeoff.TradeOff.bayes": [Call(good.CURVE.bayes, {"prior": good.SHARES}, kind="curve")],
     "tradeoff.laplace": [
         Call(
             lambda mu: tradeoff.laplace(mu).power(0.1),

@@ -77,7 +77,7 @@ def test_addresses_that_nothing_can_answer_at(
 ) -> None:
     assert main(["report", "--scheduler", address]) == 1
     refusal = (
-        f"leakscore: error: Expected scheduler={address!r} to be an address as tcp://host:8786\n"
+        f"leakscore: error: Expected --scheduler {address!r} to be an address as tcp://host:8786\n"
     )
     assert capsys.readouterr().err == refusal
 

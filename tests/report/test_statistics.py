@@ -133,11 +133,11 @@ def test_small_cells_need_the_game() -> None:
         (["--statistic", "minimum"], "publish counts between fixed limits instead"),
         (["--statistic", "regression"], "--response COLUMN"),
         (["--response", "a"], "--response COLUMN"),
-        (["--statistic", "regression", "--response", "z"], "response='z'"),
+        (["--statistic", "regression", "--response", "z"], "--response 'z'"),
         (["--group-by", "g", "--statistic", "sum"], "one of them at a time"),
         (["--group-by", "who"], "no column 'who'"),
-        (["--weights", "z"], "weights='z'"),
-        (["--group-by", "g", "--min-cell", "0"], "min_cell=0"),
+        (["--weights", "z"], "--weights 'z'"),
+        (["--group-by", "g", "--min-cell", "0"], "--min-cell 0"),
     ],
 )
 def test_refused(

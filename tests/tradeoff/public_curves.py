@@ -63,6 +63,12 @@ MADE: dict[str, list[tuple[Callable[[], TradeOff], str | None]]] = {
         (lambda: tradeoff.gaussian_mean(1e61, 10, 3), "replace"),
         (lambda: tradeoff.gaussian_mean([9.0, 1e61], 10, 3), "replace"),
     ],
+    "tradeoff.averaged_gaussian_attack": [
+        (lambda: tradeoff.averaged_gaussian_attack(100, 0.1, 2, 5), "add-remove")
+    ],
+    "tradeoff.last_iterate": [
+        (lambda: tradeoff.last_iterate(1.0, num_steps=5, contraction=0.9), None)
+    ],
     "tradeoff.laplace": [(lambda: tradeoff.laplace(1.0), None)],
     "tradeoff.misspecified": [(lambda: tradeoff.misspecified(4.0, 2.0), None)],
     "tradeoff.random_allocation": [(lambda: tradeoff.random_allocation(2.0, 4), "add-remove")],

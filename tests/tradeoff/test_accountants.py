@@ -189,8 +189,8 @@ def test_a_pld_of_an_accountant_lies_below_dp_sgd() -> None:
 @pytest.mark.parametrize(
     ("losses", "masses", "extra", "error", "message"),
     [
-        ([1.0, 0.0], [0.5, 0.5], {}, ValueError, "losses to increase"),
-        ([0.0, np.inf], [0.5, 0.5], {}, ValueError, "losses"),
+        ([1.0, 0.0], [0.5, 0.5], {}, ValueError, "pld to increase"),
+        ([0.0, np.inf], [0.5, 0.5], {}, ValueError, "pld"),
         ([-1.0, 1.0], [0.5, 0.4], {}, ValueError, "add up to 1"),
         ([-1.0, 1.0], [0.9, 0.1], {}, ValueError, "without the record"),
         ([-1.0, 1.0], [-0.1, 1.1], {}, ValueError, r"probabilities\[0\]"),

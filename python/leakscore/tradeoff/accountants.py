@@ -416,7 +416,7 @@ def _pld_lines(name: str, pld: Any, given: tuple[Any, Any, bool], side: int) -> 
             f"Expected {name} to be pessimistic: an optimistic one guarantees nothing; pass a "
             "pessimistic one, and this as optimistic"
         )
-    losses = _increasing("losses", pld)
+    losses = _increasing(name, pld)
     masses = validation.vector("probabilities", probabilities, size=losses.size, low=0.0, high=1.0)
     extra = validation.scalar("infinity_mass", mass, 0.0, 1.0)
     with np.errstate(over="ignore"):

@@ -495,7 +495,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
         --------
         >>> from leakscore.tradeoff import gaussian
         >>> print(gaussian(1.0).bayes([0.1, 0.5, 0.9]).round(4))
-        [0.9019 0.6915 0.9019]
+        [0.9013 0.6915 0.9013]
         """
         given = validation.interval("prior", prior, 0.0, 1.0)
         member, other = (given, 1.0 - given) if self.null != "with" else (1.0 - given, given)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import betainc
 
 from leakscore import validation
 from leakscore.distributions import chi2
@@ -69,6 +68,8 @@ class _Scale(Parametric[Any]):
         return np.where(delta >= self._advantage(), 0.0, np.where(certain, np.inf, root))[()]
 
     def _auc(self) -> Any:
+        from scipy.special import betainc
+
         df, ratio = self._law
         return betainc(0.5 * df, 0.5 * df, ratio / (1.0 + ratio))
 

@@ -16,7 +16,7 @@ from leakscore_app.tables.columns import content_of
 from leakscore_app.tables.formats import npy
 from leakscore_app.tables.formats.arrow import ArrowFile
 from leakscore_app.tables.grids import grid_of, inner_file, require_meaning
-from leakscore_app.tables.row_names import INDEX
+from leakscore_app.tables.row_names import INDEX, named_as_rows
 
 Array = npt.NDArray[Any]
 
@@ -135,13 +135,19 @@ def _of_grid(file: files.File, options: ReadingOptions) -> ScoreColumns:
     content = content_of(grid, replace(options, words=WORDS, complete=True))
     columns = {column.name: column for column in content.columns}
     cells = {one.name.strip() or f"column {j}": one for j, one in enumerate(grid.columns, start=1)}
-    names = tuple(name for name, column in columns.items() if column.left != INDEX)
+    # Scores may be the ranks of the records: a name decides what only counts them.
+    ranks = {
+        name
+        for name, column in columns.items()
+        if column.left == INDEX and not cells[name].index and not named_as_rows(cells[name].name)
+    }
+    names = tuple(name for name, column in columns.items() if column.left != INDEX or name in ranks)
 
     def get(name: str) -> Array:
         column = columns[name]
         if column.refused:
             raise ValueError(": ".join(filter(None, (column.refused, column.remedy))))
-        if column.left:
+        if column.left and name not in ranks:
             raise ValueError(
                 f"{file.name}, column {visible(name)!r} holds no numbers: {column.left}"
             )

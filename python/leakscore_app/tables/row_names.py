@@ -82,6 +82,17 @@ def names_rows(name: str, *, unnamed: bool, whole: bool, counting: bool, rows: i
     )
 
 
+def named_as_rows(name: str) -> bool:
+    """Tell whether a column's name alone says that it counts or names the records."""
+    name = name.strip()
+    return (
+        not name
+        or name.startswith("Unnamed: 0")
+        or name.lower() in _COUNTED
+        or (_is_identifier(name))
+    )
+
+
 def names_people(name: str) -> bool:
     """Tell whether a column's name is one of those of which each value stands for a person."""
     name = name.strip()
