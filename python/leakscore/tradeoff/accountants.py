@@ -110,8 +110,8 @@ def from_profile(
 
     References
     ----------
-    Dong, Roth & Su, "Gaussian differential privacy" (JRSS B 2022), proposition 2.12: a curve is the
-    supremum of the lines of its profile.
+    Dong, Roth & Su, "Gaussian differential privacy" (JRSS B 2022), section 2.3, on the duality of
+    curves and profiles.
 
     Examples
     --------

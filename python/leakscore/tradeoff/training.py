@@ -195,7 +195,7 @@ def last_iterate(
 
     References
     ----------
-    Bok, Su & Altschuler, "Shifted interpolation for differential privacy" (ICML 2024), theorem 4.2.
+    Bok, Su & Altschuler, "Shifted interpolation for differential privacy" (ICML 2024), for strongly convex losses.
 
     Examples
     --------
