@@ -195,7 +195,8 @@ def last_iterate(
 
     References
     ----------
-    Bok, Su & Altschuler, "Shifted interpolation for differential privacy" (ICML 2024), for strongly convex losses.
+    Bok, Su & Altschuler, "Shifted interpolation for differential privacy" (ICML 2024), on strongly
+    convex losses.
 
     Examples
     --------

@@ -7,7 +7,7 @@ import io
 import itertools
 import re
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,8 @@ from leakscore_app.tables.formats import sniff
 from leakscore_app.tables.formats.layout import Layout, layout_of
 
 _MOST_COLUMNS = 100_000
+_MOST_JUDGED = 5000  # features of a statistic
+_HAS_LETTERS = re.compile(r"[^\W\d_eE]{2}").search
 _BELOW = 20  # lines below a table at most
 _BLOCK = 1 << 20  # bytes that pyarrow splits at a time
 _SHORT = 1 << 17  # of which a line may be a quarter
@@ -74,6 +76,7 @@ def read_delimited(file: File, options: ReadingOptions) -> Grid:
     if layout.width == 1:
         sniff.require_no_other(file.name, sample.rows[layout.body :], delimiter)
     file.require(memory_limit.COLUMN * layout.width)
+    _require_judged(file.name, layout, sample.rows[layout.body :], options)
     if layout.body < len(sample.lines):
         above = sample.lines[layout.body] - 1
         rows = _split(file, below_line(data, above), delimiter, layout, below + above)
@@ -170,6 +173,26 @@ def require_lines(name: str, text: str) -> None:
         raise ValueError(
             f"{name} has {columns} columns, more than {_MOST_COLUMNS}: one record is one line; is "
             "the table transposed?"
+        )
+
+
+def _require_judged(
+    name: str, layout: Layout, rows: Sequence[Sequence[str]], options: ReadingOptions
+) -> None:
+    """Refuse more columns of numbers than a report judges, from the first lines."""
+    few = options.columns is not None and len(options.columns) <= _MOST_JUDGED
+    if options.complete or few or layout.width <= _MOST_JUDGED:
+        return
+    names = layout.names or [f"column {j}" for j in range(1, layout.width + 1)]
+    cells = zip(*rows, strict=False)
+    numbers = sum(
+        options.publishes(column) and not any(map(_HAS_LETTERS, given))
+        for column, given in zip(names, cells, strict=False)
+    )
+    if numbers > _MOST_JUDGED:
+        raise ValueError(
+            f"{name} has {numbers} columns of numbers, and a report judges {_MOST_JUDGED}: name "
+            "them with --columns; or is the table transposed? One record is one line"
         )
 
 
