@@ -114,7 +114,12 @@ def linear_law(
     extra = validation.scalar("noise_std", noise_std, 0.0)
     if sd == 0.0 and extra == 0.0:
         raise ValueError("Expected sigma=0.0 or noise_std=0.0 to be positive: nothing is random")
-    gram = X.T @ X + penalty * np.eye(X.shape[1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        gram = X.T @ X + penalty * np.eye(X.shape[1])
+    if not np.isfinite(gram).all():
+        raise ValueError(
+            f"Expected design with entries whose squares are finite, not {np.abs(X).max():g}"
+        )
     if np.linalg.matrix_rank(gram, hermitian=True) < X.shape[1]:
         raise ValueError(
             f"Expected design of shape {X.shape} to have full rank without a ridge: pass ridge > 0"
