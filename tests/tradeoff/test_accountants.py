@@ -193,6 +193,7 @@ def test_a_pld_of_an_accountant_lies_below_dp_sgd() -> None:
         ([0.0, np.inf], [0.5, 0.5], {}, ValueError, "pld"),
         ([-1.0, 1.0], [0.5, 0.4], {}, ValueError, "add up to 1"),
         ([-1.0, 1.0], [0.9, 0.1], {}, ValueError, "without the record"),
+        ([-800.0, 0.0, 1.0], [0.5, 0.25, 0.25], {}, ValueError, "of sum inf to add up"),
         ([-1.0, 1.0], [-0.1, 1.1], {}, ValueError, r"probabilities\[0\]"),
         ([-1.0, 1.0], None, {}, TypeError, "probabilities"),
         ([0.0], [1.0], {"pessimistic": False}, ValueError, "guarantees nothing"),

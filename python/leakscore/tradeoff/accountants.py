@@ -13,6 +13,7 @@ at their own corner.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -28,8 +29,6 @@ from leakscore.typing import Doubles
 
 _RELATIONS = ("both", "forward", "reverse")
 _GIVEN = "every bound that was given holds"
-# Relative rounding of a delta and of a vertex made of two lines.
-_SLACK = 2.0**-46
 _ROUNDING = 2.0**-53
 _REACH = 180.0  # log odds of alpha over which tangents of a Renyi region are taken
 _TANGENTS = 97, 40_000  # of each order at a first look; of all that are the best somewhere
@@ -44,10 +43,10 @@ class Lines:
     log_delta: Doubles
 
     @classmethod
-    def of(cls, epsilon: Doubles, delta: Doubles, side: int) -> Lines:
-        """Give the lines that touch the envelope; deltas are rounded to a safe `side`."""
+    def of(cls, epsilon: Doubles, delta: Doubles) -> Lines:
+        """Give the lines that touch the envelope."""
         with np.errstate(divide="ignore"):
-            log_delta = np.minimum(np.log(delta) - side * _SLACK, 0.0)
+            log_delta = np.minimum(np.log(delta), 0.0)
         # The last line says nothing, so that there is always one.
         epsilon, log_delta = np.append(epsilon, 0.0), np.append(log_delta, 0.0)
         order = np.lexsort((log_delta, epsilon))
@@ -344,7 +343,7 @@ def _envelope(
     both: tuple[Any, Any], name: str, about: Premise, side: Literal[-1, 1] = -1
 ) -> Polygon:
     """Give the largest of 0 and the lines of both orders, each epsilons and deltas."""
-    forward, reverse = (Lines.of(epsilon, delta, side) for epsilon, delta in both)
+    forward, reverse = (Lines.of(epsilon, delta) for epsilon, delta in both)
     x, y = forward.arc()
     down, across = reverse.arc()  # the axes exchanged
     steep = Polygon(x, y, "guarantee")
@@ -358,7 +357,8 @@ def _envelope(
             log_alpha, log_beta = np.append(log_alpha, point[0]), np.append(log_beta, point[1])
     order = np.lexsort((log_beta, log_alpha))
     vertices = lower_hull(log_alpha[order], log_beta[order])
-    return Polygon(*vertices, "guarantee", name=name, premise=about, side=side)
+    log_alpha, log_beta = (_outwards(logs, side) for logs in vertices)
+    return Polygon(log_alpha, log_beta, "guarantee", name=name, premise=about, side=side)
 
 
 def _above(log_alpha: Doubles, log_beta: Doubles, other: Polygon) -> npt.NDArray[np.bool_]:
@@ -370,6 +370,17 @@ def _above(log_alpha: Doubles, log_beta: Doubles, other: Polygon) -> npt.NDArray
         alpha, beta = np.exp(log_alpha), np.exp(log_beta)
     above = (beta >= other._beta(alpha)) & (alpha >= other._inverse()._beta(beta))
     return np.logical_and.accumulate(above)
+
+
+def _outwards(logs: Doubles, side: int) -> Doubles:
+    """Move rates to a safe side by the rounding of their logs, with which two lines were crossed.
+
+    A rate near 1 has the digits of 1 less it, which the log is then.
+    """
+    inner = np.isfinite(logs) & (logs < 0.0)
+    size = np.where(inner, -logs, 1.0)
+    margin = 32.0 * _ROUNDING * np.minimum(size, 1.0) * (1.0 + size + np.abs(np.log(size)))
+    return np.where(inner, np.minimum(logs + side * margin, 0.0), logs)
 
 
 def _crossing(steep: tuple[float, float], flat: tuple[float, float]) -> tuple[float, float] | None:
@@ -388,9 +399,10 @@ def _crossing(steep: tuple[float, float], flat: tuple[float, float]) -> tuple[fl
 def _directed(epsilon: Doubles, delta: Doubles, relation: str) -> tuple[Any, Any]:
     """Give lines of slope -1 and steeper for either order; a flat line is steep for the other."""
     steep, flat = epsilon >= 0.0, epsilon < 0.0
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore"):
         # 1 - delta' = (1 - delta) e^-epsilon, rounded so that delta' grows.
-        kept = (1.0 - delta[flat]) * np.exp(-epsilon[flat]) * (1.0 - 4.0 * _ROUNDING)
+        log_kept = np.log1p(-delta[flat]) - epsilon[flat]
+    kept = np.exp(log_kept) * (1.0 - (8.0 - 4.0 * epsilon[flat]) * _ROUNDING)
     turned = -epsilon[flat], np.clip(1.0 - kept, 0.0, 1.0)
     straight = epsilon[steep], delta[steep]
     both = tuple(np.concatenate(pair) for pair in zip(straight, turned, strict=True))
@@ -420,7 +432,8 @@ def _pld_lines(name: str, pld: Any, given: tuple[Any, Any, bool], side: int) -> 
     masses = validation.vector("probabilities", probabilities, size=losses.size, low=0.0, high=1.0)
     extra = validation.scalar("infinity_mass", mass, 0.0, 1.0)
     with np.errstate(over="ignore"):
-        with_record, without = masses.sum() + extra, (masses * np.exp(-losses)).sum()
+        shares = np.where(masses > 0.0, np.exp(-losses), 0.0) * masses
+    with_record, without = math.fsum((*masses, extra)), math.fsum(shares)
     if abs(with_record - 1.0) > _EXCESS:
         raise ValueError(
             f"Expected probabilities and infinity_mass with sum {with_record!r} to add up to 1"
@@ -433,8 +446,11 @@ def _pld_lines(name: str, pld: Any, given: tuple[Any, Any, bool], side: int) -> 
         )
     with np.errstate(divide="ignore"):
         logs = np.log(masses)
-    forward = _tail_lines(losses, logs, extra)
-    reverse = _tail_lines(-losses[::-1], (logs - losses)[::-1], max(1.0 - without, 0.0))
+    forward = _tail_lines(losses, logs, extra, side)
+    # Two roundings of each share. A rest that is no larger is that of masses which add up to 1.
+    rest, error = max(1.0 - without, 0.0), 4.0 * _ROUNDING
+    beyond = rest - side * error if rest > error else 0.0
+    reverse = _tail_lines(-losses[::-1], (logs - losses)[::-1], beyond, side)
     return forward, reverse
 
 
@@ -459,15 +475,18 @@ def _object_lines(name: str, pld: Any, side: int) -> tuple[Any, Any]:
         kept = losses > 0.0
         with np.errstate(divide="ignore"):
             logs = np.log(masses[kept])
-        lines.append(_tail_lines(losses[kept], logs, float(dense._infinity_mass)))
+        lines.append(_tail_lines(losses[kept], logs, float(dense._infinity_mass), side))
     return lines[0], lines[-1]
 
 
-def _tail_lines(losses: Doubles, log_mass: Doubles, beyond: float) -> tuple[Doubles, Doubles]:
+def _tail_lines(
+    losses: Doubles, log_mass: Doubles, beyond: float, side: int
+) -> tuple[Doubles, Doubles]:
     """Give epsilons and deltas at 0 and at each positive loss.
 
     From one loss to the one before, delta grows by (e^next - e^this) times the mass of H0 beyond:
-    sums of positive terms, from the largest loss down.
+    sums of positive terms, from the largest loss down. Each step of a sum of logs is rounded by an
+    ulp of the largest log; deltas are moved by as much to a safe side.
     """
     positive = losses > 0.0
     places = np.concatenate([[0.0], losses[positive]])
@@ -477,7 +496,10 @@ def _tail_lines(losses: Doubles, log_mass: Doubles, beyond: float) -> tuple[Doub
         rises = outside + places[1:] + log_gap(places[:-1], places[1:])
     steps = np.exp(np.minimum(rises, 0.0))
     delta = beyond + np.concatenate([np.cumsum(steps[::-1])[::-1], [0.0]])
-    return places, np.minimum(delta, 1.0)
+    logs = terms[np.isfinite(terms)]
+    largest = float(np.abs(logs).max(initial=1.0) + places[-1])
+    slack = 4.0 * _ROUNDING * (places.size + 4.0) * largest
+    return places, np.clip(delta * (1.0 - side * slack), 0.0, 1.0)
 
 
 def _renyi_lines(orders: Doubles, divergences: Doubles) -> tuple[Doubles, Doubles]:
@@ -491,7 +513,7 @@ def _renyi_lines(orders: Doubles, divergences: Doubles) -> tuple[Doubles, Double
         shares = np.linspace(0.0, 1.0, _TANGENTS[0]) ** 2
         odds = top + (1.5 * np.minimum(top, 0.0) - _REACH - top) * shares
         first = _tangents(order, divergence, odds)
-        best = Lines.of(first[0].ravel(), first[1].ravel(), -1)
+        best = Lines.of(first[0].ravel(), first[1].ravel())
         used = np.isin(first[0], best.epsilon)
         rows = np.flatnonzero(used.any(axis=1))
         start = used[rows].argmax(axis=1)
@@ -510,7 +532,8 @@ def _tangents(order: Doubles, divergence: Doubles, q_odds: Doubles) -> tuple[Dou
     """Give the tangents, epsilon and delta, near the border of the region above each q.
 
     With r = p/q and s = (1-p)/(1-q) the gradient of the divergence is a (r^(a-1) - s^(a-1)) along p
-    and (1-a) (r^a - s^a) along q. Nothing of it overflows over r^(a-1).
+    and (1-a) (r^a - s^a) along q. Nothing of it overflows over r^(a-1). The point of the tangent is
+    that which the rounded r > 1 > s have, so that only what follows from these two is rounded.
     """
     less, budget = order - 1.0, (order - 1.0) * divergence
     log_q, log_1q = -np.logaddexp(0.0, -q_odds), -np.logaddexp(0.0, q_odds)
@@ -525,19 +548,17 @@ def _tangents(order: Doubles, divergence: Doubles, q_odds: Doubles) -> tuple[Dou
             low, high = np.where(inside, odds, low), np.where(inside, high, odds)
         log_p, log_1p = -np.logaddexp(0.0, -low), -np.logaddexp(0.0, low)
         log_r, log_s = log_p - log_q, log_1p - log_1q
-        ratio = np.exp(less * (log_s - log_r))
-        p, q = np.exp(log_p), np.exp(log_q)
-        rest = ratio * (1.0 + less * (p - np.exp(log_s) * q))
+        apart = log_s - log_r
+        rest = np.exp(less * apart) * (1.0 - less * np.expm1(log_s))  # p - s q = 1 - s
         bound = np.exp(budget - less * log_r)
-        span = order * -np.expm1(less * (log_s - log_r))
-        sizes = bound * (1.0 + np.abs(budget) + np.abs(less * log_r)) + np.abs(rest) * (
-            1.0 + np.abs(less * (log_s - log_r))
-        )
+        span = order * -np.expm1(less * apart)
+        sizes = bound * (1.0 + budget + less * log_r) + rest * (1.0 - less * apart)
         delta = (bound - rest + 16.0 * _ROUNDING * sizes) / span
-        epsilon = np.log(less / order) + log_r
-        epsilon = epsilon + np.log1p(-np.exp(order * (log_s - log_r))) - np.log1p(-ratio)
+        # Its rounding is below that of delta where r^(a-1) and s^(a-1) are near each other, and
+        # elsewhere below what `_outwards` takes.
+        epsilon = np.log(less / order) + log_r + log_rest(order * apart) - log_rest(less * apart)
     # A line that says nothing in place of one that rounding spoils.
-    valid = np.isfinite(epsilon) & (delta >= 0.0) & (delta <= 1.0) & (log_r > log_s)
+    valid = np.isfinite(epsilon) & (delta >= 0.0) & (delta <= 1.0) & (log_r > 0.0) & (log_s < 0.0)
     return np.where(valid, epsilon, 0.0), np.where(valid, delta, 1.0)
 
 

@@ -1,0 +1,124 @@
+"""Curves from accountants are rounded to the safe side, against 60 digits."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from leakscore import tradeoff
+
+
+def exact_delta(losses: np.ndarray, masses: np.ndarray, epsilon: float) -> mp.mpf:
+    """The mass of H1 above e^epsilon times that of H0, atom by atom."""
+    terms = zip(losses.tolist(), masses.tolist(), strict=True)
+    return mp.fsum(
+        mp.mpf(mass) * (1 - mp.exp(mp.mpf(epsilon) - mp.mpf(loss)))
+        for loss, mass in terms
+        if loss > epsilon
+    )
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="no longer double")
+@pytest.mark.parametrize("seed", range(3))
+def test_many_large_losses_are_summed_to_the_safe_side(seed: int) -> None:
+    rng, size = np.random.default_rng(seed), 400_000
+    losses, masses = np.sort(rng.uniform(400.0, 700.0, size)), rng.random(size)
+    masses /= masses.sum()
+    f = tradeoff.from_pld(losses, masses)
+    wide, weights = losses.astype(np.longdouble), masses.astype(np.longdouble)
+    for index in rng.integers(0, size - 4000, 20).tolist():
+        epsilon = losses[index]  # where a line touches
+        truth = -(weights[index:] * np.expm1(wide[index] - wide[index:])).sum()
+        delta = f.delta(float(epsilon), "forward")
+        assert truth <= delta <= truth * (1.0 + 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_never_occurs_with_the_record_is_rounded_up(seed: int) -> None:
+    rng, size = np.random.default_rng(seed), 3000
+    losses, masses = np.sort(rng.uniform(-1.0, 1.0, size)), rng.random(size)
+    masses /= masses.sum()
+    losses += np.log((masses * np.exp(-losses)).sum()) + 2e-15  # masses of H0: nearly 1
+    with mp.workdps(60):
+        without = mp.fsum(
+            mp.mpf(mass) * mp.exp(-mp.mpf(loss))
+            for loss, mass in zip(losses.tolist(), masses.tolist(), strict=True)
+        )
+        assert tradeoff.from_pld(losses, masses).delta(50.0, "reverse") >= 1 - without
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_optimistic_sum_errs_to_the_other_side(seed: int) -> None:
+    rng, size = np.random.default_rng(seed), 2000
+    losses, masses = np.sort(rng.normal(40.0, 12.0, size)), rng.random(size)
+    masses /= masses.sum()
+    losses += np.log((masses * np.exp(-losses)).sum()) * (losses[0] < 0.0) + 1.0
+    if (masses * np.exp(-losses)).sum() > 1.0:
+        losses += np.log((masses * np.exp(-losses)).sum()) + 1e-6
+    f = tradeoff.from_pld(losses, masses, optimistic=(losses, masses, 0.0))
+    for index in rng.integers(0, size - 200, 12).tolist():
+        epsilon = max(float(losses[index]), 0.1)
+        with mp.workdps(60):
+            truth = exact_delta(losses, masses, epsilon)
+            assert f.upper.delta(epsilon, "forward") <= truth <= f.lower.delta(epsilon, "forward")
+
+
+def most_power(order: float, divergence: float, alpha: float) -> mp.mpf:
+    """The largest power of one event under a Renyi divergence, in 60 digits."""
+    a, q = mp.mpf(order), mp.mpf(alpha)
+    budget = (a - 1) * mp.mpf(divergence)
+    low, high = q, 1 - mp.mpf(10) ** -50
+
+    def size(p: mp.mpf) -> mp.mpf:
+        return mp.log(p**a * q ** (1 - a) + (1 - p) ** a * (1 - q) ** (1 - a))
+
+    if size(high) <= budget:
+        return mp.mpf(1)
+    for _ in range(190):
+        middle = (low + high) / 2
+        low, high = (middle, high) if size(middle) <= budget else (low, middle)
+    return low
+
+
+@pytest.mark.parametrize(
+    ("order", "divergence"),
+    [(1.001, 1e-12), (2.0, 1e-10), (1e4, 1e-9), (1e4, 1e-12), (3.0, 1e-14), (300.0, 5.0)],
+)
+@pytest.mark.parametrize("alpha", [1e-9, 1e-3, 0.03, 0.3, 0.45])
+def test_tangents_of_any_divergence_lie_outside_the_region(
+    order: float, divergence: float, alpha: float
+) -> None:
+    f = tradeoff.from_rdp([order], [divergence], relation="forward")
+    with mp.workdps(60):
+        assert f.power(alpha) >= most_power(order, divergence, alpha)
+
+
+def test_very_negative_epsilons_are_turned_without_overflow() -> None:
+    f = tradeoff.from_profile([-800.0, 0.0, 1.0], [1.0, 0.3, 0.1], relation="forward")
+    g = tradeoff.from_profile([0.0, 1.0], [0.3, 0.1], relation="forward")
+    alpha = np.linspace(0.0, 1.0, 11)
+    np.testing.assert_array_equal(f(alpha), g(alpha))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_lines_of_huge_slopes_meet_on_the_safe_side(seed: int) -> None:
+    """Where two lines meet, logs of hundreds have lost three digits of the rates."""
+    rng = np.random.default_rng(seed)
+    epsilon = np.sort(rng.uniform(50.0, 550.0, 40))
+    delta = np.exp(-0.2 * epsilon)
+    f = tradeoff.from_profile(epsilon, delta, relation="forward")
+    with mp.workdps(60):
+        lines = [(mp.mpf(d), mp.exp(mp.mpf(e))) for e, d in zip(epsilon, delta, strict=True)]
+        for (first, slope), (second, steeper) in pairwise(lines):
+            alpha = float((first - second) / (steeper - slope))
+            truth = min(d + ratio * mp.mpf(alpha) for d, ratio in lines)
+            assert truth <= f.power(alpha) <= float(truth) * (1.0 + 1e-10)
+
+
+def test_masses_of_zero_at_very_negative_losses_are_none() -> None:
+    f = tradeoff.from_pld([-800.0, -1.0, 1.0], [0.0, 0.2689414213699951, 0.7310585786300049])
+    assert f.epsilon(0.0) == pytest.approx(1.0, rel=1e-12)
+    assert f.epsilon(0.0) >= 1.0
