@@ -27,6 +27,7 @@ from tests.contract.sequential import (
 from tests.contract.shadow import SHADOW
 from tests.contract.shadow_laws import SHADOW_LAWS, SHADOW_LAWS_RESULTS
 from tests.contract.theory import THEORY
+from tests.contract.values import VALUES
 from tests.contract.watched import WATCHED, WATCHED_RESULTS, WATCHED_WITHOUT_ARGUMENTS
 from tests.contract.whitebox import WHITEBOX
 
@@ -52,6 +53,7 @@ CALLS: dict[str, list[Call]] = {
     **BATCHES,
     **ONE_RUNS,
     **REFERENCES,
+    **VALUES,
     "leakage.leakage_score": [
         Call(
             partial(leakage.leakage_score, reference=reference),

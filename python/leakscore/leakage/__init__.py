@@ -11,18 +11,22 @@ from leakscore.leakage._optimal import noise_for_table
 from leakscore.leakage._score import leakage_score
 from leakscore.leakage._shaped import ShapedNoise
 from leakscore.leakage.joint import group_leakage, release_leakage
+from leakscore.leakage.values import attribute_leakage, members_to_disclose, posterior_std
 
 __all__ = [
     "RequiredNoise",
     "ShapedNoise",
+    "attribute_leakage",
     "cross_leakage",
     "effective_leakage",
     "group_leakage",
     "leakage_score",
     "leave_group_out",
     "leave_one_out",
+    "members_to_disclose",
     "noise_for",
     "noise_for_table",
+    "posterior_std",
     "release_leakage",
     "second_order_leakage",
 ]
