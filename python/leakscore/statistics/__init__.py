@@ -8,6 +8,7 @@ a table.
 
 from leakscore.statistics._groups import Counts, GroupMeans, Several
 from leakscore.statistics._means import Histogram, Mean, Proportions, Sum
+from leakscore.statistics._models import GLM, Cox
 from leakscore.statistics._products import (
     Correlations,
     Covariance,
@@ -19,9 +20,11 @@ from leakscore.statistics._statistic import NoFitError, Statistic
 from leakscore.statistics._weights import KnownWeights, WeightedMean, WeightedRatio
 
 __all__ = [
+    "GLM",
     "Correlations",
     "Counts",
     "Covariance",
+    "Cox",
     "CrossProducts",
     "GroupMeans",
     "Histogram",

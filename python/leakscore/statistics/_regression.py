@@ -204,34 +204,14 @@ class Regression(Statistic):
         x, y = self._split(values)
         residual = y - fit.level - (x - fit.means) @ fit.slopes
         rows = fit.whitened(x)
-        for batch in _batches(owners, len(x), rows.shape[1]):
-            residual[batch] = self._without(fit, rows[batch], residual[batch], batch)
+        gone = fit.rounding * fit.count * float(np.square(fit.whitened(fit.means[None])).sum())
+        for batch in batches(owners, len(x), rows.shape[1]):
+            try:
+                residual[batch] = residuals_without(rows[batch], residual[batch], max(_GONE, gone))
+            except OwnedError as error:
+                raise self._no_fit(fit, error.direction, int(batch[error.index, 0])) from None
         slopes = fit.count * residual[:, None] * (rows[:, 1:] @ fit.whitening.T)
         return np.concatenate([(residual - slopes @ fit.means)[:, None], slopes], axis=1)
-
-    def _without(
-        self, fit: _Fit, rows: Doubles, residuals: Doubles, places: npt.NDArray[np.intp]
-    ) -> Doubles:
-        """Return the residuals (m, k) at the coefficients fitted without the k records of each.
-
-        These are (I - W W')^-1 e = e + W (I - W'W)^-1 W'e, with W (k, p + 1) the whitened rows.
-        """
-        gone = fit.rounding * fit.count * float(np.square(fit.whitened(fit.means[None])).sum())
-        gone = max(_GONE, gone)
-        if rows.shape[1] == 1:
-            remaining = 1 - np.square(rows[:, 0]).sum(axis=1)
-            if (remaining <= gone).any():
-                worst = int(remaining.argmin())
-                raise self._no_fit(fit, rows[worst, 0], int(places[worst, 0]))
-            return np.asarray(residuals / remaining[:, None])
-        remainder = np.eye(rows.shape[2]) - rows.swapaxes(1, 2) @ rows
-        smallest = np.linalg.eigvalsh(remainder)[:, 0]
-        if (smallest <= gone).any():
-            worst = int(smallest.argmin())
-            _, directions = np.linalg.eigh(remainder[worst])
-            raise self._no_fit(fit, directions[:, 0], int(places[worst, 0]))
-        pull = rows.swapaxes(1, 2) @ residuals[:, :, None]
-        return np.asarray(residuals + (rows @ np.linalg.solve(remainder, pull))[:, :, 0])
 
     def _no_fit(self, fit: _Fit, direction: Doubles, row: int) -> NoFitError:
         """Name the last column that only the records without which there is no fit tell apart."""
@@ -241,7 +221,35 @@ class Regression(Statistic):
         return NoFitError(self.columns[self._numbers(self.response)[last]], row)
 
 
-def _batches(
+class OwnedError(ValueError):
+    """Without one of the persons nothing tells of a direction of the coefficients."""
+
+    def __init__(self, index: int, direction: Doubles) -> None:
+        super().__init__(index)
+        self.index, self.direction = index, direction
+
+
+def residuals_without(rows: Doubles, residuals: Doubles, gone: float = _GONE) -> Doubles:
+    """Return the residuals (m, k) at the coefficients fitted without the k records of each.
+
+    These are (I - W W')^-1 e = e + W (I - W'W)^-1 W'e, with W (k, p + 1) the whitened rows.
+    """
+    if rows.shape[1] == 1:
+        remaining = 1 - np.square(rows[:, 0]).sum(axis=1)
+        if (remaining <= gone).any():
+            worst = int(remaining.argmin())
+            raise OwnedError(worst, rows[worst, 0])
+        return np.asarray(residuals / remaining[:, None])
+    remainder = np.eye(rows.shape[2]) - rows.swapaxes(1, 2) @ rows
+    smallest = np.linalg.eigvalsh(remainder)[:, 0]
+    if (smallest <= gone).any():
+        worst = int(smallest.argmin())
+        raise OwnedError(worst, np.linalg.eigh(remainder[worst])[1][:, 0])
+    pull = rows.swapaxes(1, 2) @ residuals[:, :, None]
+    return np.asarray(residuals + (rows @ np.linalg.solve(remainder, pull))[:, :, 0])
+
+
+def batches(
     owners: npt.NDArray[np.intp] | None, size: int, width: int
 ) -> Iterator[npt.NDArray[np.intp]]:
     """Yield the places (m, k) of the records of m persons who own k each."""

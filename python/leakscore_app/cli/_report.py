@@ -15,8 +15,18 @@ if TYPE_CHECKING:
 _MOST_WORKERS = 1024
 STATISTICS = (
     *("mean", "sum", "covariance", "correlations", "counts", "cross-products", "regression"),
+    *("glm", "cox"),
     *("quantile", "median", "minimum", "maximum"),
 )
+# Options of fitted models: those that name columns, what each model needs, and what it may have.
+_OF_MODELS = ("response", "offset", "time", "event")
+_NEEDED = {
+    "regression": ("response",),
+    "cross-products": ("response",),
+    "glm": ("response", "family"),
+    "cox": ("time", "event"),
+}
+_ALLOWED = {"glm": ("offset", "factors"), "cox": ("factors",)}
 _MAY_BE = "may be the value of a record itself, which no distance bounds"
 _REFUSED = {
     "quantile": _MAY_BE,
@@ -102,6 +112,21 @@ def _add_release_options(group: Any) -> None:
     )
 
 
+def _add_model_options(group: Any) -> None:
+    group.add_argument("--response", metavar="COLUMN", help="what a regression or a glm predicts")
+    group.add_argument(
+        "--family",
+        choices=("binomial", "poisson", "gamma", "gaussian"),
+        help="of a glm, with its canonical link",
+    )
+    group.add_argument("--offset", metavar="COLUMN", help="of a glm, as the log of an exposure")
+    group.add_argument("--time", metavar="COLUMN", help="of the event of a cox model")
+    group.add_argument(
+        "--event", metavar="COLUMN", help="of a cox model: 1 where it was at that time, else 0"
+    )
+    _cli.add_names(group, "--factors", "predictors of a glm or cox model that are categories")
+
+
 def _add_table_options(group: Any) -> None:
     group.add_argument(
         "--statistic",
@@ -122,7 +147,7 @@ def _add_table_options(group: Any) -> None:
         help="data (default): they are data of the records, and their sum is published, too; "
         "ratio: data, and their sum is not published; public: everybody knows them",
     )
-    group.add_argument("--response", metavar="COLUMN", help="what a regression predicts")
+    _add_model_options(group)
     group.add_argument(
         "--min-cell",
         type=int,
@@ -323,14 +348,15 @@ def _table(options: argparse.Namespace) -> Any:
     leakscore.single_threaded_blas()  # loads BLAS while there is memory
     if options.data is None:
         return report.embedded_table()
-    columns, named = options.columns, (options.weights, options.response)
+    columns = options.columns
+    named = [getattr(options, name) for name in ("weights", *_OF_MODELS)]
     if columns is not None:  # what the statistic is by needs no name of its own there
         columns = [*columns, *(name for name in named if name and name not in columns)]
     return report.open_table(
         options.data,
         columns=columns,
         exclude=options.exclude or (),
-        groups=tuple(options.group_by or ()),
+        groups=tuple(options.group_by or options.factors or ()),
         **_cli.reading(options),
     )
 
@@ -373,9 +399,8 @@ def _statistic(options: argparse.Namespace) -> Statistic | None:
         raise ValueError(f"{given} cannot be judged together: publish one of them at a time")
     if options.weights_are is not None and options.weights is None:
         raise ValueError(f"--weights-are {options.weights_are} belongs to --weights COLUMN")
-    regression = options.statistic in ("regression", "cross-products")
-    if regression != (options.response is not None):
-        raise ValueError("--response COLUMN belongs to --statistic regression or cross-products")
+    if options.statistic in _NEEDED or any(getattr(options, name) for name in _OF_MODELS):
+        return _model(options)
     if options.group_by:
         table = statistics.Counts if counts else statistics.GroupMeans
         if options.separate_tables:
@@ -383,16 +408,36 @@ def _statistic(options: argparse.Namespace) -> Statistic | None:
         return table(options.group_by)
     if options.weights is not None:
         return _weighted(options)
-    if options.statistic == "regression":
-        return statistics.Regression(options.response)
-    if options.statistic == "cross-products":
-        return statistics.CrossProducts(options.response)
     plain = {
         "sum": statistics.Sum,
         "covariance": statistics.Covariance,
         "correlations": statistics.Correlations,
     }
     return plain[options.statistic]() if options.statistic in plain else None
+
+
+def _model(options: argparse.Namespace) -> Statistic:
+    """Return the model that is fitted, with the columns that it needs and may have."""
+    from leakscore import statistics
+
+    needed = _NEEDED.get(options.statistic, ())
+    allowed = (*needed, *_ALLOWED.get(options.statistic, ()))
+    for name in (*_OF_MODELS, "family", "factors"):
+        value = getattr(options, name)
+        if value and name not in allowed:
+            of = [kind for kind in _NEEDED if name in (*_NEEDED[kind], *_ALLOWED.get(kind, ()))]
+            raise ValueError(f"--{name} belongs to --statistic {' or '.join(of)}")
+        if not value and name in needed:
+            what = "FAMILY" if name == "family" else "COLUMN"
+            raise ValueError(f"--statistic {options.statistic} needs --{name} {what}")
+    factors = tuple(options.factors or ())
+    if options.statistic == "cox":
+        return statistics.Cox(options.time, options.event, by=factors)
+    if options.statistic == "glm":
+        return statistics.GLM(options.response, options.family, options.offset, by=factors)
+    if options.statistic == "regression":
+        return statistics.Regression(options.response)
+    return statistics.CrossProducts(options.response)
 
 
 def _weighted(options: argparse.Namespace) -> Statistic:

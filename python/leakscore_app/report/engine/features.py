@@ -124,7 +124,10 @@ def featured(
     block = np.column_stack(
         [*(code.astype(np.float64) for code in codes), records.values, beside[known]]
     )
-    bound = bound.prepare(block)
+    try:
+        bound = bound.prepare(block)
+    except NoFitError as error:
+        raise no_fit(error, bound, int(records.rows[error.row])) from None
     tables = tuple(_tables(bound, block))
     if isinstance(bound, GroupMeans) and shrinkage is None:
         cell = tables[0].cell

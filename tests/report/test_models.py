@@ -1,0 +1,87 @@
+"""Reports on coefficients of fitted models, from the command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from leakscore_app.cli import main
+
+SHORT = ["--rounds", "300"]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    rng = np.random.default_rng(5)
+    dose, age = rng.normal(size=200), rng.normal(60.0, 9.0, 200)
+    days = np.ceil(100 * rng.exponential(np.exp(-0.4 * dose)))
+    flags = (
+        (rng.random(200) < 0.7).astype(int),
+        (rng.random(200) < 1 / (1 + np.exp(-dose))).astype(int),
+    )
+    sex = rng.choice(["f", "m"], 200)
+    rows = zip(dose, age, days, *flags, sex, strict=True)
+    text = "".join(f"{a:.3f},{b:.2f},{c:.0f},{d},{e},{f}\n" for a, b, c, d, e, f in rows)
+    path = tmp_path / "table.csv"
+    path.write_text("dose,age,days,died,ill,sex\n" + text)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            ["cox", "--time", "days", "--event", "died", "--exclude", "ill", "--factors", "sex"],
+            "coefficient of sex=m",
+        ),
+        (
+            ["glm", "--family", "binomial", "--response", "ill", "--exclude", "days,died"],
+            "The coefficients of the glm model on n = 200 records",
+        ),
+    ],
+)
+def test_models_are_judged(
+    table: str, options: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", table, "--statistic", *options, *SHORT]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert words in printed
+    assert "PUBLISH" in printed
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--statistic", "glm", "--response", "ill"], "needs --family FAMILY"),
+        (["--statistic", "cox", "--time", "days"], "needs --event COLUMN"),
+        (["--response", "ill"], "--response belongs to --statistic regression"),
+        (["--statistic", "regression", "--response", "ill", "--time", "days"], "--time belongs to"),
+        (["--statistic", "cox", "--time", "days", "--event", "dose"], "'dose' to be 0 or 1"),
+    ],
+)
+def test_options_that_do_not_fit_are_named(
+    table: str, options: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", table, *options, *SHORT]) == 1
+    assert words in capsys.readouterr().err
+
+
+def test_the_record_that_a_fit_needs_is_named(
+    table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = Path(table).read_text().splitlines()
+    owned = [
+        line.rpartition(",")[0] + ("," + ("1" if i == 15 else "0")) for i, line in enumerate(lines)
+    ]
+    owned[0] = lines[0].replace("sex", "flag")
+    for i in range(10, 20):  # ten with a flag, of whom one alone is ill
+        dose, age, days, died, _, _ = owned[i].split(",")
+        owned[i] = ",".join([dose, age, days, died, "1" if i == 15 else "0", "1"])
+    Path(table).write_text("\n".join(owned) + "\n")
+    options = ["--statistic", "glm", "--family", "binomial", "--response", "ill"]
+    assert main(["report", table, *options, "--exclude", "days,died", *SHORT]) == 1
+    error = capsys.readouterr().err
+    assert "the glm cannot be computed without record 15" in error
+    assert "--exclude flag" in error

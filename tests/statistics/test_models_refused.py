@@ -1,0 +1,110 @@
+"""Fits that need one record, and data to which a model cannot be fitted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leakscore import statistics
+from tests.statistics.test_models import MODELS, NAMES, ROWS, responses, survival
+
+
+def owned(case: str) -> tuple[Any, np.ndarray, str, int]:
+    """A table in which the fit needs one record: the model, the table, the column, the record."""
+    if case == "an event time":  # the only event of those with b = 1
+        values = survival()
+        values[:, 1] = 0.0
+        values[10:20, 1], values[10:20, 4] = 1.0, 0.0
+        values[14, 4] = 1.0
+        return MODELS["cox"][0], values, "b", 14
+    values = responses("poisson" if case == "a count" else "binomial")
+    model = MODELS["poisson" if case == "a count" else "binomial"][0]
+    flag = np.zeros(ROWS)
+    if case == "a level":  # alone in its level, of a regression
+        model, values = MODELS["gaussian"][0], responses("gaussian")
+        flag[14] = 1.0
+    elif case == "a product":  # two flags of many, both in one record alone
+        model, values = MODELS["gaussian"][0], responses("gaussian")
+        first, second = np.arange(ROWS) < 15, np.arange(ROWS) >= 14
+        values[:, 3] = first
+        flag = (first & second).astype(float)
+    elif case == "a count":  # the only one of its level that is not 0
+        flag[10:20], values[10:20, 4], values[14, 4] = 1.0, 0.0, 3.0
+    else:  # the only one of its level on the other side
+        flag[10:20], values[10:20, 4], values[14, 4] = 1.0, 1.0, 0.0
+    values[:, 1] = flag
+    return model, values, "b", 14
+
+
+@pytest.mark.parametrize("case", ["a level", "a product", "a count", "separation", "an event time"])
+def test_a_fit_that_needs_a_record_is_refused(case: str) -> None:
+    model, values, column, row = owned(case)
+    with pytest.raises(statistics.NoFitError) as caught:
+        model.prepare(values).features(values)
+    assert (caught.value.column, caught.value.row) == (column, row)
+    with pytest.raises(ValueError, match="leave"):  # indeed
+        model.prepare(np.delete(values, row, axis=0))
+
+
+def bad(case: str) -> tuple[Any, np.ndarray]:
+    binomial, values = MODELS["binomial"][0], responses("binomial")
+    cox, times = MODELS["cox"][0], survival()
+    if case == "separated":
+        values[:, 1] = 2.0 * values[:, 4] + 0.1 * np.tanh(values[:, 1])
+    elif case == "one outcome":
+        values[:, 4] = 1.0
+    elif case == "neither 0 nor 1":
+        values[7, 4] = 0.5
+    elif case == "a negative count":
+        binomial, values[7, 4] = MODELS["poisson"][0], -1.0
+    elif case == "no gamma value":
+        binomial, values = MODELS["gamma"][0], responses("gamma")
+        values[7, 4] = 0.0
+    elif case == "dependent":
+        values[:, 2] = values[:, 1] + values[:, 3]
+    elif case == "too few":
+        values = values[:5]
+    elif case == "no event":
+        times[:, 4] = 0.0
+        return cox, times
+    else:
+        times[3, 4] = 2.0
+        return cox, times
+    return binomial, values
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ("separated", "column 'b', perhaps with others, separates the outcomes"),
+        ("one outcome", "response='y' to vary: it is 1 throughout"),
+        ("neither 0 nor 1", r"0 or 1 for family='binomial', not 0\.5 in record 8"),
+        ("a negative count", r"at least 0 for family='poisson', not -1\.0 in record 8"),
+        ("no gamma value", r"above 0 for family='gamma', not 0\.0 in record 8"),
+        ("dependent", "linearly independent: leave out 'd'"),
+        ("too few", "more than 5 records for so many coefficients, not 5"),
+        ("no event", "there is no event"),
+        ("no flag of an event", r"event='e' to be 0 or 1, not 2\.0 in record 4"),
+    ],
+)
+def test_what_cannot_be_fitted_is_named(case: str, words: str) -> None:
+    model, values = bad(case)
+    with pytest.raises(ValueError, match=words):
+        model.prepare(values)
+
+
+def test_columns_are_named() -> None:
+    with pytest.raises(ValueError, match="family='normal'"):
+        statistics.GLM("y", "normal")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="'z'"):
+        statistics.GLM("z", "poisson").on(NAMES)
+    with pytest.raises(ValueError, match="beside"):
+        statistics.Cox("t", "e").on(["t", "e"])
+    with pytest.raises(ValueError, match="offset='d' to hold numbers"):
+        statistics.GLM("y", "poisson", offset="d").on(NAMES, {"d": ("u", "v")})
+    with pytest.raises(ValueError, match="numbers or two categories, not 3"):
+        statistics.GLM("y", "binomial").on(NAMES, {"y": ("u", "v", "w")})
+    with pytest.raises(ValueError, match=r"call prepare\(values\) first"):
+        MODELS["cox"][0].features(survival())
