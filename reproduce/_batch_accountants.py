@@ -82,6 +82,8 @@ def _fixed(noise: float, batch: int, records: int, steps: int, delta: float) -> 
 
 def _jax_fixed(noise: float, batch: int, records: int, steps: int, delta: float) -> float:
     jax: Any = import_module("jax_privacy.accounting")
+    if not hasattr(jax, "DpsgdTrainingAccountant"):  # after 2.0 its event is that of dp-accounting
+        return _fixed(noise, batch, records, steps, delta)
     asked = jax.DpParams(
         noise_multipliers=noise,
         num_samples=records,

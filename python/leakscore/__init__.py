@@ -2,10 +2,10 @@
 
 The rooms (`audit`, `canaries`, `distributions`, `games`, `leakage`, `scores`, `sequential`,
 `shadow`, `testing`, `tradeoff`, `whitebox`) and `Reference` are loaded on first use, so that
-``import leakscore`` costs little more than ``import numpy``. So are `dask`, `plot`, `reference`,
-`results`, `statistics`, `torch`, `typing` and `validation`, which are not in ``__all__``: three of
-them need more than numpy and scipy once they are used, the names of others would hide the standard
-library's, and what `reference` holds lies here as well.
+``import leakscore`` costs little more than ``import numpy``. So are `dask`, `opacus`, `plot`,
+`reference`, `results`, `statistics`, `torch`, `typing` and `validation`, which are not in
+``__all__``: four of them need more than numpy and scipy once they are used, the names of others
+would hide the standard library's, and what `reference` holds lies here as well.
 
 Files, verdicts and pages are the application's: `leakscore_app`.
 """
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         whitebox,
     )
     from leakscore import dask as dask
+    from leakscore import opacus as opacus
     from leakscore import plot as plot
     from leakscore import reference as reference
     from leakscore import results as results
@@ -72,7 +73,17 @@ __all__ = [
 ]
 
 _NOT_STARRED = frozenset(
-    {"dask", "plot", "reference", "results", "statistics", "torch", "typing", "validation"}
+    {
+        "dask",
+        "opacus",
+        "plot",
+        "reference",
+        "results",
+        "statistics",
+        "torch",
+        "typing",
+        "validation",
+    }
 )
 _OF_REFERENCE = frozenset({"ColumnGram", "Moments", "Reference", "SingularCovarianceError"})
 

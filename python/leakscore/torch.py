@@ -7,7 +7,7 @@ used. The CPU build suffices:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,9 +26,9 @@ _CHUNK_BYTES, _CHUNK_SAMPLES = 1 << 24, 128
 
 def per_sample_gradients(
     module: torch.nn.Module,
-    loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
-    inputs: torch.Tensor,
-    targets: torch.Tensor,
+    loss: Callable[[Any, Any], torch.Tensor],
+    inputs: Any,
+    targets: torch.Tensor | None = None,
     *,
     c: float | None = None,
     chunk_size: int | None = None,
@@ -42,10 +42,13 @@ def per_sample_gradients(
         is refused: put the module in ``eval`` mode or use group normalisation. Dropout in ``train``
         mode draws a mask for each sample.
     loss : callable
-        Maps the module's outputs and the targets, both for a batch of one, to its loss.
-    inputs : (B, ...) Tensor
-        Samples, on the module's device.
-    targets : (B, ...) Tensor
+        Maps the module's outputs and the targets, both for a batch of one, to its loss. Without
+        `targets` it is ``loss(model, batch)``: `model` is called as the module is, and `batch` is a
+        batch of one.
+    inputs : (B, ...) Tensor, or dict, list or tuple of them
+        Samples, on the module's device. A dict, list or tuple, which may hold others, is a batch
+        for ``loss(model, batch)``.
+    targets : (B, ...) Tensor, optional
         Their labels.
     c : float, optional
         Clipping norm, above 0: longer rows are scaled down to it. Without it nothing is clipped.
@@ -68,10 +71,12 @@ def per_sample_gradients(
     ImportError
         If PyTorch is not installed.
     TypeError
-        If `module` is not a module, or `inputs` or `targets` is not a tensor.
+        If `module` is not a module, a part of `inputs` or `targets` is not a tensor, `targets` is
+        missing or has nothing to do with a batch, or `loss` does not return a tensor.
     ValueError
-        If the numbers of inputs and targets differ or are 0, no parameter needs a gradient, the
-        module mixes samples, a gradient is not finite, or a number is out of its range.
+        If the parts of a batch differ in their number of samples, or have none, no parameter needs
+        a gradient, the module mixes samples, a gradient is not finite, or a number is out of its
+        range.
 
     Notes
     -----
@@ -93,29 +98,41 @@ def per_sample_gradients(
     bound = None if c is None else validation.scalar("c", c, 0.0, closed="neither")
     step = _chunk(parameters) if chunk_size is None else chunk_size
     step = validation.count("chunk_size", step, low=1)
-    samples = _samples(inputs, targets, pytorch)
+    batch = inputs if targets is None else (inputs, targets)
+    parts = _parts("inputs", inputs)
+    samples = _samples(parts if targets is None else {**parts, "targets": targets}, pytorch)
+    if targets is None and len(parts) == 1 and "inputs" in parts:
+        raise TypeError("Expected targets of inputs that are a Tensor; a batch is a dict or tuple")
 
-    def sample_loss(theta: dict[str, Any], x: Any, y: Any) -> Any:
-        outputs = pytorch.func.functional_call(module, theta, (x.unsqueeze(0),))
-        return loss(outputs, y.unsqueeze(0)).sum()
+    def sample_loss(theta: dict[str, Any], sample: Any) -> Any:
+        def model(*args: Any, **kwargs: Any) -> Any:
+            return pytorch.func.functional_call(module, theta, args, kwargs)
+
+        single = _each(sample, lambda tensor: tensor.unsqueeze(0))
+        value = loss(model, single) if targets is None else loss(model(single[0]), single[1])
+        if not isinstance(value, pytorch.Tensor):
+            raise TypeError(f"Expected loss to return a Tensor, not {type(value).__name__}")
+        return value.sum()
 
     gradients = pytorch.func.vmap(
-        pytorch.func.grad(sample_loss), in_dims=(None, 0, 0), randomness="different"
+        pytorch.func.grad(sample_loss), in_dims=(None, 0), randomness="different"
     )
     with pytorch.no_grad():  # no graph of the inputs; `grad` makes its own in any case
-        rows = _empty_rows(samples, list(parameters.values()), pytorch)
+        rows: torch.Tensor = _empty_rows(samples, list(parameters.values()), pytorch)
         for start in range(0, samples, step):
             part = slice(start, start + step)
-            _write(gradients(parameters, inputs[part], targets[part]), rows[part])
+            piece = _each(batch, lambda tensor, part=part: tensor[part])
+            _write(gradients(parameters, piece), rows[part])
             _clip(rows[part], bound, pytorch)
     return rows
 
 
 def fit_reference(
     module: torch.nn.Module,
-    loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
-    loader: Iterable[tuple[torch.Tensor, torch.Tensor]],
+    loss: Callable[[Any, Any], torch.Tensor],
+    loader: Iterable[Any],
     *,
+    loss_takes: Literal["outputs", "batch"] = "outputs",
     c: float | None = None,
     chunk_size: int | None = None,
     cov: Literal["full", "diagonal"] = "diagonal",
@@ -130,10 +147,13 @@ def fit_reference(
     module : torch.nn.Module
         The model, as for `per_sample_gradients`.
     loss : callable
-        Loss of a batch of one.
-    loader : iterable of (inputs, targets)
-        Batches of any sizes, such as a ``DataLoader``, on the module's device. Only one batch's
-        gradients are held at a time.
+        Loss of a batch of one, as for `per_sample_gradients`.
+    loader : iterable
+        Batches of any sizes, such as a ``DataLoader``, on the module's device: pairs of inputs and
+        targets, or with ``loss_takes="batch"`` dicts, lists or tuples. Only one batch's gradients
+        are held at a time.
+    loss_takes : {"outputs", "batch"}
+        ``loss(outputs, targets)``, or ``loss(model, batch)``.
     c : float, optional
         Clipping norm, above 0.
     chunk_size : int, optional
@@ -153,8 +173,8 @@ def fit_reference(
     ImportError
         If PyTorch is not installed.
     TypeError, ValueError
-        If a batch is not a pair, there are fewer than two samples, or `per_sample_gradients`
-        raises it.
+        If a batch is not of the kind that `loss_takes` says, there are fewer than two samples, or
+        `per_sample_gradients` raises it.
 
     Examples
     --------
@@ -169,9 +189,10 @@ def fit_reference(
     pytorch = _pytorch()
     dim = sum(parameter.numel() for parameter in _trainable(module, pytorch).values())
     moments = Moments(dim, cov)
+    whole = validation.choice("loss_takes", loss_takes, ("outputs", "batch")) == "batch"
     for batch in loader:
-        inputs, targets = _pair(batch)
-        rows = per_sample_gradients(module, loss, inputs, targets, c=c, chunk_size=chunk_size).cpu()
+        parts = (batch,) if whole else _pair(batch)
+        rows = per_sample_gradients(module, loss, *parts, c=c, chunk_size=chunk_size).cpu()
         half = rows.dtype in (pytorch.float16, pytorch.bfloat16)
         moments.update(rows.float() if half else rows)
     return moments.reference(shrinkage=shrinkage, ridge=ridge, ddof=ddof)
@@ -217,19 +238,41 @@ def _chunk(parameters: dict[str, Any]) -> int:
     return int(min(max(_CHUNK_BYTES // max(size, 1), 1), _CHUNK_SAMPLES))
 
 
-def _samples(inputs: Any, targets: Any, pytorch: Any) -> int:
+def _parts(name: str, batch: Any) -> dict[str, Any]:
+    """Name all parts of a batch that are no dict, list or tuple."""
+    if isinstance(batch, Mapping):
+        pairs: Iterator[tuple[Any, Any]] = iter(batch.items())
+    elif isinstance(batch, (tuple, list)):
+        pairs = iter(enumerate(batch))
+    else:
+        return {name: batch}
+    named = (_parts(f"{name}[{key!r}]", value) for key, value in pairs)
+    return {key: value for parts in named for key, value in parts.items()}
+
+
+def _each(batch: Any, change: Callable[[Any], Any]) -> Any:
+    """Change all tensors of a batch, and keep how it is built."""
+    if isinstance(batch, Mapping):
+        return {key: _each(value, change) for key, value in batch.items()}
+    if isinstance(batch, (tuple, list)):
+        parts = [_each(value, change) for value in batch]
+        return type(batch)(*parts) if hasattr(batch, "_fields") else type(batch)(parts)
+    return change(batch)
+
+
+def _samples(parts: dict[str, Any], pytorch: Any) -> int:
     """Return the number of samples."""
-    for name, value in (("inputs", inputs), ("targets", targets)):
+    sizes = {}
+    for name, value in parts.items():
         if not isinstance(value, pytorch.Tensor):
             raise TypeError(f"Expected {name} to be a torch.Tensor, not {type(value).__name__}")
         if value.ndim == 0:
             raise ValueError(f"Expected {name} to have a sample a row, not to be a number")
-    if len(inputs) == 0 or len(targets) != len(inputs):
-        raise ValueError(
-            f"Expected inputs of length {len(inputs)} and targets of length {len(targets)} to be "
-            "of the same length, at least 1"
-        )
-    return len(inputs)
+        sizes[name] = len(value)
+    if len(set(sizes.values())) != 1 or 0 in sizes.values():
+        lengths = " and ".join(f"{name} of length {size}" for name, size in sizes.items())
+        raise ValueError(f"Expected {lengths or 'inputs'} to be of the same length, at least 1")
+    return next(iter(sizes.values()))
 
 
 def _pair(batch: Any) -> tuple[Any, Any]:
@@ -238,7 +281,8 @@ def _pair(batch: Any) -> tuple[Any, Any]:
         length = f" of {len(batch)}" if isinstance(batch, (tuple, list, dict)) else ""
         raise TypeError(
             "Expected loader to yield pairs (inputs, targets), such as of a TensorDataset of two "
-            f"tensors, not a {type(batch).__name__}{length}"
+            f"tensors, not a {type(batch).__name__}{length}; for loss(model, batch) say "
+            "loss_takes='batch'"
         )
     return batch[0], batch[1]
 
