@@ -55,8 +55,13 @@ class Features:
 
     def __init__(self, columns: Doubles) -> None:
         self.columns = columns
-        self.size = 0
+        self.origins: list[int] = []  # the column of every feature
         self._bytes: dict[int, list[_Byte]] = {}
+
+    @property
+    def size(self) -> int:
+        """How many features there are."""
+        return len(self.origins)
 
     def values(self, mask: Flags, column: int) -> Doubles:
         """Return a feature of every record, (N,)."""
@@ -70,7 +75,7 @@ class Features:
         last = groups[-1]
         last.codes |= mask.view(np.uint8) << np.uint8(len(last.features))
         last.features.append(self.size)
-        self.size += 1
+        self.origins.append(column)
 
     def truncate(self, size: int) -> None:
         """Forget all features but the first."""
@@ -81,7 +86,7 @@ class Features:
                 last.codes &= np.uint8((1 << len(last.features)) - 1)
                 if not last.features:
                     groups.pop()
-        self.size = size
+        del self.origins[size:]
 
     def sums(self, weights: Doubles) -> Doubles:
         """Return the sum of weight times feature over the records, of every feature, (size,)."""
@@ -201,10 +206,14 @@ class Span:
         self.features.append(mask, column)
         return Projection(coordinates, remainder, np.square(rest / remainder), None)
 
-    def weights(self, coordinates: Doubles) -> tuple[Doubles, Doubles]:
-        """Return the coefficients of the features in a vector of the basis, and their lengths."""
+    def weights(self, coordinates: Doubles) -> Doubles:
+        """Return the coefficients of the features in a vector of the basis."""
         size = len(coordinates)
-        return self._basis[:size, :size] @ coordinates, self._lengths[:size]
+        return np.asarray(self._basis[:size, :size] @ coordinates)
+
+    def lengths(self, first: int = 0) -> Doubles:
+        """Return the lengths of the features, from one on."""
+        return self._lengths[first : self.size]
 
     def _extend(self, coordinates: Doubles, remainder: float) -> None:
         """Write down the coefficients of the next direction."""
@@ -237,8 +246,8 @@ class Span:
         of its own beside huge ones of others is no rounding. So coefficients that are whole numbers
         but for rounding, 0 above all, become whole.
         """
-        coefficients, lengths = self.weights(coordinates)
-        shares = np.abs(coefficients) * lengths
+        coefficients = self.weights(coordinates)
+        shares = np.abs(coefficients) * self.lengths()
         whole = np.abs(coefficients - np.rint(coefficients)) <= _SNAP
         coefficients = np.where(whole, np.rint(coefficients), coefficients)
         coefficients[~whole & (shares <= _SNAP * length)] = 0.0

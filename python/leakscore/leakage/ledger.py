@@ -35,8 +35,8 @@ _VERSION = 1
 _STATISTICS = ("count", "sum", "mean")
 # 1 - t of a record that has a direction of its own, to rounding.
 _ALONE = 1e-9
-# Part of the largest coefficient from which on an earlier answer is named.
-_NAMED = 0.1
+# Of a sum of earlier features, in units of their columns: from which coefficient on one is named.
+_NAMED = 0.5
 # Noise of so many standard errors is rounding.
 _NOTHING = 1e-12
 _CELLS = 4_000_000  # numbers of a block of all features
@@ -253,7 +253,7 @@ class Ledger:
         # variance. How many records the table has is public.
         self._owner, self._published = [0], np.array([float(len(rows))])
         self._noise, self._variances = np.zeros(1), np.zeros(1)
-        self._answers = 0
+        self._labels: list[str] = []
         self._lines = [_chained("", self._head())]
 
     @property
@@ -262,9 +262,24 @@ class Ledger:
         return self._limit
 
     @property
+    def max_noise(self) -> float:
+        """The most noise of an answer, in units of its own standard error."""
+        return self._max_noise
+
+    @property
+    def share(self) -> float:
+        """What part of what remains to a record an answer with noise may take."""
+        return self._share
+
+    @property
     def answers(self) -> int:
         """How many questions were answered."""
-        return self._answers
+        return len(self._labels)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The label of every answer."""
+        return tuple(self._labels)
 
     @property
     def leakage(self) -> Doubles:
@@ -417,7 +432,7 @@ class Ledger:
                 collides=self._collisions(question, worst, most),
             ), excess
         return Answer(
-            self._answers + 1,
+            self.answers + 1,
             question.statistic,
             question.columns,
             values=np.zeros(0),
@@ -492,12 +507,16 @@ class Ledger:
         alone = away @ np.linalg.pinv(centred @ centred.T, rcond=1e-12, hermitian=True) @ away
         if self._per_direction * alone > most:
             return ()
+        columns = self._span.features.columns
+        sizes = np.append(np.linalg.norm(columns, axis=1), np.sqrt(len(self._used)))  # ONES is last
+        sizes = np.maximum(sizes, 1.0)  # a column of zeros
         shares = np.zeros(question.before)
-        for projection in question.projections:
-            coefficients, of = self._span.weights(projection.coordinates)
-            shares = np.maximum(shares, (np.abs(coefficients) * of)[: question.before])
+        for column, projection in zip(question.features, question.projections, strict=True):
+            coefficients = np.abs(self._span.weights(projection.coordinates)[: question.before])
+            of = sizes[self._span.features.origins[: question.before]] / sizes[column]
+            shares = np.maximum(shares, coefficients * of)
         shares[0] = 0.0
-        named = np.flatnonzero(shares >= max(_NAMED * shares.max(), 1e-300))
+        named = np.flatnonzero(shares >= min(_NAMED, max(shares.max(), 1e-300)))
         return tuple(sorted({self._owner[j] for j in named.tolist()}))
 
     # --- as bytes ------------------------------------------------------------------------------
@@ -512,7 +531,7 @@ class Ledger:
         -------
         bytes
         """
-        lines = [*self._lines, _chained(self._lines[-1], {"end": self._answers})]
+        lines = [*self._lines, _chained(self._lines[-1], {"end": self.answers})]
         return "".join(f"{line}\n" for line in lines).encode("ascii")
 
     @classmethod
@@ -566,16 +585,15 @@ class Ledger:
     ) -> dict[str, Any]:
         """Return what the ledger keeps of an answer."""
         basis = self._span.basis[:, question.before :]
-        _, lengths = self._span.weights(np.zeros(self._span.size))
         return {
-            "answer": self._answers + 1,
+            "answer": self.answers + 1,
             "statistic": question.statistic,
             "columns": question.columns,
             "where": _text(zlib.compress(np.packbits(question.mask).tobytes())),
             "published": published.tolist(),
             "new": [p.combination is None for p in question.projections],
             "basis": _text(np.ascontiguousarray(basis, dtype="<f8").tobytes()),
-            "lengths": lengths[question.before :].tolist(),
+            "lengths": self._span.lengths(question.before).tolist(),
             "variance": variance,
             "noise": drawn.tolist(),
         }
@@ -583,8 +601,8 @@ class Ledger:
     def _append(self, line: dict[str, Any]) -> None:
         """Count an answer, whose features are in the basis."""
         new = np.flatnonzero(line["new"])
-        self._answers += 1
-        self._owner += [self._answers] * new.size
+        self._labels.append(line["label"])
+        self._owner += [self.answers] * new.size
         self._published = np.append(self._published, np.array(line["published"])[new])
         self._noise = np.append(self._noise, line["noise"])
         self._variances = np.append(self._variances, np.full(new.size, line["variance"]))
