@@ -24,6 +24,7 @@ from leakscore_app.audits import risk_file
 from leakscore_app.audits.judge import judge
 from leakscore_app.audits.model import Claim, Setting
 from leakscore_app.audits.scores import read_scores
+from leakscore_app.questions import answering
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "python" / "leakscore_app" / "data" / "schemas"
@@ -191,10 +192,36 @@ def risks() -> Iterator[Any]:
             yield risk_file.judge(risk_file.read(_models(folder), attack=attack))
 
 
+def replies() -> Iterator[Any]:
+    """Yield replies in which every part occurs."""
+    rng = np.random.default_rng(3)
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "table.csv")
+        rows = np.column_stack([rng.normal(size=400), np.arange(400) % 7 + 0.5])
+        np.savetxt(path, rows, delimiter=",", header="a,b", comments="")
+        for statistic, columns, where in (
+            ("mean", ("a",), None),
+            ("count", (), "b < 3"),
+            ("sum", ("b",), "b < 3 and a > -1"),
+            ("sum", ("a",), f"a > {np.sort(rows[:, 0])[0]}"),
+        ):
+            for preview in (True, False):
+                question = answering.Question(where, statistic, columns)
+                yield answering.ask(
+                    path,
+                    str(Path(folder) / "ledger.jsonl"),
+                    question,
+                    limits={"max_leakage": 0.5, "max_noise": 0.0},
+                    preview=preview,
+                    reading={},
+                )
+
+
 def schemas() -> dict[str, Schema]:
     """Return every schema by its name."""
     made = {kind.__name__: of_result(kind) for kind in results()}
-    for name, runs in (("report", reports()), ("audit", findings()), ("risk", risks())):
+    commands = {"report": reports(), "audit": findings(), "risk": risks(), "ask": replies()}
+    for name, runs in commands.items():
         made[name] = _document(name, of_examples([json.loads(run.to_json()) for run in runs]))
     return made
 
@@ -249,7 +276,8 @@ EpsilonBound {fields} fields
 The fields of `report` are explained under [leakscore_app](api/leakscore_app), those of
 `audit` in the page that `--html` writes and in
 [how a bound is checked again](../how-to/recheck-a-bound.md), those of `risk` with
-`leakscore_app.RiskReport`. Their first level:
+`leakscore_app.RiskReport`, those of `ask` with `leakscore.leakage.Answer` and `Refusal`. Their
+first level:
 
 {commands}
 
@@ -264,6 +292,7 @@ def page(made: dict[str, Schema]) -> str:
         "report": "`leakscore report --json`, `Report.to_json()`",
         "audit": "`leakscore audit --json`",
         "risk": "`leakscore risk --json`",
+        "ask": "`leakscore ask --json`",
     }
     rows = "\n".join(
         f"| `{name}` | `{name}-{version(name)}.json` | {written.get(name, '`to_json()`')} |"

@@ -17,6 +17,7 @@ from tests.contract.curves import CURVES
 from tests.contract.distributions import LAWS
 from tests.contract.games_sequential import SEQUENTIAL_GAMES
 from tests.contract.inputs import Call
+from tests.contract.ledger import LEDGER, LEDGER_RESULTS, LEDGER_WITHOUT_ARGUMENTS
 from tests.contract.one_run import ONE_RUN_RESULTS, ONE_RUNS
 from tests.contract.reference import REFERENCES
 from tests.contract.sequential import (
@@ -210,11 +211,12 @@ CALLS |= {
     )
 }
 CALLS |= CURVES | LAWS | SEQUENTIAL | SEQUENTIAL_GAMES | SHADOW | SHADOW_LAWS
-CALLS |= THEORY | WATCHED | WHITEBOX
+CALLS |= LEDGER | THEORY | WATCHED | WHITEBOX
 
 # Public, but without an argument that could be wrong.
 NO_ARGUMENTS = (
     AUDITS_WITHOUT_ARGUMENTS
+    | LEDGER_WITHOUT_ARGUMENTS
     | WATCHED_WITHOUT_ARGUMENTS
     | SEQUENTIAL_WITHOUT_ARGUMENTS
     | {"tradeoff.TradeOff.inverse", "tradeoff.TradeOff.symmetrized"}
@@ -224,6 +226,7 @@ NO_ARGUMENTS = (
 # Made by the library, not by its users: results, and the base of what constructors return.
 RESULTS = (
     AUDIT_RESULTS
+    | LEDGER_RESULTS
     | ONE_RUN_RESULTS
     | WATCHED_RESULTS
     | SEQUENTIAL_RESULTS

@@ -38,7 +38,7 @@ def test_the_page_of_the_figures_is_that_of_the_registry() -> None:
     assert page == script("write_figures_page")["page"](), "run scripts/write_figures_page.py"
 
 
-@pytest.mark.parametrize("command", ["report", "audit", "risk"])
+@pytest.mark.parametrize("command", ["report", "audit", "risk", "ask"])
 def test_every_option_is_on_the_page(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """By the help itself, which the page is not made of."""
     page = (DOCS / "reference" / "cli.md").read_text("utf-8")
@@ -77,7 +77,10 @@ def _results() -> dict[str, Any]:
     from leakscore import Reference
 
     fitted = Reference.fit(X)
+    ledger = leakage.Ledger(X, max_leakage=9.0)
     return {
+        "answer": ledger.ask(np.ones(30, dtype=np.bool_), "mean", [0]),
+        "refusal": ledger.ask(np.arange(30) > 0, "sum", [0]),
         "several deltas": played.epsilon([0.0, 1e-3]),
         "one delta": played.epsilon(0.5),
         "mu": played.mu(),
@@ -109,7 +112,7 @@ def test_results_meet_their_schemas_and_others_do_not() -> None:
         assert not validator.is_valid(document | {field: {"no": "such value"}})
         seen.add(type(result).__name__)
     names = {path.name.rpartition("-")[0] for path in SCHEMAS.iterdir()}
-    assert seen == names - {"report", "audit", "risk"}
+    assert seen == names - {"report", "audit", "risk", "ask"}
 
 
 def test_reports_meet_their_schema() -> None:

@@ -11,9 +11,13 @@ from leakscore.leakage._optimal import noise_for_table
 from leakscore.leakage._score import leakage_score
 from leakscore.leakage._shaped import ShapedNoise
 from leakscore.leakage.joint import group_leakage, release_leakage
+from leakscore.leakage.ledger import Answer, Ledger, Refusal
 from leakscore.leakage.values import attribute_leakage, members_to_disclose, posterior_std
 
 __all__ = [
+    "Answer",
+    "Ledger",
+    "Refusal",
     "RequiredNoise",
     "ShapedNoise",
     "attribute_leakage",

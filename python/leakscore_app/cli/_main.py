@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import leakscore
+from leakscore_app.cli._ask import add_ask
 from leakscore_app.cli._audit import add_audit
 from leakscore_app.cli._report import add_report
 from leakscore_app.cli._risk import add_risk
@@ -31,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         0 done, 1 error, 130 interrupted. Of ``audit``: 2 claim refuted, 3 claim out of reach. Of
         ``report --check``: 0 publish, 2 publish with noise, 3 do not publish, 4 not before it is
         known whether records are of one person. Of ``risk --check``:
-        2 if a record is certified.
+        2 if a record is certified. Of ``ask``: 2 refused.
 
     Examples
     --------
@@ -54,6 +55,7 @@ def _parser() -> Parser:
     add_report(commands)
     add_audit(commands)
     add_risk(commands)
+    add_ask(commands)
     _add_moved(commands)
     return parser
 

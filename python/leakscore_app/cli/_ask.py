@@ -1,0 +1,129 @@
+"""``leakscore ask``: its options, and what they do."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from leakscore_app.cli import _shared as _cli
+from leakscore_app.tables import outputs
+
+_EPILOG = """\
+selections
+  sex = F and age >= 40
+  city in (Rome, 'New York') or not (smoker = yes)
+  Columns are compared with numbers (= != < <= > >=) or words (= !=). Names and
+  words with blanks or signs stand in quotes; what stands in quotes is text. A
+  record whose value is missing is selected neither by a comparison nor by its
+  negation, and is in no statistic of that column.
+
+the ledger
+  A file that the first question makes and every answer is added to. It belongs to
+  one table, and is as secret. PATH.lock beside it keeps a second program out.
+  What follows from earlier answers is free and has the same noise again.
+
+exit codes
+  0  answered; with --preview: would be
+  1  an error: nothing was answered
+  2  refused; with --preview: would be
+"""
+
+
+def add_ask(commands: Any) -> None:
+    """Add the command to the program."""
+    parser = commands.add_parser(
+        "ask",
+        help="answer questions about a table until they would tell too much together",
+        description=(
+            "Answer a count, a sum or a mean over selected records, with noise if it must be,\n"
+            "or refuse it, by what all answers so far tell together of each record."
+        ),
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=_ask)
+    parser.add_argument("table", metavar="TABLE", help="a table of one record a row")
+    group = parser.add_argument_group("the question")
+    group.add_argument("--where", metavar="TEXT", help="which records, see below (all)")
+    group.add_argument(
+        "--statistic", choices=("mean", "sum", "count"), help="(mean; without --columns count)"
+    )
+    _cli.add_names(group, "--columns", "of these columns")
+    group.add_argument("--preview", action="store_true", help="tell, and answer nothing")
+    _add_ledger_options(parser.add_argument_group("the ledger, when it is begun"))
+    _cli.add_reading(parser)
+    group = parser.add_argument_group("the output")
+    _cli.add_outputs(group)
+    group.add_argument("--quiet", action="store_true", help="no text")
+
+
+def _add_ledger_options(group: Any) -> None:
+    group.add_argument("--ledger", metavar="PATH", required=True, help="of all answers so far")
+    limit = group.add_mutually_exclusive_group()
+    limit.add_argument(
+        "--max-advantage", type=float, metavar="A", help="limit for every record, in (0, 1) (0.2)"
+    )
+    limit.add_argument(
+        "--max-power",
+        type=float,
+        metavar="P",
+        help="limit for every record: how often the attack may recognise it, at 1 %% false alarms",
+    )
+    limit.add_argument(
+        "--epsilon", type=float, metavar="E", help="limit for every record: a Gaussian epsilon"
+    )
+    group.add_argument("--delta", type=float, metavar="D", help="with --epsilon (1e-5)")
+    group.add_argument(
+        "--max-noise",
+        type=float,
+        metavar="X",
+        help="the most noise of an answer, in its own standard errors (1; 0: refuse instead)",
+    )
+    group.add_argument(
+        "--share",
+        type=float,
+        metavar="S",
+        help="what part of the remaining leakage of a record an answer with noise may take (0.5)",
+    )
+
+
+def _ask(options: argparse.Namespace) -> int:
+    from leakscore_app.questions.answering import Question, ask
+
+    if options.table == "-" or options.ledger == "-":
+        raise ValueError("the table and the ledger must be files")
+    for name in ("id", "proportions"):
+        if getattr(options, name) is not None:
+            raise ValueError(f"--{name} means nothing here: records are judged one by one")
+    _cli.require_writable(options, options.table, options.ledger)
+    outputs.require_writable(options.ledger, f"{options.ledger}.lock", read=(options.table,))
+    columns = tuple(options.columns or ())
+    statistic = options.statistic or ("mean" if columns else "count")
+    if (statistic == "count") == bool(columns):
+        raise ValueError(
+            f"--statistic {statistic} {'has no' if columns else 'needs'} --columns A,B,..."
+        )
+    reading = _cli.reading(options)
+    del reading["id"], reading["proportions"]
+    with _cli.in_options(options):
+        reply = ask(
+            options.table,
+            options.ledger,
+            Question(options.where, statistic, columns),
+            limits=_limits(options),
+            preview=options.preview,
+            reading=reading,
+        )
+    _cli.deliver(reply, options)
+    return 0 if reply.refusal is None else 2
+
+
+def _limits(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what was given of the limit and the noise."""
+    names = ("max_advantage", "max_power", "epsilon", "delta", "max_noise", "share")
+    limits = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    if options.epsilon is not None:
+        limits.setdefault("delta", 1e-5)
+    elif options.delta is not None:
+        raise ValueError("--delta belongs to --epsilon")
+    return limits

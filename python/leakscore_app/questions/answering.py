@@ -1,0 +1,336 @@
+"""From a table, a ledger and a question to an answer, or to a refusal, in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from leakscore.leakage import Answer, Ledger, Refusal
+from leakscore_app._visible import listed, visible
+from leakscore_app.document import document as doc
+from leakscore_app.document.document import Notice
+from leakscore_app.document.findings import Findings
+from leakscore_app.document.text import counted
+from leakscore_app.questions import grammar, kept
+from leakscore_app.tables.table import Table, read_table
+
+__all__ = ["Question", "Reply", "ask"]
+
+_LIMITS = ("max_advantage", "max_power", "epsilon", "max_leakage")
+_NOTICES = (
+    Notice(
+        "note",
+        "not-simulatable",
+        "Whether an answer is refused, and how much noise it has, depends on the values, so both "
+        "can tell of them: pass on the answer, and not what stands here.",
+    ),
+    Notice(
+        "note",
+        "secret",
+        "The ledger holds selections, values and noise. It is as secret as the table, and only "
+        "answers that are in it are counted.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A statistic of columns over a selection, in words."""
+
+    where: str | None
+    statistic: str
+    columns: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The question as a phrase."""
+        of = f" of {listed(self.columns)}" if self.columns else ""
+        where = "of all records" if self.where is None else f"where {self.where}"
+        return f"the {self.statistic}{of} {where}"
+
+    @property
+    def label(self) -> str:
+        """What the ledger keeps of it."""
+        plain = {"where": self.where, "statistic": self.statistic, "columns": self.columns}
+        return json.dumps(plain)
+
+    @classmethod
+    def from_label(cls, label: str) -> Question | None:
+        """Return what `label` was made of; None if it is the label of another program."""
+        try:
+            plain = json.loads(label)
+            return cls(plain["where"], plain["statistic"], tuple(plain["columns"]))
+        except (ValueError, TypeError, KeyError):
+            return None
+
+
+@dataclass(frozen=True, eq=False)
+class Reply(Findings):
+    """What ``leakscore ask`` returns.
+
+    Attributes
+    ----------
+    question : Question
+    limit : float
+        The largest leakage of a record that is allowed.
+    answer : Answer or None
+        Its columns are numbers of the ledger's table; the question names them.
+    refusal : Refusal or None
+    collides : tuple of (int, str)
+        Earlier answers and their questions.
+    preview : bool
+        Whether nothing was answered.
+    input : dict
+        The table, the ledger, and notes on the reading.
+    """
+
+    command = "ask"
+
+    question: Question
+    limit: float
+    answer: Answer | None
+    refusal: Refusal | None
+    collides: tuple[tuple[int, str], ...]
+    preview: bool
+    input: Mapping[str, Any]
+
+    @property
+    def notices(self) -> Sequence[Notice]:
+        """What must be known to read the numbers."""
+        return _NOTICES
+
+    def contents(self) -> dict[str, Any]:
+        """Return what the JSON holds besides envelope and notices."""
+        collides = [{"number": number, "question": words} for number, words in self.collides]
+        return {
+            "input": self.input,
+            "question": self.question,
+            "limit": self.limit,
+            "preview": self.preview,
+            "answer": self.answer,
+            "refusal": self.refusal,
+            "collides": collides,
+        }
+
+    def document(self) -> doc.Document:
+        """Return the sections of the text and the page."""
+        head, told = _answered(self) if self.refusal is None else _refused(self, self.refusal)
+        sections = [
+            doc.Section("For the keeper of the table alone", [*told, doc.Notices(_NOTICES)])
+        ]
+        return doc.Document("leakscore: an answer", [head], sections)
+
+
+def _answered(reply: Reply) -> tuple[list[doc.Part], list[doc.Part]]:
+    answer = reply.answer
+    if answer is None:
+        raise ValueError("Expected a reply with an answer or a refusal")
+    words = reply.question.words
+    if reply.preview:
+        head: list[doc.Part] = [doc.Heading(f"Would be answered: {words}")]
+    else:
+        names = [*map(visible, reply.question.columns)] or ["records"]
+        rows = [
+            [name, _number(value), _number(std)]
+            for name, value, std in zip(names, answer.values, answer.noise_std, strict=True)
+        ]
+        if answer.count is not None:
+            rows.append(["records", _number(answer.count), ""])
+        caption = "noise: the standard deviation of the Gaussian noise in the value"
+        head = [
+            doc.Heading(f"Answer {answer.number}: {words}"),
+            doc.TextTable(["column", reply.question.statistic, "noise"], rows, caption),
+        ]
+    tells = (
+        "It follows from earlier answers and tells nothing new."
+        if answer.free
+        else f"With it a record leaks at most {_number(answer.leakage)}."
+    )
+    noise = (
+        f" Its noise is {_number(answer.standard_errors)} of its own standard error."
+        if answer.standard_errors
+        else ""
+    )
+    allowed = f" {_number(reply.limit)} is allowed."
+    return head, [doc.Paragraph(f"{tells}{allowed}{noise}")]
+
+
+def _refused(reply: Reply, refusal: Refusal) -> tuple[list[doc.Part], list[doc.Part]]:
+    records = counted(refusal.exceeding, "record")
+    leakage = _number(refusal.leakage)
+    told = f"It would tell too much of {records}: leakage {leakage}, {_number(reply.limit)} allowed"
+    told += ", together with earlier answers:" if reply.collides else ", by itself."
+    noise = (
+        "No noise is enough."
+        if refusal.standard_errors == np.inf
+        else f"With noise of {_number(refusal.standard_errors)} of its own standard error it could "
+        "be answered, which is more than the ledger allows."
+    )
+    parts: list[doc.Part] = [doc.Paragraph(told)]
+    if reply.collides:
+        parts.append(doc.Definitions([(str(n), words) for n, words in reply.collides]))
+    verb = "Would be refused" if reply.preview else "Refused"
+    return [doc.Heading(f"{verb}: {reply.question.words}")], [*parts, doc.Paragraph(noise)]
+
+
+def _number(value: float) -> str:
+    return f"{value:.10g}" if float(value).is_integer() else f"{value:.6g}"
+
+
+def ask(
+    path: str,
+    ledger_path: str,
+    question: Question,
+    *,
+    limits: Mapping[str, Any],
+    preview: bool,
+    reading: Mapping[str, Any],
+) -> Reply:
+    """Answer a question about the table of a file, and write the answer into its ledger first.
+
+    Parameters
+    ----------
+    path, ledger_path : str
+    question : Question
+    limits : mapping
+        Arguments of `Ledger` that were given; of a ledger that exists they must be its own.
+    preview : bool
+        Whether nothing is answered.
+    reading : mapping
+        Arguments of `read_table`.
+    """
+    node = None if question.where is None else grammar.parse(question.where)
+    table = read_table(path, **reading)
+    names = [j for j in range(len(table.columns)) if j not in table.left and j not in table.refused]
+    if not names:
+        raise ValueError(f"{table.name} has no column of numbers")
+    chosen = [names.index(_number_column(table, name)) for name in question.columns]
+    mask = _mask(table, node, path, reading)
+    values = table.values[:, names]
+    missing = np.isnan(values)
+    mask &= ~missing[:, chosen].any(axis=1)
+    if not mask.any():
+        raise ValueError("--where: no record is selected that has a value in every column")
+    with kept.opened(ledger_path) as file:
+        ledger = _ledger(file, np.where(missing, 0.0, values), limits)
+        asked = (mask, question.statistic, chosen)
+        outcome = ledger.preview(*asked) if preview else ledger.ask(*asked, label=question.label)
+        if isinstance(outcome, Answer) and not preview:
+            file.write(ledger.to_bytes())
+    refusal = outcome if isinstance(outcome, Refusal) else None
+    return Reply(
+        question=question,
+        limit=ledger.limit,
+        answer=outcome if isinstance(outcome, Answer) else None,
+        refusal=refusal,
+        collides=() if refusal is None else _named(ledger, refusal.collides),
+        preview=preview,
+        input={"table": table.name, "sha256": table.sha256, "notes": table.notes},
+    )
+
+
+def _named(ledger: Ledger, numbers: Sequence[int]) -> tuple[tuple[int, str], ...]:
+    """Return earlier answers and their questions in words."""
+    named = []
+    for number in numbers:
+        label = ledger.labels[number - 1]
+        question = Question.from_label(label)
+        named.append((number, label if question is None else question.words))
+    return tuple(named)
+
+
+def _ledger(file: kept.LedgerFile, values: Any, limits: Mapping[str, Any]) -> Ledger:
+    """Return the ledger of a file; a new one if there is none yet."""
+    budget = any(name in limits for name in _LIMITS)
+    if file.content is None:
+        usual = {"max_noise": 1.0} | ({} if budget else {"max_advantage": 0.2})
+        return Ledger(values, **(usual | limits))
+    try:
+        ledger = Ledger.from_bytes(file.content, values)
+    except ValueError as error:
+        raise ValueError(f"{visible(file.path)}: {error}") from None
+    fresh = Ledger(np.zeros((3, 1)), **(limits if budget else limits | {"max_leakage": 1.0}))
+    differs = {
+        "limit": budget and fresh.limit != ledger.limit,
+        "max_noise": "max_noise" in limits and fresh.max_noise != ledger.max_noise,
+        "share": "share" in limits and fresh.share != ledger.share,
+    }
+    for name, other in differs.items():
+        if other:
+            raise ValueError(
+                f"{visible(file.path)} was begun with another {name.replace('_', ' ')}, "
+                f"{getattr(ledger, name):.6g}: leave the option out"
+            )
+    return ledger
+
+
+# --- columns -------------------------------------------------------------------------------------
+
+
+def _place(table: Table, name: str) -> int:
+    shown = {visible(column): column for column in table.columns}
+    name = name if name in table.columns else shown.get(name, name)
+    if name not in table.columns:
+        raise ValueError(
+            f"{table.name} has no column {visible(name)!r}; it has {listed(list(table.columns))}"
+        )
+    return table.columns.index(name)
+
+
+def _number_column(table: Table, name: str) -> int:
+    """Return a column of numbers that can be published."""
+    at = _place(table, name)
+    if at in table.refused:
+        raise ValueError(f"column {visible(name)!r}: {table.refused[at]}")
+    if at in table.left:
+        raise ValueError(f"column {visible(name)!r} cannot be published: {table.left[at]}")
+    return at
+
+
+def _mask(table: Table, node: grammar.Node | None, path: str, reading: Mapping[str, Any]) -> Any:
+    """Return which records a selection holds."""
+    if node is None:
+        return np.ones(len(table.values), dtype=np.bool_)
+    comparisons = list(grammar.columns_of(node))
+    numbers = {c.column: _numbers(table, c.column) for c in comparisons if not c.of_text}
+    words = {c.column: table.columns[_place(table, c.column)] for c in comparisons if c.of_text}
+    if not words:
+        return grammar.selected(node, numbers, {})
+    labelled = read_table(path, **{**reading, "groups": tuple(dict.fromkeys(words.values()))})
+    if labelled.sha256 != table.sha256:
+        raise ValueError(f"{table.name} changed while it was read: wait until it is complete")
+    labels = {name: labelled.groups[column] for name, column in words.items()}
+    for comparison in comparisons:
+        if comparison.of_text:
+            _require_words(table, comparison, labels[comparison.column])
+    return grammar.selected(node, numbers, labels)
+
+
+def _numbers(table: Table, name: str) -> Any:
+    """Return a column of numbers for comparisons."""
+    at = _place(table, name)
+    if at in table.refused:
+        raise ValueError(f"column {visible(name)!r}: {table.refused[at]}")
+    if np.isnan(table.values[:, at]).all():
+        raise ValueError(
+            f"--where: column {visible(name)!r} holds no numbers: put what it is compared with in "
+            "quotes"
+        )
+    return table.values[:, at]
+
+
+def _require_words(table: Table, comparison: grammar.Comparison, labels: Any) -> None:
+    """Refuse a word that no record has, as it is misspelt or the column holds numbers."""
+    present = sorted(set(labels.tolist()) - {""})
+    at = _place(table, comparison.column)
+    content = listed(present) if at in table.left else "numbers"
+    for value in comparison.values:
+        if value not in present:
+            raise ValueError(
+                f"--where: no record has {visible(str(value))!r} in column "
+                f"{visible(comparison.column)!r} of {table.name}; it has {content}"
+            )

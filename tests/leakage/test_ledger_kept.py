@@ -1,0 +1,139 @@
+"""A ledger as bytes, at any size, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leakscore.leakage import Ledger
+from tests.leakage.test_ledger import N, answered, masks, table
+
+
+def filled(**options: Any) -> Ledger:
+    ledger = Ledger(table(), **({"max_leakage": 0.1, "max_noise": 200.0} | options))
+    for k, mask in enumerate(masks(11)):
+        answered(ledger, mask, ("sum", "mean")[k % 2], [k % 3], rng=k, label=f"number {k}")
+    answered(ledger, masks(1)[0], "sum", [0], rng=99)
+    return ledger
+
+
+def test_a_ledger_goes_on_where_it_was() -> None:
+    ledger = filled()
+    kept = Ledger.from_bytes(ledger.to_bytes(), np.asfortranarray(table()))
+    np.testing.assert_allclose(kept.leakage, ledger.leakage, rtol=1e-10)
+    assert (kept.limit, kept.answers) == (ledger.limit, ledger.answers)
+    assert kept.to_bytes() == ledger.to_bytes()
+    repeated, new = masks(1)[0], masks(1, seed=9)[0]
+    ours, theirs = (answered(each, repeated, "sum", [0]).values for each in (kept, ledger))
+    np.testing.assert_array_equal(ours, theirs)
+    ours, theirs = (answered(each, new, "sum", [1], rng=7).values for each in (kept, ledger))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+
+
+def test_many_directions_and_blocks() -> None:
+    X, chosen = table(rows=40_000), masks(90, rows=40_000)
+    ledger = Ledger(X, max_leakage=1.0)
+    for k, mask in enumerate(chosen):
+        answered(ledger, mask, "sum", [k % 3])
+    features = np.stack([mask * X[:, k % 3] for k, mask in enumerate(chosen)], axis=1)
+    basis, _ = np.linalg.qr(features - features.mean(axis=0))
+    used = np.square(basis).sum(axis=1) * 40_000 / 39_999
+    np.testing.assert_allclose(ledger.leakage, used / (1 - used), rtol=1e-9)
+    kept = Ledger.from_bytes(ledger.to_bytes(), X)
+    np.testing.assert_allclose(kept.leakage, ledger.leakage, rtol=1e-10)
+
+
+def test_every_damaged_byte_and_every_cut_is_refused() -> None:
+    raw = filled().to_bytes()
+    starts = np.cumsum([0, *(len(line) + 1 for line in raw.split(b"\n"))])
+    for place in np.random.default_rng(0).integers(0, len(raw), size=200).tolist():
+        damaged = raw[:place] + bytes([raw[place] ^ 1]) + raw[place + 1 :]
+        number = int(np.searchsorted(starts, place, side="right"))
+        with pytest.raises(ValueError, match=rf"line {number} is damaged|after line"):
+            Ledger.from_bytes(damaged, table())
+        with pytest.raises(ValueError, match="cut after line"):
+            Ledger.from_bytes(raw[:place], table())
+    for line in range(1, 14):
+        with pytest.raises(ValueError, match=rf"cut after line {line}$"):
+            Ledger.from_bytes(raw[: starts[line]], table())
+    lines = raw.splitlines(keepends=True)
+    with pytest.raises(ValueError, match="line 3 is damaged"):
+        Ledger.from_bytes(b"".join([*lines[:2], *lines[3:]]), table())
+
+
+def test_another_table_is_refused() -> None:
+    raw, X = filled().to_bytes(), table()
+    X[3, 1] = np.nextafter(X[3, 1], 0)
+    for other in (X, table()[:, :2], table()[::-1]):
+        with pytest.raises(ValueError, match="digest is another"):
+            Ledger.from_bytes(raw, other)
+
+
+def test_bytes_of_something_else_are_refused() -> None:
+    with pytest.raises(ValueError, match="line 1 is damaged"):
+        Ledger.from_bytes(b'{"a": 1}\n', table())
+    with pytest.raises(ValueError, match="cut after line 0"):
+        Ledger.from_bytes(b"", table())
+    with pytest.raises(TypeError, match="raw of type str"):
+        Ledger.from_bytes("text", table())  # type: ignore[arg-type]
+
+
+def test_scale_does_not_matter() -> None:
+    mask, X = masks(1)[0], table()
+    plain = answered(Ledger(X, max_leakage=1.0), mask, "mean", [0, 1])
+    for factor in (1e-300, 1e300):
+        scaled = answered(Ledger(factor * X, max_leakage=1.0), mask, "mean", [0, 1])
+        assert scaled.leakage == pytest.approx(plain.leakage, rel=1e-9)
+        np.testing.assert_allclose(scaled.values, factor * plain.values, rtol=1e-12)
+
+
+def test_a_column_of_one_value_tells_its_count_alone() -> None:
+    X, mask = table(), masks(1)[0]
+    X[:, 1], X[:, 2] = 7.0, 0.0
+    ledger = Ledger(X, max_leakage=1.0)
+    assert answered(ledger, np.ones(N, dtype=bool), "sum", [1]).free
+    assert answered(ledger, mask, "sum", [2]).free
+    answered(ledger, mask, "count")
+    assert answered(ledger, mask, "sum", [1]).free
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        ((np.zeros(N, dtype=bool), "count"), "selects nobody"),
+        ((np.ones(N - 1, dtype=bool), "count"), "where of shape"),
+        ((np.ones((N, 1), dtype=bool), "count"), "where of shape"),
+        ((np.ones(N, dtype=bool), "count", [1]), "Expected no columns"),
+        ((np.ones(N, dtype=bool), "mean"), "Expected columns with"),
+        ((np.ones(N, dtype=bool), "sum", [1, 1]), "to differ"),
+        ((np.ones(N, dtype=bool), "sum", [3]), r"columns=3 in \[0, 2\]"),
+        ((np.ones(N, dtype=bool), "median", [1]), "statistic='median'"),
+    ],
+)
+def test_bad_questions_are_refused(question: Any, message: str) -> None:
+    ledger = Ledger(table(), max_leakage=1.0)
+    raw = ledger.to_bytes()
+    for ask in (ledger.ask, ledger.preview):
+        with pytest.raises(ValueError, match=message):
+            ask(*question)
+    assert ledger.to_bytes() == raw
+
+
+def test_a_selection_may_be_a_function_of_the_table() -> None:
+    X = table()
+    ledger = Ledger(X, max_leakage=1.0)
+    mean = answered(ledger, lambda rows: rows[:, 0] > 5, "mean", [2])
+    np.testing.assert_allclose(mean.values, [X[X[:, 0] > 5, 2].mean()])
+    assert json.loads(ledger.to_bytes().splitlines()[1])["statistic"] == "mean"
+
+
+def test_a_table_that_changes_later_changes_nothing() -> None:
+    X, mask = table(), masks(1)[0]
+    ledger = Ledger(X, max_leakage=1.0)
+    X[:] = 0
+    np.testing.assert_allclose(
+        answered(ledger, mask, "sum", [0]).values, [table()[mask, 0].sum()], rtol=1e-12
+    )
