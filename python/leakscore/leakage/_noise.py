@@ -233,15 +233,15 @@ def _of_one_shape(
         if leakage[worst] <= budget:
             break
         error = rows[worst].astype(np.float64) - centre
-        found = _budget.root(reference, scale, error, aim, x)
-        if not found * float(scale.max()) < np.inf:
+        scaled = _budget.root(reference, scale, error, aim, x)
+        if not scaled * float(scale.max()) < np.inf:
             raise ValueError(
                 f"Expected targets[{worst}] nearer to the mean: no double holds the variance of "
                 "the noise that hides it"
             )
-        if found <= x:  # at the root up to rounding: step over it
-            found, push = x * (1 + push), 2 * push
-        x = found
+        if scaled <= x:  # at the root up to rounding: step over it
+            scaled, push = x * (1 + push), 2 * push
+        x = scaled
     standard_error = np.sqrt(reference.variances / n)
     with np.errstate(divide="ignore"):
         units = np.divide(noise, standard_error, out=np.zeros_like(noise), where=noise > 0)

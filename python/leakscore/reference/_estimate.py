@@ -194,8 +194,8 @@ def _ledoit_wolf(covs: Doubles, rows: int, products: Callable[[str, Doubles], Do
     norm, weights = _squares(scaled), np.repeat(1 / scale[:, np.newaxis], dim, axis=1)
     noise = (products("ledoit-wolf", weights) / rows - norm) / rows
     spread = norm - dim * (_diagonals(scaled).sum(axis=1) / dim) ** 2
-    some = spread > 0
-    share = np.where(some, np.minimum(noise / np.where(some, spread, 1.0), 1.0), 1.0)
+    varying = spread > 0
+    share = np.where(varying, np.minimum(noise / np.where(varying, spread, 1.0), 1.0), 1.0)
     return np.where(noise <= 0, 0.0, share)
 
 
@@ -206,9 +206,9 @@ def _oas(covs: Doubles, rows: int) -> Doubles:
     mean_square = (scaled * scaled).reshape(len(covs), -1).mean(axis=1)
     square_mean = (_diagonals(scaled).sum(axis=1) / dim) ** 2
     spread = (rows + 1) * (mean_square - square_mean / dim)
-    some = spread > 0
-    share = (mean_square + square_mean) / np.where(some, spread, 1.0)
-    return np.where(some, np.minimum(share, 1.0), 1.0)
+    varying = spread > 0
+    share = (mean_square + square_mean) / np.where(varying, spread, 1.0)
+    return np.where(varying, np.minimum(share, 1.0), 1.0)
 
 
 def _mean_variance_one(covs: Doubles) -> tuple[Doubles, Doubles]:
@@ -227,4 +227,4 @@ def _diagonals(covs: Doubles) -> Doubles:
 
 def _squares(matrices: Doubles) -> Doubles:
     """Sum the squares of the entries of each."""
-    return np.array([np.vdot(one, one) for one in matrices])
+    return np.array([np.vdot(matrix, matrix) for matrix in matrices])

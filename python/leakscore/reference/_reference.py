@@ -282,10 +282,10 @@ class Reference:
         >>> reference.inner([[1.0, 2.0], [0.0, 4.0]], [1.0, 1.0])
         array([1.5, 1. ])
         """
-        left = validation.rows("U", U, cols=self.dim)
-        right = validation.rows("V", V, cols=self.dim)
-        result = forms.inner(self.invertible(), left, right)
-        shape = left.shape[:-1] + right.shape[:-1]
+        first = validation.rows("U", U, cols=self.dim)
+        second = validation.rows("V", V, cols=self.dim)
+        result = forms.inner(self.invertible(), first, second)
+        shape = first.shape[:-1] + second.shape[:-1]
         return result.reshape(shape) if shape else float(result[0, 0])
 
     def add_diagonal(self, variance: npt.ArrayLike) -> Reference:

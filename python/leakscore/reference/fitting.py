@@ -60,7 +60,7 @@ def require_finite(name: str, table: Table, squares: Doubles) -> None:
 
 def schaefer_strimmer(rows: int, squared_correlations: Any, products: Any) -> Any:
     """Intensity from the sums over i != j of r_ij^2 and, over the rows too, of y_i^2 y_j^2."""
-    some = ~(squared_correlations <= 0)
-    squares = np.where(some, squared_correlations, 1.0)
+    correlated = ~(squared_correlations <= 0)
+    squares = np.where(correlated, squared_correlations, 1.0)
     noise = (products / rows - squares) / (rows - 1)
-    return np.where(some, np.clip(noise / squares, 0.0, 1.0), 1.0)[()]
+    return np.where(correlated, np.clip(noise / squares, 0.0, 1.0), 1.0)[()]

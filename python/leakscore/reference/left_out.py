@@ -59,10 +59,10 @@ def distances(table: Table, reference: Reference, fit: CovarianceFit) -> Doubles
     if kind == "full" and wide and np.ndim(fit.ridge) == 0:
         kind = "low-rank"  # N^2 d steps a row in place of d^3
     if kind == "full" and fit.rows * reference.dim**3 <= MOST_WORK:
-        found = Shrunk(table, fit).distances()
-        lost = np.flatnonzero(np.isnan(found))
+        result = Shrunk(table, fit).distances()
+        lost = np.flatnonzero(np.isnan(result))
     else:
-        found, lost = np.empty(fit.rows), np.arange(fit.rows)
+        result, lost = np.empty(fit.rows), np.arange(fit.rows)
     if len(lost) * work_of(table, kind) > MOST_WORK:
         raise ValueError(
             f"Expected reference without shrinkage={fit.shrinkage!r} for X of shape {table.shape}: "
@@ -71,8 +71,8 @@ def distances(table: Table, reference: Reference, fit: CovarianceFit) -> Doubles
         )
     # Each turn estimates a whole covariance, beside which the loop takes no time.
     for row in lost.tolist():
-        found[row] = _left_out(table, row, fit, kind)
-    return found
+        result[row] = _left_out(table, row, fit, kind)
+    return result
 
 
 def weaker_if_shrunk(table: Table, reference: Reference) -> Doubles:
@@ -186,8 +186,8 @@ def _of_gram(gram: Doubles, fit: CovarianceFit) -> Doubles:
     lower, _ = _core.cholesky(matrix)
     inverse = np.eye(rows)
     _core.solve_rows(lower, inverse)
-    left = (rows * np.diag(inverse) - 1 / along) / (rows - 1)
-    return np.asarray(rows / (rows - 1) * freedom * (1 - left) / left)
+    remaining = (rows * np.diag(inverse) - 1 / along) / (rows - 1)
+    return np.asarray(rows / (rows - 1) * freedom * (1 - remaining) / remaining)
 
 
 def work_of(table: Table, kind: str = "full") -> int:

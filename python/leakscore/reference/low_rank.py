@@ -137,8 +137,8 @@ class LowRank:
         result = np.empty(len(table))
         if self.streams(len(table)):
             for start in range(0, len(table), STREAMED):
-                some = table[start : start + STREAMED]
-                result[start : start + STREAMED] = self._streamed_distances(some, centre)
+                block = table[start : start + STREAMED]
+                result[start : start + STREAMED] = self._streamed_distances(block, centre)
             return result
         block = max(1, _ELEMENTS // self.centre.size)
         for start in range(0, len(table), block):
@@ -218,19 +218,19 @@ class LowRank:
             kept[1].flags.writeable = False
         return kept[1]
 
-    def between(self, left: LowRank, right: LowRank, rows: Doubles) -> Doubles:
+    def between(self, first: LowRank, second: LowRank, rows: Doubles) -> Doubles:
         """Return e' A^-1 C B^-1 e of every row e, overwritten, where A and B are sums with C.
 
         With a = A^-1 e and b = B^-1 e that is a' D b + scale (F a)'(F b).
         """
         other = rows.copy()
-        duals = left._solve(rows, correct=True), right._solve(other, correct=True)
+        duals = first._solve(rows, correct=True), second._solve(other, correct=True)
         squares = np.einsum("ij,ij,j->i", rows, other, self.diagonal)
         return np.asarray(squares + self.scale * np.einsum("ij,ij->i", *duals))
 
-    def form(self, left: Doubles, right: Doubles) -> Doubles:
-        squares = np.einsum("ij,ij,j->i", left, right, self.diagonal)
-        dual = np.einsum("ij,ij->i", self.centred.products(left), self.centred.products(right))
+    def form(self, first: Doubles, second: Doubles) -> Doubles:
+        squares = np.einsum("ij,ij,j->i", first, second, self.diagonal)
+        dual = np.einsum("ij,ij->i", self.centred.products(first), self.centred.products(second))
         return np.asarray(squares + self.scale * dual)
 
     def between_all(self, rows: Doubles) -> Doubles:
@@ -323,21 +323,21 @@ class LowRank:
         for correction in range(_CORRECTIONS + 1):
             capacity, gap = self.capacity(), products - dual
             step = capacity.solve(gap)
-            left = self.scale * np.einsum("ij,ij->i", step, gap)
-            large = left > capacity.accuracy**2 * size
+            remainder = self.scale * np.einsum("ij,ij->i", step, gap)
+            large = remainder > capacity.accuracy**2 * size
             if not large.any():
                 return
             if correction == _CORRECTIONS:
                 break
-            if capacity.gram.single and (left > _SLOW * before)[large].any():
+            if capacity.gram.single and (remainder > _SLOW * before)[large].any():
                 self._set_gram(self._gram_of(capacity.zeros, single=False), capacity.zeros)
                 step = self.capacity().solve(gap)
-            before = left
+            before = remainder
             dual += step
             products, size = combine(-self.scale * step)
         raise RuntimeError(
             f"C^-1 v did not converge: after {_CORRECTIONS} corrections its relative error is "
-            f"{float(np.sqrt((left / size).max())):.1e}"
+            f"{float(np.sqrt((remainder / size).max())):.1e}"
         )
 
 

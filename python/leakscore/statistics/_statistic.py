@@ -287,15 +287,15 @@ class Statistic(ABC):
 
     def _numbers(self, *without: str) -> list[int]:
         """Return the columns of numbers, but for those named."""
-        left = {*without, *(self.levels or {})}
-        return [j for j, name in enumerate(self.columns) if name not in left]
+        excluded = {*without, *(self.levels or {})}
+        return [j for j, name in enumerate(self.columns) if name not in excluded]
 
 
 def indicators(codes: Doubles, size: int) -> Doubles:
     """Return one column of 0 and 1 for each of so many levels; NaN codes have NaN rows."""
-    known = np.isfinite(codes)
+    present = np.isfinite(codes)
     rows = np.equal(codes[:, None], np.arange(size)).astype(np.float64)
-    rows[~known] = np.nan
+    rows[~present] = np.nan
     return np.asarray(rows)
 
 

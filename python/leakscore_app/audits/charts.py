@@ -38,7 +38,7 @@ def roc(findings: Certificates) -> str:
     )
     below = _stairs(curves.fpr_upper, curves.tpr_lower)
     above = _stairs(curves.fpr_lower, curves.tpr_upper)
-    xs, ys = (there + back[::-1] for there, back in zip(below, above, strict=True))
+    xs, ys = (forth + back[::-1] for forth, back in zip(below, above, strict=True))
     chart.region(xs, ys, "area informed", "band")
     chance = np.geomspace(max(low, foot), 1, 2).tolist()
     chart.line(chance, chance, "line chance")

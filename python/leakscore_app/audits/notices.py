@@ -14,8 +14,8 @@ from leakscore_app.document.document import Notice
 def notices_of(findings: Certificates) -> tuple[Notice, ...]:
     """Collect them, warnings first."""
     about = (_about_scores, _about_rounds, _about_bounds, _about_claim)
-    found = [notice for each in about for notice in each(findings)]
-    return tuple(sorted(found, key=lambda notice: notice.level != "warning"))
+    notices = [notice for each in about for notice in each(findings)]
+    return tuple(sorted(notices, key=lambda notice: notice.level != "warning"))
 
 
 def _warning(code: str, message: str) -> Notice:

@@ -39,10 +39,10 @@ def critical_values(
 def _critical(method: str, errors: int, size: int, miss: float) -> dict[str, Any]:
     critical, k = miss, errors
     if method in BAND_METHODS:
-        made = band(method, size, miss)
-        critical = made.critical
-        if made.knots.size:
-            k = int(made.knots[np.searchsorted(made.knots, errors)])
+        limits = band(method, size, miss)
+        critical = limits.critical
+        if limits.knots.size:
+            k = int(limits.knots[np.searchsorted(limits.knots, errors)])
     maximal = size > 2 * ENDS and method not in ("dkw", "dkw-two-sided", "ks", "split")
     return {
         "n": size,

@@ -229,13 +229,15 @@ def listing(
 
 
 def _prediction(values: npt.ArrayLike, size: int) -> Doubles:
-    found = validation.real_array("prediction", values)
-    if found.shape != (size,):
+    prediction = validation.real_array("prediction", values)
+    if prediction.shape != (size,):
         raise ValueError(
-            f"Expected prediction of shape {found.shape} to be ({size},), one a record of table"
+            f"Expected prediction of shape {prediction.shape} to be ({size},), one a record of table"
         )
-    arrays.finite("prediction", found, "leave such records out of scores, included and prediction")
-    return found.astype(np.float64)
+    arrays.finite(
+        "prediction", prediction, "leave such records out of scores, included and prediction"
+    )
+    return prediction.astype(np.float64)
 
 
 def _names(names: Sequence[str], size: int) -> tuple[str, ...]:
@@ -250,21 +252,21 @@ def _rankings(table: RecordRisk, prediction: Doubles | None) -> dict[str, Any]:
     if prediction is None:
         return dict.fromkeys(fields)
     widths = table.shift_high - table.shift_low
-    found = [
+    rankings = [
         ranking(prediction, *of, table.confidence) for of in zip(table.shift, widths, strict=True)
     ]
-    return dict(zip(fields, np.array(found).T, strict=True))
+    return dict(zip(fields, np.array(rankings).T, strict=True))
 
 
 def _drawn(prediction: Doubles | None, shift: Doubles) -> dict[str, Any]:
     """Return what is drawn: of many records some, by their ranks, so that both ends are there."""
     if prediction is None:
         return {"drawn_prediction": None, "drawn_shift": None}
-    some = np.flatnonzero(np.isfinite(shift))
-    if some.size > _DOTS:
-        order = some[np.argsort(shift[some], kind="stable")]
-        some = order[np.linspace(0, order.size - 1, _DOTS).round().astype(np.int64)]
-    return {"drawn_prediction": prediction[some], "drawn_shift": shift[some]}
+    drawn = np.flatnonzero(np.isfinite(shift))
+    if drawn.size > _DOTS:
+        order = drawn[np.argsort(shift[drawn], kind="stable")]
+        drawn = order[np.linspace(0, order.size - 1, _DOTS).round().astype(np.int64)]
+    return {"drawn_prediction": prediction[drawn], "drawn_shift": shift[drawn]}
 
 
 def _document(report: RiskReport) -> doc.Document:
@@ -272,8 +274,8 @@ def _document(report: RiskReport) -> doc.Document:
     sections = [doc.Section("The records that leak most", [_lines(report)])]
     if report.correlation is not None:
         sections.append(doc.Section("Does the prediction rank the records?", list(_told(report))))
-    held = [Notice("note", "assumption", sentence) for sentence in report.assumptions]
-    sections.append(doc.Section("The numbers hold if", [doc.Notices(held)]))
+    assumptions = [Notice("note", "assumption", sentence) for sentence in report.assumptions]
+    sections.append(doc.Section("The numbers hold if", [doc.Notices(assumptions)]))
     limits = [
         "A record that is not certified may leak: few target models certify none, and another "
         "attack may find it.",
@@ -309,7 +311,7 @@ def _lines(report: RiskReport) -> doc.TextTable:
     columns += [_numbers(report.power), _numbers(report.power_low, down=True)]
     columns += [
         _numbers(report.false_positive_rate),
-        ["yes" if one else "no" for one in report.certified],
+        ["yes" if certified else "no" for certified in report.certified],
     ]
     if report.epsilon is not None:
         header.append("epsilon\nat least")

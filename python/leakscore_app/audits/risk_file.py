@@ -88,25 +88,25 @@ def read(
 
 def _of_scores(columns: ScoreColumns, *, few_records: bool) -> ScoredRecords:
     names = [name for name in ("scores", "included", "prediction") if name in columns.names]
-    found = {name: columns.get(name) for name in names}
-    columns.file.require(sum(array.nbytes for array in found.values()))
-    scores = found["scores"]
+    loaded = {name: columns.get(name) for name in names}
+    columns.file.require(sum(array.nbytes for array in loaded.values()))
+    scores = loaded["scores"]
     if scores.ndim not in (2, 3) or not scores.size:
         raise ValueError(
             f"{columns.file.name}: Expected scores of shape {scores.shape} to be (S, N), target "
             "models and records, or (A, S, N) by A attacks, and not to be empty"
         )
-    if "prediction" not in found:  # which tells the records
+    if "prediction" not in loaded:  # which tells the records
         shadows.require_models_first(
-            columns.file, scores, found["included"], few_records=few_records
+            columns.file, scores, loaded["included"], few_records=few_records
         )
     each = {"scores": scores} if scores.ndim == 2 else {f"{a}": s for a, s in enumerate(scores)}
     return ScoredRecords(
         columns.file,
         tuple(names),
         each,
-        found["included"],
-        found.get("prediction"),
+        loaded["included"],
+        loaded.get("prediction"),
         None,
         columns.notes,
     )
@@ -114,30 +114,30 @@ def _of_scores(columns: ScoreColumns, *, few_records: bool) -> ScoredRecords:
 
 def _of_models(columns: ScoreColumns, attack: str | None, *, few_records: bool) -> ScoredRecords:
     """Score each shadow model by the others; a target of the file is none of them."""
-    found = shadows.arrays_of(columns)
-    if found is None:
+    loaded = shadows.arrays_of(columns)
+    if loaded is None:
         raise ValueError(f"{columns.file.name} holds vectors: leakscore risk takes {_NEEDED}")
-    left = [name for name in ("observed", "observed_logits", "member") if name in found]
-    of_models = {name: array for name, array in found.items() if name not in left}
+    unused = [name for name in ("observed", "observed_logits", "member") if name in loaded]
+    of_models = {name: array for name, array in loaded.items() if name not in unused}
     prediction = columns.get("prediction") if "prediction" in columns.names else None
     few_records = few_records or prediction is not None  # which tells the records
-    made = shadows.scored(columns.file, of_models, attack, few_records=few_records)
-    used = (*made.used, *(() if prediction is None else ("prediction",)))
-    more = [f"{listed(left)}: not used, a record is judged by many models"] if left else []
-    if made.attack.tried is not None:
+    scored = shadows.scored(columns.file, of_models, attack, few_records=few_records)
+    used = (*scored.used, *(() if prediction is None else ("prediction",)))
+    more = [f"{listed(unused)}: not used, a record is judged by many models"] if unused else []
+    if scored.attack.tried is not None:
         more.append(
             "the attack was chosen by these scores, for which no confidence pays: name one with "
             "--attack for bounds that count"
         )
-    included = np.asarray(found["included"])
+    included = np.asarray(loaded["included"])
     return ScoredRecords(
         columns.file,
         used,
-        {made.attack.name: made.scores.reshape(included.shape)},
-        made.member.reshape(included.shape),
+        {scored.attack.name: scored.scores.reshape(included.shape)},
+        scored.member.reshape(included.shape),
         prediction,
-        made.attack,
-        (*columns.notes, *made.notes, *more),
+        scored.attack,
+        (*columns.notes, *scored.notes, *more),
     )
 
 

@@ -18,13 +18,13 @@ _DELTAS = 3  # in a table of methods: any of them fit into 80 characters
 
 def document(findings: Certificates, notices: Sequence[Notice]) -> doc.Document:
     """Return the sections of an audit, in their order."""
-    held = [Notice("note", "assumption", sentence) for sentence in findings.assumptions]
+    assumptions = [Notice("note", "assumption", sentence) for sentence in findings.assumptions]
     return doc.Document(
         f"leakscore audit: {' and '.join(file['name'] for file in findings.input.files)}",
         list(_head(findings, words.doubts(notices))),
         (
             _bounds(findings),
-            doc.Section("The confidence holds if", [doc.Notices(held)]),
+            doc.Section("The confidence holds if", [doc.Notices(assumptions)]),
             *_methods(findings),
             _shown(findings),
             doc.Section("What this does not show", [doc.Notices(notices)]),
@@ -162,25 +162,25 @@ def _methods(findings: Certificates) -> Iterator[doc.Section]:
             "soft",
         ),
     ]
-    for found in findings.others:
-        if found.refused is not None:
-            parts.append(doc.Paragraph(found.refused, "soft"))
+    for other in findings.others:
+        if other.refused is not None:
+            parts.append(doc.Paragraph(other.refused, "soft"))
     yield doc.Section("Other methods on the same scores, not part of the verdict", parts)
 
 
 def _compared(findings: Certificates, part: slice) -> doc.TextTable:
     """Compare the methods at some of the deltas."""
-    methods = [found for found in (findings.bounds, *findings.others) if found.refused is None]
-    first = [found.bounds[part][0] for found in methods]
+    methods = [method for method in (findings.bounds, *findings.others) if method.refused is None]
+    first = [method.bounds[part][0] for method in methods]
     widest = max(float(bound.max_certifiable) for bound in first)
     rows: list[list[str | doc.Bar]] = [
         [
-            f"{found.method} (chosen)" if found is findings.bounds else found.method,
+            f"{method.method} (chosen)" if method is findings.bounds else method.method,
             doc.Bar(float(bound.epsilon) / widest if widest else 0.0),
-            *(words.lower_bound(float(one.epsilon)) for one in found.bounds[part]),
+            *(words.lower_bound(float(of.epsilon)) for of in method.bounds[part]),
             words.lower_bound(float(bound.max_certifiable)),
         ]
-        for found, bound in zip(methods, first, strict=True)
+        for method, bound in zip(methods, first, strict=True)
     ]
     deltas = [f"delta\n{words.number(delta, 6)}" for delta in findings.deltas[part]]
     return doc.TextTable(
@@ -189,9 +189,9 @@ def _compared(findings: Certificates, part: slice) -> doc.TextTable:
 
 
 def _shown(findings: Certificates) -> doc.Section:
-    found = findings.shown
-    rates = [("AUC", found.auc), ("advantage", found.advantage)]
-    rates += [(f"TPR at {100 * fpr:g}\u00a0% FPR", rate) for fpr, rate in found.tpr_at_fpr]
+    shown = findings.shown
+    rates = [("AUC", shown.auc), ("advantage", shown.advantage)]
+    rates += [(f"TPR at {100 * fpr:g}\u00a0% FPR", rate) for fpr, rate in shown.tpr_at_fpr]
     rows = [
         [
             name,
@@ -203,7 +203,7 @@ def _shown(findings: Certificates) -> doc.Section:
     ]
     caption = f"All bounds at once with {findings.percent} confidence"
     table = doc.TextTable(["of the attack", "observed", "at least", "at most"], rows, caption)
-    return doc.Section(f"The ROC curve, bounds by {found.method}", [table])
+    return doc.Section(f"The ROC curve, bounds by {shown.method}", [table])
 
 
 def _read(findings: Certificates) -> Iterator[tuple[str, str]]:
@@ -212,13 +212,13 @@ def _read(findings: Certificates) -> Iterator[tuple[str, str]]:
     for file in seen.files:
         yield "file", file["name"]
         yield "sha256", file["sha256"]
-    made = f", as {seen.writer} writes it" if seen.writer else ""
+    writer = f", as {seen.writer} writes it" if seen.writer else ""
     columns = ", ".join(
         role if role == name else f"{role} from {name!r}" for role, name in seen.columns.items()
     )
     yield (
         "format",
-        f"{seen.format}{made}; {columns}; {words.values(seen.attack is not None)} are {seen.dtype}",
+        f"{seen.format}{writer}; {columns}; {words.values(seen.attack is not None)} are {seen.dtype}",
     )
     if seen.attack is not None:
         yield "attack", words.attack(seen.attack)

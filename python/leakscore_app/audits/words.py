@@ -57,11 +57,11 @@ def subject(claimed: Claim | None) -> str:
     return "bound on epsilon" if claimed is None else f"claim of {claim(claimed)}"
 
 
-def outcome(found: ClaimVerdict | None, void: str) -> str | None:
+def outcome(judged: ClaimVerdict | None, void: str) -> str | None:
     """Return the word of a verdict; without a claim that of scores that say nothing at all."""
-    if found is None:
+    if judged is None:
         return "cannot-tell" if void in ("equal", "none") else None
-    return found.verdict
+    return judged.verdict
 
 
 def rule(findings: Certificates, bound: EpsilonBound | MuBound) -> str:
@@ -95,18 +95,18 @@ def no_evidence(void: str) -> list[Notice]:
     return [Notice("warning", code, said)]
 
 
-def verdict(found: ClaimVerdict, claimed: Claim, *, method: str = "", void: str = "") -> str:
+def verdict(judged: ClaimVerdict, claimed: Claim, *, method: str = "", void: str = "") -> str:
     """Say what becomes of the claim."""
     name = "epsilon" if claimed.mu is None else "mu"
     what = f"The claim of {claim(claimed)}"
-    if found.verdict == "refuted":
+    if judged.verdict == "refuted":
         doubt = f" ({certainty(method)})" if method == "credible" else ""
-        return f"{what} is REFUTED: {name} is at least {lower_bound(found.certified, 4)}{doubt}."
+        return f"{what} is REFUTED: {name} is at least {lower_bound(judged.certified, 4)}{doubt}."
     if void:
         return f"INCONCLUSIVE. {what} is neither refuted nor supported: {NO_EVIDENCE[void]}."
-    if found.verdict == "consistent":
+    if judged.verdict == "consistent":
         return f"{what} is CONSISTENT with these scores; that does not prove it."
-    most = lower_bound(found.max_certifiable, 4)
+    most = lower_bound(judged.max_certifiable, 4)
     return f"INCONCLUSIVE. {what} cannot be refuted by so few scores: they certify at most {most}."
 
 
@@ -142,14 +142,14 @@ def values(of_models: bool) -> str:
     return "outputs" if of_models else "scores"
 
 
-def attack(made: ShadowAttack) -> str:
+def attack(source: ShadowAttack) -> str:
     """Say which attack made the scores, on what."""
-    targets = f"{made.targets} target{'s' if made.targets > 1 else ''}"
-    said = f"{made.name}, of {made.shadow_models} shadow models; "
-    said += "each the target of the others" if made.left_out else targets
-    if made.tried is None:
+    targets = f"{source.targets} target{'s' if source.targets > 1 else ''}"
+    said = f"{source.name}, of {source.shadow_models} shadow models; "
+    said += "each the target of the others" if source.left_out else targets
+    if source.tried is None:
         return said
-    rates = ", ".join(f"{one.name} {one.rate:.4f}" for one in made.tried)
+    rates = ", ".join(f"{each.name} {each.rate:.4f}" for each in source.tried)
     return f"{said}; chosen by the true-positive rate at 1\u00a0% of models left out: {rates}"
 
 

@@ -38,8 +38,8 @@ def lower_bound(
     roots = np.sqrt(multipliers[used])[:, np.newaxis]
     factor = roots * weights[used]
     _, shares, directions = np.linalg.svd(factor, full_matrices=False)
-    some = shares > 1e-12
-    shares, directions = shares[some], directions[some]
+    weighty = shares > 1e-12
+    shares, directions = shares[weighty], directions[weighty]
     touched, spread = (roots * rows[used]) @ directions.T, variances(directions)
     total, best = float(multipliers[used].sum()), 0.0
     for nearly in _NEARLY_ONE:

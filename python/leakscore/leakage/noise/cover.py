@@ -57,24 +57,24 @@ def cover(records: CoveredRecords, solver: Solver, gaps: tuple[float, ...] = _GA
     stage = 0 if len(excess) > used.size else len(gaps) - 1
     for _ in range(_MOST_ROUNDS):
         gap, last = gaps[stage], stage == len(gaps) - 1
-        found = solver(records.floor, records.take(used), gap)
-        excess = records.excess(found.noise)
+        solution = solver(records.floor, records.take(used), gap)
+        excess = records.excess(solution.noise)
         near = excess > _NEAR
         excess[used] = 0.0
         beyond = largest(excess, few, 1.0 + gap if last else 1.0)
         if last and not beyond.size:
             break
         if not beyond.size:  # the last round drops none, so none can come and go without end
-            near[used[found.multipliers > _IDLE * found.multipliers.max()]] = True
+            near[used[solution.multipliers > _IDLE * solution.multipliers.max()]] = True
             used = np.flatnonzero(near)
             stage += 1
         used = np.concatenate([used, beyond])
-    return Cover(found.noise, found.multipliers, used, found.bound)
+    return Cover(solution.noise, solution.multipliers, used, solution.bound)
 
 
 def largest(values: Doubles, count: int, above: float) -> Indices:
     """Return where the largest values above a limit are."""
-    some = np.flatnonzero(values > above)
-    if some.size > count:
-        some = some[np.argpartition(-values[some], count)[:count]]
-    return some
+    indices = np.flatnonzero(values > above)
+    if indices.size > count:
+        indices = indices[np.argpartition(-values[indices], count)[:count]]
+    return indices

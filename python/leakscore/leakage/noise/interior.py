@@ -159,9 +159,9 @@ class _InteriorPath:
         length = 0.99 * min(1.0, frame.longest(ahead))
         aim = max((frame.mu_after(ahead, length) / frame.mu) ** 1.5, 1e-3)
         off = frame.residual()
-        held = off / (_OFF_PATH * frame.mu * frame.degree)
-        if held > aim and off < 0.9 * self.off:  # else rounding is what remains of it
-            aim, self.off = held, off
+        damping = off / (_OFF_PATH * frame.mu * frame.degree)
+        if damping > aim and off < 0.9 * self.off:  # else rounding is what remains of it
+            aim, self.off = damping, off
         aim = min(aim, 1.0)
         crossed, cross = frame.second_order(ahead, length)
         side = frame.side(ahead, length, aim, crossed, cross)
@@ -221,8 +221,8 @@ class _Frame:
 
     def _prepare(self, spread: Doubles, strength: Doubles) -> None:
         """Factorise the part of the preconditioner that the nearly active records make."""
-        some = strength > spread.min()
-        self.active = np.ascontiguousarray(self.rows[some])
+        strong = strength > spread.min()
+        self.active = np.ascontiguousarray(self.rows[strong])
         above = np.triu_indices(len(spread))
         share = np.where(above[0] == above[1], 1.0, 2.0) / self.diagonal[above]
         columns = np.ascontiguousarray(self.active.T)
@@ -230,7 +230,7 @@ class _Frame:
         products *= columns[above[1]]
         products *= np.sqrt(share)[:, np.newaxis]
         small = products.T @ products
-        small.flat[:: len(self.active) + 1] += 1.0 / self.ratio[some]
+        small.flat[:: len(self.active) + 1] += 1.0 / self.ratio[strong]
         self.small = np.linalg.inv(small)
 
     def residual(self) -> float:
@@ -261,19 +261,19 @@ class _Frame:
     def solve(self, side: Doubles, start: Doubles | None, accuracy: float) -> Doubles:
         """Solve by conjugate gradients, to a relative accuracy in the preconditioner's norm."""
         x = np.zeros_like(side) if start is None else start.copy()
-        left = side.copy() if start is None else side - self._times(x)
+        residual = side.copy() if start is None else side - self._times(x)
         aim = accuracy**2 * float(np.vdot(side, self._conditioned(side)))
-        better = self._conditioned(left)
-        along, size = better.copy(), float(np.vdot(left, better))
+        better = self._conditioned(residual)
+        along, size = better.copy(), float(np.vdot(residual, better))
         for _ in range(_MOST_SOLVES):
             if not (size > aim or float(np.linalg.norm(better)) > _SOLVED):
                 break
             image = self._times(along)
             length = size / float(np.vdot(along, image))
             x += length * along
-            left -= length * image
-            better = self._conditioned(left)
-            size, before = float(np.vdot(left, better)), size
+            residual -= length * image
+            better = self._conditioned(residual)
+            size, before = float(np.vdot(residual, better)), size
             along *= size / before
             along += better
         return np.asarray(0.5 * (x + x.T))

@@ -46,13 +46,13 @@ def fitted_factor(excess: Excess, factor: Doubles, multiples: Multiples | None =
     sizes = np.square(factor).sum(axis=0)
     best = scaling.least(factor[:, sizes > 0])
     now = excess(best.factor, None)
-    some = np.flatnonzero(now > _NEAR * now.max())
+    nearest = np.flatnonzero(now > _NEAR * now.max())
     for share in _SMALL:
         few = factor[:, sizes > share * sizes.max()]
         if few.shape[1] == factor.shape[1]:
             return best
         try:
-            times = scaling.root(few, some, 1.0)
+            times = scaling.root(few, nearest, 1.0)
             if times * float(np.square(few).sum()) <= best.cost * (1 + _DEARER):
                 fewer = scaling.least(few)
                 return fewer if fewer.cost <= best.cost * (1 + _DEARER) else best
@@ -78,28 +78,28 @@ class _Scaling:
     def least(self, factor: Doubles) -> Fitted:
         """Return the least multiple within all limits."""
         now = self.excess(factor, None)
-        some = np.flatnonzero(now > _NEAR * now.max())
+        active = np.flatnonzero(now > _NEAR * now.max())
         times, push = 1.0, 1e-13
         for _ in range(_MOST_CHECKS):
-            times = max(self.root(factor, some, times) * (1 + _SAFE), times * (push > 1e-13))
+            times = max(self.root(factor, active, times) * (1 + _SAFE), times * (push > 1e-13))
             result = np.sqrt(times) * factor
             now = self.excess(result, None)
             if now.max() <= 1.0:
                 return Fitted(result, float(np.square(result).sum()))
-            some = np.union1d(some, np.flatnonzero(now > 1.0))
+            active = np.union1d(active, np.flatnonzero(now > 1.0))
             times, push = times * (1 + push), 8 * push  # at the root up to rounding: over it
         raise RuntimeError(
             f"The noise did not converge: the largest limit is met {float(now.max())!r} x"
         )
 
-    def root(self, factor: Doubles, some: Indices, start: float) -> float:
+    def root(self, factor: Doubles, active: Indices, start: float) -> float:
         """Return the least factor, from `start`, that brings some records within their limits."""
         from scipy.optimize import brentq
 
         def plainly(times: float) -> Doubles:
-            return self.excess(np.sqrt(times) * factor, some)
+            return self.excess(np.sqrt(times) * factor, active)
 
-        of = plainly if self.multiples is None else self.multiples(factor, some)
+        of = plainly if self.multiples is None else self.multiples(factor, active)
 
         def beyond(log_times: float) -> float:
             return float(of(float(np.exp(log_times))).max()) - 1.0

@@ -77,9 +77,9 @@ def least_wide_noise(problem: WideProblem, named: Named) -> Answer:
     before = _representable(problem.excess(none), named)
     if before <= 1.0:
         return Answer(none, 0.0, 0.0, before)
-    found = wide_cover(problem)
-    result = fitted_factor(problem.excess, found.noise, problem.multiples)
-    return Answer(result.factor / problem.scale[:, np.newaxis], result.cost, found.bound, before)
+    solution = wide_cover(problem)
+    result = fitted_factor(problem.excess, solution.noise, problem.multiples)
+    return Answer(result.factor / problem.scale[:, np.newaxis], result.cost, solution.bound, before)
 
 
 def _representable(excess: Doubles, named: Named) -> float:
@@ -99,8 +99,8 @@ def _together(factor: Doubles, added: Doubles) -> Doubles:
     unit = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
     matrix = (factor @ factor.T + added) * unit * unit[:, np.newaxis]
     values, vectors = np.linalg.eigh(matrix)
-    some = values > 0
-    return np.asarray(scale[:, np.newaxis] * vectors[:, some] * np.sqrt(values[some]))
+    positive = values > 0
+    return np.asarray(scale[:, np.newaxis] * vectors[:, positive] * np.sqrt(values[positive]))
 
 
 def _shaped(problem: Whole, weights: Doubles, independent: bool) -> tuple[Doubles, float, float]:
@@ -110,9 +110,9 @@ def _shaped(problem: Whole, weights: Doubles, independent: bool) -> tuple[Double
     if not paid.all():
         return _with_free(problem, weights, paid, independent)
     scaled = replace(problem, scale=np.sqrt(weights))
-    found = scaled.cover(solver)
-    result = fitted(scaled.excess_of, found.noise)
-    return result.factor / scaled.scale[:, np.newaxis], result.cost, found.bound
+    solution = scaled.cover(solver)
+    result = fitted(scaled.excess_of, solution.noise)
+    return result.factor / scaled.scale[:, np.newaxis], result.cost, solution.bound
 
 
 def _with_free(

@@ -47,9 +47,9 @@ class Shrunk:
 
     def distances(self) -> Doubles:
         """Return the distance of each row from the others; nan where digits would be lost."""
-        found = np.full(self.rows, np.nan)
+        distances = np.full(self.rows, np.nan)
         if not self.varying or self.others < 2:
-            return found
+            return distances
         ridge = np.asarray(self.fit.ridge) / self.unit**2
         grow = self.rows / self.others
         for rows, covs in self._covariances():
@@ -57,20 +57,20 @@ class Shrunk:
             regular = _are_regular(covs)
             away = grow * self.z[rows[regular]]
             solved = np.linalg.solve(covs[regular], away[:, :, np.newaxis])[:, :, 0]
-            found[rows[regular]] = _sums(away * solved)
-        return found
+            distances[rows[regular]] = _sums(away * solved)
+        return distances
 
     def weaker(self) -> Doubles:
         """Return the same to an attacker who weighs columns by their variances; without ridge."""
-        found = np.full(self.rows, np.nan)
+        distances = np.full(self.rows, np.nan)
         if not self.varying or self.others < 2:
-            return found
+            return distances
         for rows, covs in self._covariances():
             away = self.rows / self.others * self.z[rows]
             weights = away / np.diagonal(covs, axis1=1, axis2=2)
             spread = np.einsum("ij,ijk,ik->i", weights, covs, weights)
-            found[rows] = _sums(weights * away) ** 2 / np.where(spread > 0, spread, 1.0)
-        return found
+            distances[rows] = _sums(weights * away) ** 2 / np.where(spread > 0, spread, 1.0)
+        return distances
 
     def _covariances(self) -> Iterator[tuple[npt.NDArray[np.intp], Doubles]]:
         """Yield rows and the shrunk covariances of all others, without rows that dominate."""
@@ -78,9 +78,9 @@ class Shrunk:
         step = max(1, _AT_ONCE // self.scatter.size)
         for start in range(0, self.rows, step):
             z = self.z[start : start + step]
-            left = variances - grow * z * z
-            safe: npt.NDArray[np.bool_] = np.all(left > _SHARE * variances, axis=1)
-            weights = 1 / np.where(safe[:, np.newaxis], left, 1.0)
+            remaining = variances - grow * z * z
+            safe: npt.NDArray[np.bool_] = np.all(remaining > _SHARE * variances, axis=1)
+            weights = 1 / np.where(safe[:, np.newaxis], remaining, 1.0)
             all_of_it = np.einsum("ij,ij->i", weights @ self.fourth, weights)
             safe &= self._products(z, weights, diagonal=True) > _SHARE * all_of_it
             z = z[safe]
@@ -111,18 +111,20 @@ class Shrunk:
         squares, away = d * d, (z + d) ** 2
         variances = np.diag(second)
         if not diagonal:
-            fourth, third, second = (one - np.diag(np.diag(one)) for one in (fourth, third, second))
+            fourth, third, second = (
+                matrix - np.diag(np.diag(matrix)) for matrix in (fourth, third, second)
+            )
         step = weights * d
         total = _sums((weights @ fourth) * weights) + 4 * _sums((weights @ third) * step)
         total += 4 * _sums((step @ second) * step)
-        for factor, left, right in (
+        for factor, first, right in (
             (2.0, variances, squares),
             (float(self.rows), squares, squares),
             (-1.0, away, away),
         ):
-            part = _sums(weights * left) * _sums(weights * right)
+            part = _sums(weights * first) * _sums(weights * right)
             if not diagonal:
-                part -= _sums(weights**2 * left * right)
+                part -= _sums(weights**2 * first * right)
             total += factor * part
         return total
 

@@ -79,10 +79,10 @@ class Evidence(Findings):
     @property
     def notices(self) -> tuple[Notice, ...]:
         """What must be known to read the evidence, warnings first."""
-        found = [Notice("warning", "doubt", note) for note in self.notes]
-        found += words.no_evidence(self.void)
+        notices = [Notice("warning", "doubt", note) for note in self.notes]
+        notices += words.no_evidence(self.void)
         if self.state.monitor.waiting:
-            found.append(
+            notices.append(
                 Notice(
                     "note",
                     "waiting",
@@ -91,8 +91,8 @@ class Evidence(Findings):
                 )
             )
         if self.interrupted:
-            found.append(Notice("note", "interrupted", "Interrupted: more rounds may follow."))
-        return tuple(found)
+            notices.append(Notice("note", "interrupted", "Interrupted: more rounds may follow."))
+        return tuple(notices)
 
     def contents(self) -> dict[str, Any]:
         """Return what the JSON holds besides envelope and notices."""
@@ -149,29 +149,32 @@ class Evidence(Findings):
         )
 
 
-def _heading(found: Evidence) -> str:
-    monitor, percent = found.state.monitor, f"{100 * found.state.monitor.confidence:.12g}\u00a0%"
+def _heading(evidence: Evidence) -> str:
+    monitor, percent = (
+        evidence.state.monitor,
+        f"{100 * evidence.state.monitor.confidence:.12g}\u00a0%",
+    )
     return (
         f"epsilon >= {words.lower_bound(monitor.epsilon())} at delta = "
-        f"{words.number(found.options.delta, 10)}, with {percent} confidence at every moment"
+        f"{words.number(evidence.options.delta, 10)}, with {percent} confidence at every moment"
     )
 
 
-def _said_of_claim(found: Evidence) -> str:
-    claim, monitor = found.options.claim, found.state.monitor
+def _said_of_claim(evidence: Evidence) -> str:
+    claim, monitor = evidence.options.claim, evidence.state.monitor
     if claim is None:
         return ""
     what = f"The claim of {words.claim(claim)}"
-    if found.verdict == "refuted":
+    if evidence.verdict == "refuted":
         p_value = words.upper_bound(monitor.p_value, 3)
         return (
             f"{what} is REFUTED after {monitor.rounds} rounds: p-value {p_value}, valid although "
             "the rounds ended when it was small enough."
         )
-    if found.void:
-        why = words.NO_EVIDENCE[found.void]
+    if evidence.void:
+        why = words.NO_EVIDENCE[evidence.void]
         return f"INCONCLUSIVE. {what} is neither refuted nor supported: {why}."
-    if found.verdict == "consistent":
+    if evidence.verdict == "consistent":
         return (
             f"{what} is CONSISTENT with these {monitor.rounds} rounds; that does not prove it. "
             "More rounds may follow."
@@ -179,37 +182,37 @@ def _said_of_claim(found: Evidence) -> str:
     return f"INCONCLUSIVE. {what} cannot be refuted by so few rounds, even of separated scores."
 
 
-def _document(found: Evidence) -> doc.Document:
-    monitor, said = found.state.monitor, _said_of_claim(found)
-    head: list[doc.Part] = [doc.Heading(_heading(found))]
-    if found.doubts:
-        head.insert(0, doc.Notices(found.doubts))
-    held = [Notice("note", "assumption", sentence) for sentence in monitor.assumptions]
-    notes = [notice for notice in found.notices if notice.level != "warning"]
+def _document(evidence: Evidence) -> doc.Document:
+    monitor, said = evidence.state.monitor, _said_of_claim(evidence)
+    head: list[doc.Part] = [doc.Heading(_heading(evidence))]
+    if evidence.doubts:
+        head.insert(0, doc.Notices(evidence.doubts))
+    assumptions = [Notice("note", "assumption", sentence) for sentence in monitor.assumptions]
+    notes = [notice for notice in evidence.notices if notice.level != "warning"]
     return doc.Document(
-        f"leakscore audit: {found.name}",
+        f"leakscore audit: {evidence.name}",
         [head, [doc.Paragraph(said, "lead")]] if said else [head],
         (
             *([doc.Section("What is open", [doc.Notices(notes)])] if notes else []),
-            doc.Section("The confidence holds if", [doc.Notices(held)]),
-            doc.Section("What was read", [doc.Definitions(list(_read(found)))]),
+            doc.Section("The confidence holds if", [doc.Notices(assumptions)]),
+            doc.Section("What was read", [doc.Definitions(list(_read(evidence)))]),
         ),
     )
 
 
-def _read(found: Evidence) -> Iterator[tuple[str, str]]:
-    state, monitor = found.state, found.state.monitor
-    yield "file", found.name
+def _read(evidence: Evidence) -> Iterator[tuple[str, str]]:
+    state, monitor = evidence.state, evidence.state.monitor
+    yield "file", evidence.name
     if state.sha256 is not None:
         yield "sha256", f"{state.sha256} of the first {state.counted} bytes"
     columns = ", ".join(
         role if role == name else f"{role} from {name!r}" for role, name in state.columns.items()
     )
-    yield "format", f"{found.format or 'none'}; {columns or 'no line'}"
+    yield "format", f"{evidence.format or 'none'}; {columns or 'no line'}"
     yield "rounds", f"{monitor.rounds}, {monitor.members} of them with a member"
     design = "coins" if monitor.design == "coins" else "pairs of a member and a non-member"
     yield "design", design + ("" if monitor.design == "coins" else " (coins: --random-bits)")
     yield "member if", f"the score is {'small' if state.lower_is_member else 'large'}"
-    yield "neighbours", words.relation(found.options.setting.neighbours)
-    yield "threat model", found.options.setting.threat_model or "not stated (--threat-model)"
-    yield "made by", f"leakscore {found.tool_version}"
+    yield "neighbours", words.relation(evidence.options.setting.neighbours)
+    yield "threat model", evidence.options.setting.threat_model or "not stated (--threat-model)"
+    yield "made by", f"leakscore {evidence.tool_version}"

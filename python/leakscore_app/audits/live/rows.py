@@ -63,9 +63,9 @@ class RoundParser:
         self.places = [line - self.lines - 1 for line, _ in texts]
         self.lines += len(lines)
         cells = self._cells if self.format == "csv" else self._entries
-        found = [(line, *cells(text, line)) for line, text in texts]
-        scores = [self._score(score, line) for line, score, _ in found]
-        member = [self._bit(bit, line) for line, _, bit in found]
+        rounds = [(line, *cells(text, line)) for line, text in texts]
+        scores = [self._score(score, line) for line, score, _ in rounds]
+        member = [self._bit(bit, line) for line, _, bit in rounds]
         return np.array(scores, dtype=np.float64), np.array(member, dtype=bool)
 
     def resume(self, counted: bytes) -> None:
@@ -87,34 +87,34 @@ class RoundParser:
         if first.lstrip().startswith("{"):
             kind, names = "json lines", list(self._parsed(first, line))
         else:
-            found = [mark for mark in _DELIMITERS if mark in first]
-            self._delimiter = self._delimiter or (found[0] if found else ",")
+            marks = [mark for mark in _DELIMITERS if mark in first]
+            self._delimiter = self._delimiter or (marks[0] if marks else ",")
             if self._delimiter == "space":
                 self._delimiter = " "
             kind, names = "csv", [name.strip() for name in self._split(first, line)]
         self._width = len(names)
-        known = {"score": SCORE_NAMES, "member": MEMBER_NAMES}
-        for role, own in known.items():
-            self.columns[role] = self._column(role, names, own)
+        usual = {"score": SCORE_NAMES, "member": MEMBER_NAMES}
+        for role, accepted in usual.items():
+            self.columns[role] = self._column(role, names, accepted)
         if self.columns["score"] == self.columns["member"]:
             raise ValueError(f"{self._name}: one column is named as score and as membership")
         self.format, self._headed = kind, kind == "csv"
         if kind == "csv":
             self._places = (names.index(self.columns["score"]), names.index(self.columns["member"]))
 
-    def _column(self, role: str, names: list[str], known: tuple[str, ...]) -> str:
+    def _column(self, role: str, names: list[str], accepted: tuple[str, ...]) -> str:
         """Return the name of a column, given or known; the first line must hold it."""
         given = self._given[role]
-        found = [n for n in names if n == given or (given is None and plain_name(n) in known)]
-        if len(found) == 1:
-            return found[0]
-        if not found and given is None:
+        matches = [n for n in names if n == given or (given is None and plain_name(n) in accepted)]
+        if len(matches) == 1:
+            return matches[0]
+        if not matches and given is None:
             raise ValueError(
                 f"{self._name}: expected the first line to name the columns, {role} among them, "
                 f"not {listed(names)}: name them, or say --{role} COLUMN"
             )
         raise ValueError(
-            f"{self._name} has {len(found)} columns for --{role}"
+            f"{self._name} has {len(matches)} columns for --{role}"
             + (f" {given!r}" if given is not None else "")
             + f"; it has {listed(names)}"
         )
@@ -175,12 +175,12 @@ class RoundParser:
 
     def _bit(self, cell: Any, line: int) -> bool:
         if isinstance(cell, str):
-            found = _BITS.get(cell.strip().lower())
+            bit = _BITS.get(cell.strip().lower())
         else:
-            found = float(cell) if isinstance(cell, (bool, int, float)) and cell in (0, 1) else None
-        if found is None:
+            bit = float(cell) if isinstance(cell, (bool, int, float)) and cell in (0, 1) else None
+        if bit is None:
             raise ValueError(self._wrong(cell, line, "neither 1 (member) nor 0 (non-member)"))
-        return found == 1.0
+        return bit == 1.0
 
     def _wrong(self, cell: Any, line: int, what: str) -> str:
         return f"{self._name}, line {line}: {visible(repr(cell)[:40])} is {what}"

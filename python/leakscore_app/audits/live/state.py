@@ -80,25 +80,25 @@ def load(path: str, fresh: State, *, grows: bool) -> State:
         return fresh
     file = files.open_file(path)
     try:
-        found = _read(strict_json.load_json(file))
+        saved = _read(strict_json.load_json(file))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"{file.name} is no state of {_WHAT}: {error}") from None
     differing = [
-        name for name in _SETTINGS if getattr(found.monitor, name) != getattr(fresh.monitor, name)
+        name for name in _SETTINGS if getattr(saved.monitor, name) != getattr(fresh.monitor, name)
     ]
-    if found.lower_is_member != fresh.lower_is_member:
+    if saved.lower_is_member != fresh.lower_is_member:
         differing.append("the sign of the scores")
     if differing:
         raise ValueError(
             f"{file.name} was begun with another {', '.join(differing)}: repeat its options, or "
             "begin anew with another --state"
         )
-    if grows != (found.sha256 is not None):
+    if grows != (saved.sha256 is not None):
         raise ValueError(
             f"{file.name} was begun with a {'stream' if grows else 'file'}: its rounds cannot be "
             f"told from those of this {'file' if grows else 'stream'}"
         )
-    return found
+    return saved
 
 
 def _read(plain: Any) -> State:

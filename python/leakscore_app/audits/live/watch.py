@@ -141,9 +141,9 @@ class _Watch:
         self._require_direction()
 
     def _blocks(self) -> Iterator[list[bytes]]:
-        for found in self.lines(self.options.idle):
-            for start in range(0, len(found), _BLOCK):
-                yield found[start : start + _BLOCK]
+        for lines in self.lines(self.options.idle):
+            for start in range(0, len(lines), _BLOCK):
+                yield lines[start : start + _BLOCK]
 
     def _count(self, block: list[bytes]) -> None:
         scores, member = self.rows(block)
@@ -168,10 +168,10 @@ class _Watch:
         state = self.state
         if not scores.size:
             return 0
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             rounds = self._bet(-scores if state.lower_is_member else scores, member)
-        self.warned += [str(one.message) for one in told]
+        self.warned += [str(warning.message) for warning in caught]
         low, high = float(scores[:rounds].min()), float(scores[:rounds].max())
         state.least = low if state.least is None else min(state.least, low)
         state.most = high if state.most is None else max(state.most, high)
