@@ -15,8 +15,6 @@ from leakscore.audit import Audit, EpsilonBound, MuBound, RocBand
 from leakscore.audit.bands import BAND_METHODS
 from leakscore.audit.certified import EPSILON_METHODS
 from leakscore_app.audits import sections, words
-from leakscore_app.audits.curves import curves_of
-from leakscore_app.audits.direction import require_direction
 from leakscore_app.audits.model import (
     ONE_THRESHOLD,
     AuditInput,
@@ -27,9 +25,17 @@ from leakscore_app.audits.model import (
     Rate,
     Setting,
     Shown,
+    curves_of,
 )
-from leakscore_app.audits.notices import notices_of
-from leakscore_app.audits.scores import BinCounts, Read, Rounds, Samples, read_scores
+from leakscore_app.audits.scores import (
+    BinCounts,
+    Read,
+    Rounds,
+    Samples,
+    read_scores,
+    require_direction,
+)
+from leakscore_app.audits.words import notices_of
 from leakscore_app.document.checks import Check
 from leakscore_app.document.document import Document, Notice
 from leakscore_app.document.findings import Findings

@@ -11,12 +11,11 @@ from leakscore import validation
 from leakscore.audit import Audit, OneRunBound, one_run
 from leakscore.audit.training import suspiciously_even
 from leakscore_app.audits import words
-from leakscore_app.audits.direction import require_direction
 from leakscore_app.audits.judge import negated
-from leakscore_app.audits.model import Claim, ClaimVerdict, Setting
-from leakscore_app.audits.notices import no_fair_coins
-from leakscore_app.audits.scores import Read, Rounds
+from leakscore_app.audits.model import Claim, ClaimVerdict, Setting, percent
+from leakscore_app.audits.scores import Read, Rounds, require_direction
 from leakscore_app.audits.shadows import ShadowAttack
+from leakscore_app.audits.words import no_fair_coins
 from leakscore_app.document import document as doc
 from leakscore_app.document.checks import Check
 from leakscore_app.document.document import Notice
@@ -214,10 +213,10 @@ def _verdict_of(training: OneTraining) -> str:
 
 
 def _head_of(training: OneTraining) -> str:
-    bound, percent = training.bounds[0], f"{100 * training.confidence:.12g}\u00a0%"
+    bound = training.bounds[0]
     return (
         f"epsilon >= {words.lower_bound(bound.epsilon)} at delta = "
-        f"{words.number(bound.delta, 10)}, with {percent} confidence"
+        f"{words.number(bound.delta, 10)}, with {percent(training.confidence)} confidence"
     )
 
 
@@ -272,16 +271,10 @@ def _table(training: OneTraining) -> doc.TextTable:
 
 def _read(training: OneTraining) -> list[tuple[str, str]]:
     seen, attack = training.input, training.attack
-    columns = ", ".join(
-        role if role == name else f"{role} from {name!r}" for role, name in seen["columns"].items()
-    )
     return [
         *(("file", file["name"]) for file in seen["files"]),
         *(("sha256", file["sha256"]) for file in seen["files"]),
-        (
-            "format",
-            f"{seen['format']}; {columns}; {words.values(attack is not None)} are {seen['dtype']}",
-        ),
+        ("format", words.form(seen["format"], seen["columns"], seen["dtype"], attack)),
         *([("attack", words.attack(attack))] if attack else []),
         ("member if", f"the score is {'small' if seen['lower_is_member'] else 'large'}"),
         ("neighbours", words.relation(training.setting.neighbours)),

@@ -334,8 +334,8 @@ def _of_one_run(options: argparse.Namespace) -> Any:
 
 
 def _of_watch(options: argparse.Namespace) -> Any:
-    from leakscore_app.audits.live.options import WatchOptions
-    from leakscore_app.audits.live.watch import watch
+    from leakscore_app.audits.evidence import WatchOptions
+    from leakscore_app.audits.watch import watch
 
     given = WatchOptions(
         score=options.score,

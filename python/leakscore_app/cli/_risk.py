@@ -113,7 +113,7 @@ def _share(text: str) -> float:
 
 
 def _risk(options: argparse.Namespace) -> int:
-    from leakscore_app.audits.risk_file import judge, read
+    from leakscore_app.audits.risk import judge, read
 
     _cli.require_writable(options, options.file)
     report = judge(

@@ -1,19 +1,172 @@
-"""What rounds have shown so far: one line, and at the end a document."""
+"""A watched audit: its options, its state between two runs, and what its rounds have shown so far.
+
+A saved state is one JSON object. It holds numbers and the bytes of monitors, which are checked;
+nothing in it is run.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from leakscore.audit import Monitor
 from leakscore_app.audits import words
-from leakscore_app.audits.live.options import WatchOptions
-from leakscore_app.audits.live.state import State
+from leakscore_app.audits.model import Claim, Setting, percent
 from leakscore_app.document import document as doc
 from leakscore_app.document.checks import Check
 from leakscore_app.document.document import Notice
 from leakscore_app.document.findings import Findings
+from leakscore_app.tables import files, outputs, strict_json
+
+
+@dataclass(frozen=True)
+class WatchOptions:
+    """How rounds are read and what is held against them.
+
+    Attributes
+    ----------
+    score, member, delimiter, decimal : str or None
+        Of the file.
+    lower_is_member : bool or None
+        Whether small scores speak for a member.
+    claim : Claim or None
+    delta, confidence : float
+    inclusion : float
+        Probability with which a coin says member.
+    setting : Setting
+        `random_bits`: memberships are coins; otherwise rounds are paired.
+    idle : float
+        Seconds without a round after which a file is taken to be at its end.
+    state : str or None
+        Where to keep what is counted.
+    """
+
+    score: str | None
+    member: str | None
+    delimiter: str | None
+    decimal: str | None
+    lower_is_member: bool | None
+    claim: Claim | None
+    delta: float
+    confidence: float
+    inclusion: float
+    setting: Setting
+    idle: float
+    state: str | None
+
+
+_WHAT = "leakscore audit --watch"
+_SETTINGS = ("claim", "confidence", "delta", "design", "epsilons", "mus", "inclusion", "history")
+
+
+@dataclass
+class State:
+    """Where a watched audit is.
+
+    Attributes
+    ----------
+    monitor : Monitor
+        Of the scores.
+    perfect : Monitor
+        Of scores that separate the same rounds perfectly, and its only.
+    counted : int
+        Bytes of the file whose rounds are counted; 0 of a stream.
+    sha256 : str or None
+        Of these bytes; None of a stream.
+    least, most : float or None
+        Of the scores; None before the first.
+    lower_is_member : bool
+        Whether scores are turned round.
+    columns : dict
+        What was read -> the name of its column.
+    """
+
+    monitor: Monitor
+    perfect: Monitor
+    counted: int
+    sha256: str | None
+    least: float | None
+    most: float | None
+    lower_is_member: bool
+    columns: dict[str, str]
+
+    @property
+    def constant(self) -> bool:
+        """Whether all scores are equal."""
+        return self.least is not None and self.least == self.most
+
+    def save(self, path: str) -> None:
+        """Write the state, whole or not at all."""
+        plain = {
+            "what": _WHAT,
+            "monitor": base64.b64encode(self.monitor.to_bytes()).decode("ascii"),
+            "perfect": base64.b64encode(self.perfect.to_bytes()).decode("ascii"),
+            "counted": self.counted,
+            "sha256": self.sha256,
+            "scores": [None if x is None else repr(x) for x in (self.least, self.most)],
+            "lower_is_member": self.lower_is_member,
+            "columns": self.columns,
+        }
+        outputs.write(path, json.dumps(plain) + "\n")
+
+
+def load(path: str, fresh: State, *, grows: bool) -> State:
+    """Return the saved state, or `fresh` if there is none yet.
+
+    A state that was made with other options, or of a file where this is a stream, is refused.
+    """
+    if not Path(path).exists():
+        return fresh
+    file = files.open_file(path)
+    try:
+        saved = _state_of(strict_json.load_json(file))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"{file.name} is no state of {_WHAT}: {error}") from None
+    differing = [
+        name for name in _SETTINGS if getattr(saved.monitor, name) != getattr(fresh.monitor, name)
+    ]
+    if saved.lower_is_member != fresh.lower_is_member:
+        differing.append("the sign of the scores")
+    if differing:
+        raise ValueError(
+            f"{file.name} was begun with another {', '.join(differing)}: repeat its options, or "
+            "begin anew with another --state"
+        )
+    if grows != (saved.sha256 is not None):
+        raise ValueError(
+            f"{file.name} was begun with a {'stream' if grows else 'file'}: its rounds cannot be "
+            f"told from those of this {'file' if grows else 'stream'}"
+        )
+    return saved
+
+
+def _state_of(plain: Any) -> State:
+    if plain["what"] != _WHAT:
+        raise ValueError("it is something else")
+    monitor, perfect = (Monitor.from_bytes(_bytes(plain[name])) for name in ("monitor", "perfect"))
+    least, most = (None if x is None else float(x) for x in plain["scores"])
+    counted, sha256, columns = plain["counted"], plain["sha256"], plain["columns"]
+    if type(counted) is not int or counted < 0 or not isinstance(sha256, (str, type(None))):
+        raise ValueError("it does not say how much was counted")
+    if not isinstance(columns, dict) or type(plain["lower_is_member"]) is not bool:
+        raise ValueError("it does not say what was counted")
+    if monitor.rounds != perfect.rounds or perfect.claim != monitor.claim:
+        raise ValueError("its parts are not of one audit")
+    return State(monitor, perfect, counted, sha256, least, most, plain["lower_is_member"], columns)
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise ValueError(str(error)) from None
+
 
 _WIDTHS = (9, 9, 11, 10)
 
@@ -150,13 +303,11 @@ class Evidence(Findings):
 
 
 def _heading(evidence: Evidence) -> str:
-    monitor, percent = (
-        evidence.state.monitor,
-        f"{100 * evidence.state.monitor.confidence:.12g}\u00a0%",
-    )
+    monitor = evidence.state.monitor
     return (
         f"epsilon >= {words.lower_bound(monitor.epsilon())} at delta = "
-        f"{words.number(evidence.options.delta, 10)}, with {percent} confidence at every moment"
+        f"{words.number(evidence.options.delta, 10)}, with {percent(monitor.confidence)} "
+        "confidence at every moment"
     )
 
 
@@ -205,10 +356,7 @@ def _read(evidence: Evidence) -> Iterator[tuple[str, str]]:
     yield "file", evidence.name
     if state.sha256 is not None:
         yield "sha256", f"{state.sha256} of the first {state.counted} bytes"
-    columns = ", ".join(
-        role if role == name else f"{role} from {name!r}" for role, name in state.columns.items()
-    )
-    yield "format", f"{evidence.format or 'none'}; {columns or 'no line'}"
+    yield "format", f"{evidence.format or 'none'}; {words.roles(state.columns) or 'no line'}"
     yield "rounds", f"{monitor.rounds}, {monitor.members} of them with a member"
     design = "coins" if monitor.design == "coins" else "pairs of a member and a non-member"
     yield "design", design + ("" if monitor.design == "coins" else " (coins: --random-bits)")
