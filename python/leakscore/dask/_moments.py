@@ -13,9 +13,8 @@ from leakscore import validation
 from leakscore.dask import _data, cluster, tree
 from leakscore.dask._columns import ColumnReference
 from leakscore.reference import ColumnGram, Moments, Reference
-from leakscore.reference.column_gram import estimate, with_columns
 from leakscore.reference.fitting import checked_options
-from leakscore.reference.moments import products_of, side_by_side
+from leakscore.reference.moments import estimate, products_of, side_by_side, with_columns
 from leakscore.reference.moments import reference_of as reference_of_moments
 from leakscore.typing import Array, Doubles
 

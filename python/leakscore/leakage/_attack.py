@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
-from leakscore.leakage._score import Neighbours, centred, game
+from leakscore.leakage.joint import Neighbours, centred, game
 from leakscore.reference import Reference, forms
 from leakscore.reference.noise import given as noise_given
 from leakscore.scores import scoring, series

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
-from leakscore.reference import _estimate, dense, forms
+from leakscore.reference import dense, fitting, forms
 from leakscore.reference.covariances import CovarianceForm, Diagonal, Full, Kind
 from leakscore.reference.fitting import CovarianceFit
 from leakscore.reference.low_rank import low_rank
@@ -453,7 +453,7 @@ class Reference:
         >>> leakscore.Reference.fit([[0.0, 1.0], [2.0, 5.0]], cov="diagonal").cov
         array([1., 4.])
         """
-        return _restore(*_estimate.estimate(X, cov, shrinkage, ridge, ddof))
+        return _restore(*fitting.estimate(X, cov, shrinkage, ridge, ddof))
 
     def _add(self, extra: Doubles) -> Reference:
         """Add to the variances; the covariance stays semidefinite."""

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from leakscore import _core, validation
 from leakscore.reference import Reference, forms
-from leakscore.reference.centred_rows import MANY as MANY_SIDES
 from leakscore.reference.covariances import Correlated
+from leakscore.reference.low_rank import MANY as MANY_SIDES
 from leakscore.reference.low_rank import STREAMED, LowRank
 from leakscore.reference.noise import GaussianNoise
 from leakscore.reference.noise import given as noise_given

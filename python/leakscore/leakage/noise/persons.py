@@ -21,8 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from leakscore.leakage.noise.cover import Cover, Indices, Solver, largest
-from leakscore.leakage.noise.problem import in_columns, regular
+from leakscore.leakage.noise.problem import Cover, Indices, Solver, in_columns, largest, regular
 from leakscore.typing import Doubles, Flags
 
 _GAPS = (0.1, 2e-5)

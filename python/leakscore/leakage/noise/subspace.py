@@ -20,9 +20,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore.leakage.noise import certificate
-from leakscore.leakage.noise.cover import Cover, Indices, largest
-from leakscore.leakage.noise.interior import covering
+from leakscore.leakage.noise.interior import covering, lower_bound
+from leakscore.leakage.noise.problem import Cover, Indices, largest
 from leakscore.reference import Reference, forms
 from leakscore.reference.noise import of_factor
 from leakscore.typing import Doubles
@@ -166,7 +165,7 @@ class _Small:
         unit = float(np.trace(self.floor)) / len(self.floor)
         theta = _balanced(lost / unit, outward @ outward.T, self.sizes / unit, self.turn)
         weights = self.weights @ self.basis + self.weights @ theta.T @ outward
-        return certificate.lower_bound(self.rows, weights, self.multipliers, self.problem.variances)
+        return lower_bound(self.rows, weights, self.multipliers, self.problem.variances)
 
     def _variance(self, rows: Doubles) -> Doubles:
         """Return R C R' in units of cost."""
