@@ -20,7 +20,7 @@ import numpy as np
 from leakscore import audit, games, leakage, statistics, tradeoff
 from leakscore.results import Result
 from leakscore_app import report
-from leakscore_app.audits import risk_file
+from leakscore_app.audits import risk
 from leakscore_app.audits.judge import judge
 from leakscore_app.audits.model import Claim, Setting
 from leakscore_app.audits.scores import read_scores
@@ -185,11 +185,11 @@ def risks() -> Iterator[Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "scores.npz")
         np.savez(path, **arrays, prediction=rng.random(40))
-        yield risk_file.judge(risk_file.read(path), delta=1e-5)
+        yield risk.judge(risk.read(path), delta=1e-5)
         np.savez(path, **arrays)
-        yield risk_file.judge(risk_file.read(path))
+        yield risk.judge(risk.read(path))
         for attack in ("choose", "base"):
-            yield risk_file.judge(risk_file.read(_models(folder), attack=attack))
+            yield risk.judge(risk.read(_models(folder), attack=attack))
 
 
 def replies() -> Iterator[Any]:

@@ -43,8 +43,8 @@ def unpack(kind: str, version: int, data: object, maker: str) -> list[Array]:
     foreign = ValueError(f"Expected data to be the bytes of {maker}")
     if len(raw) < _HEADER.size + _DIGEST:
         raise foreign
-    magic, found, wrote, count = _HEADER.unpack_from(raw)
-    if magic != _MAGIC or found.rstrip(b"\0") != kind.encode():
+    magic, tag, wrote, count = _HEADER.unpack_from(raw)
+    if magic != _MAGIC or tag.rstrip(b"\0") != kind.encode():
         raise foreign
     if wrote != version:
         raise ValueError(

@@ -34,9 +34,9 @@ def complete(bounds: Doubles, below: object, above: object) -> tuple[Doubles, Be
     conditional laws, whose epsilon may be twice that of the mechanism.
     """
     first, last = float(bounds[0]), float(bounds[-1])
-    left = _beyond("below", below, first == -np.inf)
-    right = _beyond("above", above, last == np.inf)
-    sides = (("below", left, first == -np.inf), ("above", right, last == np.inf))
+    lower = _beyond("below", below, first == -np.inf)
+    upper = _beyond("above", above, last == np.inf)
+    sides = (("below", lower, first == -np.inf), ("above", upper, last == np.inf))
     missing = [name for name, pair, infinite in sides if not pair and not infinite]
     if missing:
         pairs = " and ".join(f"{name}=(members, nonmembers)" for name in missing)
@@ -45,9 +45,9 @@ def complete(bounds: Doubles, below: object, above: object) -> tuple[Doubles, Be
             "drops the scores outside, and what is left certifies nothing. Count between "
             f"np.concatenate([[-np.inf], edges, [np.inf]]), or give the numbers outside as {pairs}"
         )
-    every = np.concatenate([[-np.inf] * bool(left), bounds, [np.inf] * bool(right)])
+    every = np.concatenate([[-np.inf] * bool(lower), bounds, [np.inf] * bool(upper)])
     every.flags.writeable = False
-    return every, left, right
+    return every, lower, upper
 
 
 def _beyond(name: str, value: object, infinite: bool) -> Beyond:

@@ -86,15 +86,17 @@ def doubled(high: Doubles, short: Callable[[Doubles], Flags]) -> Doubles:
     return high
 
 
-def by_squaring(one: Element, count: int, times: Callable[[Element, Element], Element]) -> Element:
+def by_squaring(
+    element: Element, count: int, times: Callable[[Element, Element], Element]
+) -> Element:
     """Combine `count` >= 1 copies of something by an associative operation."""
     while count % 2 == 0:
-        one, count = times(one, one), count // 2
-    result = one
+        element, count = times(element, element), count // 2
+    result = element
     while count := count // 2:
-        one = times(one, one)
+        element = times(element, element)
         if count % 2:
-            result = times(result, one)
+            result = times(result, element)
     return result
 
 

@@ -83,8 +83,8 @@ def scalar(
     """One finite real number in a range; bool, str, complex and arrays of any size are refused."""
     if _no_number(value):
         raise TypeError(f"Expected {name}={_brief(value)} to be a real number")
-    left = closed in ("both", "left")
-    right = closed in ("both", "right")
+    closed_left = closed in ("both", "left")
+    closed_right = closed in ("both", "right")
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
@@ -93,19 +93,19 @@ def scalar(
         raise ValueError(
             f"Expected {name}={_brief(value)} within float64, up to 1.8e308 in size"
         ) from None
-    inside = (number >= low if left else number > low) and (
-        number <= high if right else number < high
+    inside = (number >= low if closed_left else number > low) and (
+        number <= high if closed_right else number < high
     )
     if not inside or not math.isfinite(number):
-        bounds = _range(low, high, left, right)
+        bounds = _range(low, high, closed_left, closed_right)
         finite_note = "" if math.isfinite(low) and math.isfinite(high) else " and finite"
         raise ValueError(f"Expected {name}={number!r} in {bounds}{finite_note}")
     return number
 
 
-def _range(low: float, high: float, left: bool, right: bool) -> str:
+def _range(low: float, high: float, closed_left: bool, closed_right: bool) -> str:
     """Write an interval, with the ends that belong to it in square brackets."""
-    return f"{'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
+    return f"{'[' if closed_left else '('}{low:g}, {high:g}{']' if closed_right else ')'}"
 
 
 def _no_number(value: object) -> bool:
@@ -362,15 +362,15 @@ def interval(
     array = np.asarray(real_array(name, value), dtype=np.float64)
     if array.size >= _MANY and low < array.min() and array.max() < high:  # two passes in place of 4
         return array
-    left, right = closed in ("both", "left"), closed in ("both", "right")
-    inside = (array >= low) if left else (array > low)
-    inside = inside & ((array <= high) if right else (array < high))
+    closed_left, closed_right = closed in ("both", "left"), closed in ("both", "right")
+    inside = (array >= low) if closed_left else (array > low)
+    inside = inside & ((array <= high) if closed_right else (array < high))
     if nan:
         inside = inside | np.isnan(array)
     if not inside.all():
         index = np.unravel_index(int(np.argmin(inside)), array.shape)
         place = f"[{', '.join(str(int(i)) for i in index)}]" if index else ""
-        bounds = _range(low, high, left, right)
+        bounds = _range(low, high, closed_left, closed_right)
         raise ValueError(f"Expected {name}{place}={float(array[index])!r} in {bounds}")
     return array
 

@@ -8,8 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from leakscore_app.audits.live.lines import LineStream
-from leakscore_app.audits.live.rows import RoundParser
+from leakscore_app.audits.rounds import LineStream, RoundParser
 
 
 def read(text: str, **options: str) -> tuple[list[float], list[bool]]:

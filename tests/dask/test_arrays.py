@@ -13,7 +13,7 @@ from tests.oracles.leakage import left_out_distances
 
 da = pytest.importorskip("dask.array", reason="dask is not installed")
 
-from leakscore.dask import _data, _moments, fit, leave_one_out, moments, score  # noqa: E402
+from leakscore.dask import _moments, blocks, fit, leave_one_out, moments, score  # noqa: E402
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(331, 5)) @ RNG.normal(size=(5, 5)) + 1e3
@@ -24,8 +24,8 @@ LAYOUTS = [X, np.asfortranarray(X), X[::-1].copy()[::-1], X.astype(np.float32)]
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of 32 rows, so that a few rows make a tree."""
-    monkeypatch.setattr(_data, "ROWS", 32)
-    monkeypatch.setattr(_data, "NUMBERS", 4 * 32)
+    monkeypatch.setattr(blocks, "ROWS", 32)
+    monkeypatch.setattr(blocks, "NUMBERS", 4 * 32)
     monkeypatch.setattr(_moments, "_MOST_COLUMNS", 2)
 
 

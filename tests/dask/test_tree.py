@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leakscore.dask import tree
+from leakscore.dask import blocks
 
 
 def pair(first: str, second: str) -> str:
@@ -22,13 +22,13 @@ def pair(first: str, second: str) -> str:
     ],
 )
 def test_neighbours_are_merged(leaves: str, root: str) -> None:
-    assert tree.levels(leaves, pair)[-1] == [root]
+    assert blocks.levels(leaves, pair)[-1] == [root]
 
 
 @pytest.mark.parametrize("count", range(1, 18))
 def test_another_leaf_takes_the_same_way(count: int) -> None:
     leaves = [chr(97 + i) for i in range(count)]
-    levels = tree.levels(leaves, pair)
+    levels = blocks.levels(leaves, pair)
     root = levels[-1][0]
     for place in range(count):
         merged: list[tuple[str, str]] = []
@@ -37,7 +37,7 @@ def test_another_leaf_takes_the_same_way(count: int) -> None:
             merged.append((first, second))
             return pair(first, second)
 
-        found = tree.root_with(levels, place, "*", counted)
+        found = blocks.root_with(levels, place, "*", counted)
         assert found == root.replace(leaves[place], "*")
         assert all("*" in first + second for first, second in merged)
         assert len(merged) <= (count - 1).bit_length()

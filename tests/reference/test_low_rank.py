@@ -11,7 +11,7 @@ import pytest
 
 from leakscore import Reference, SingularCovarianceError
 from leakscore.leakage import leakage_score, leave_one_out, noise_for
-from leakscore.reference import _capacity
+from leakscore.reference import low_rank
 from leakscore.scores import covariance_score, gaussian_llr
 from tests.helpers.layouts import LAYOUTS
 from tests.oracles import reference as oracle
@@ -238,7 +238,7 @@ def test_a_gram_matrix_is_centred_on_both_sides() -> None:
     rows = [sum(row) / 7 for row in exact]
     cols = [sum(column) / 7 for column in zip(*exact, strict=True)]
     mean = sum(rows) / 7
-    found = _capacity.doubly_centred(gram.copy())
+    found = low_rank.doubly_centred(gram.copy())
     for i in range(7):
         for j in range(7):
             true = float(exact[i][j] - rows[i] - cols[j] + mean)

@@ -202,7 +202,7 @@ def test_rows_of_the_sample_at_hardly_any_ridge(
     ridge: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sums in float32 are not trusted where S is huge: M of a row is n0 - 1, less what r takes."""
-    monkeypatch.setattr("leakscore.reference._capacity._SINGLE_FROM", 0)
+    monkeypatch.setattr("leakscore.reference.low_rank._SINGLE_FROM", 0)
     X = np.random.default_rng(1).normal(size=(60, 1500)).astype(np.float32)
     single = Reference.fit(X, "low-rank", shrinkage=0.0, ridge=ridge)
     double = Reference.fit(X.astype(np.float64), "low-rank", shrinkage=0.0, ridge=ridge)

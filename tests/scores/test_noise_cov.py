@@ -14,9 +14,12 @@ from scipy.stats import multivariate_normal
 from leakscore import Reference, SingularCovarianceError
 from leakscore.distributions import ncx2
 from leakscore.leakage import (
+    attribute_leakage,
     cross_leakage,
     group_leakage,
     leakage_score,
+    members_to_disclose,
+    posterior_std,
     release_leakage,
 )
 from leakscore.scores import covariance_score, gaussian_llr, glir
@@ -125,6 +128,9 @@ CALLS: dict[str, Callable[..., Any]] = {
     "cross_leakage": lambda R, X, Z, **noise: cross_leakage(Z, Z, R, N, **noise),
     "group_leakage": lambda R, X, Z, **noise: group_leakage(Z, R, N, **noise),
     "release_leakage": lambda R, X, Z, **noise: release_leakage(Z, R, [5, 9], step=1, **noise),
+    "attribute_leakage": lambda R, X, Z, **noise: attribute_leakage(X[: len(Z)], Z, R, N, **noise),
+    "posterior_std": lambda R, X, Z, **noise: posterior_std(R, N, 0, **noise),
+    "members_to_disclose": lambda R, X, Z, **noise: members_to_disclose(R, N, 0, 0.7, **noise),
     "covariance_score": lambda R, X, Z, **noise: covariance_score(X, Z, R, N, **noise),
     "gaussian_llr": lambda R, X, Z, **noise: gaussian_llr(X, Z, R, N, **noise),
     "glir": lambda R, X, Z, **noise: glir(X, Z, R, N, **noise),

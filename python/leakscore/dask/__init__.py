@@ -13,8 +13,7 @@ dask sends pickles, and who may send a pickle runs code. Use a cluster of your o
 
 from leakscore.dask._audit import audit
 from leakscore.dask._columns import ColumnReference
-from leakscore.dask._leakage import leave_one_out
-from leakscore.dask._moments import fit, fit_columns, moments
+from leakscore.dask._moments import fit, fit_columns, leave_one_out, moments
 from leakscore.dask._scores import score
 from leakscore.dask.cluster import ClusterError
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from leakscore import _validate_counts, validation
 from leakscore.audit import Audit
-from leakscore.dask import _data, cluster, tree
+from leakscore.dask import blocks, cluster
 from leakscore.typing import Array, Counts, Doubles, Flags
 
 _ENDS = 2**14
@@ -65,21 +65,21 @@ def audit(scores: Any, member: Any, *, edges: npt.ArrayLike | None = None) -> Au
     Audit(n_members=2, n_nonmembers=2)
     """
     values, inside = _rounds(scores, member)
-    pairs = list(zip(_data.tasks(values), _data.tasks(inside), strict=True))
+    pairs = list(zip(blocks.tasks(values), blocks.tasks(inside), strict=True))
     bounds = _edges(values, pairs) if edges is None else _given_edges(edges)
     counted, added = (cluster.dask().delayed(task) for task in (_counted, _added))
     at = cluster.dask().delayed(bounds)
     leaves = [counted(*pair, at) for pair in pairs]
-    counts = cluster.compute(tree.levels(leaves, added)[-1][0])[0]
+    counts = cluster.compute(blocks.levels(leaves, added)[-1][0])[0]
     _require_both(counts.sum(axis=1))
     return Audit.from_counts(bounds, *counts)
 
 
 def _rounds(scores: Any, member: Any) -> tuple[Any, Any]:
     """Return both as dask arrays with the same chunks, none of them empty."""
-    values = _data.vector("scores", scores)
-    if _data.is_dask(member):
-        inside = _data.vector("member", member)
+    values = blocks.vector("scores", scores)
+    if blocks.is_dask(member):
+        inside = blocks.vector("member", member)
     else:
         array = validation.real_array("member", member)
         inside = cluster.dask().array.from_array(array, chunks=-1)
@@ -188,7 +188,7 @@ def _edges(values: Any, pairs: list[Any]) -> Doubles:
     seen, merged = (cluster.dask().delayed(task) for task in (_seen, _merged))
     starts = np.concatenate([[0], np.cumsum(values.chunks[0])]).tolist()
     leaves = [seen(*pair, -start % step, step) for pair, start in zip(pairs, starts, strict=False)]
-    both = cluster.compute(tree.levels(leaves, merged)[-1][0])[0]
+    both = cluster.compute(blocks.levels(leaves, merged)[-1][0])[0]
     _require_both(np.array([each.count for each in both]))
     inner = np.unique(np.concatenate([each.thresholds(step) for each in both]))
     finite = inner[np.isfinite(inner)]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from leakscore import single_threaded_blas, validation
-from leakscore.dask import _data, cluster, tree
+from leakscore.dask import blocks, cluster
 from leakscore.reference import left_out
 from leakscore.typing import Array, Doubles
 
@@ -110,8 +110,8 @@ class ColumnReference:
         parts = [
             _Part(rows, x, z, slices)
             for rows, x, z, slices in zip(
-                _data.tasks(self._cut),
-                *(_data.tasks(array) for array in laid),
+                blocks.tasks(self._cut),
+                *(blocks.tasks(array) for array in laid),
                 self._slices(),
                 strict=True,
             )
@@ -119,13 +119,13 @@ class ColumnReference:
         scale = self._covariance.scale
         leaves = [seen(part.rows, part.observed, part.target, part.law) for part in parts]
         # At once: in one graph with the second reading, every block would wait for that in memory.
-        first = cluster.compute(tree.levels(leaves, added)[-1][0])[0]
+        first = cluster.compute(blocks.levels(leaves, added)[-1][0])[0]
         solved = delayed(self._capacity.solve(first))
         leaves = [
             weighed(part.rows, part.observed, part.target, part.law, solved, scale, paired)
             for part in parts
         ]
-        second = tree.levels(leaves, added)[-1][0]
+        second = blocks.levels(leaves, added)[-1][0]
         call = {"name": name, "n": n, "dim": self.dim, "scale": scale, "paired": paired}
         shape = (shapes[0],) if paired else tuple(shapes)
         return cluster.dask().array.from_delayed(

@@ -10,19 +10,18 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 
 from leakscore import validation
-from leakscore.dask import _data, cluster, tree
+from leakscore.dask import blocks, cluster
 from leakscore.dask._columns import ColumnReference
-from leakscore.reference import ColumnGram, Moments, Reference
-from leakscore.reference.column_gram import estimate, with_columns
+from leakscore.reference import ColumnGram, Moments, Reference, SingularCovarianceError, left_out
 from leakscore.reference.fitting import checked_options
-from leakscore.reference.moments import products_of, side_by_side
+from leakscore.reference.moments import estimate, products_of, side_by_side, with_columns
 from leakscore.reference.moments import reference_of as reference_of_moments
 from leakscore.typing import Array, Doubles
 
 Options: TypeAlias = tuple[object, object, object]
 """Shrinkage, ridge and ddof of `Reference.fit`."""
 
-_MOST_COLUMNS = _data.NUMBERS // _data.ROWS
+_MOST_COLUMNS = blocks.NUMBERS // blocks.ROWS
 
 
 def moments(data: Any, cov: Literal["full", "diagonal"] = "full") -> Moments:
@@ -60,7 +59,7 @@ def moments(data: Any, cov: Literal["full", "diagonal"] = "full") -> Moments:
     array([2., 3.])
     """
     validation.choice("cov", cov, ("full", "diagonal"))
-    return moments_of(_data.table("data", data), cov)
+    return moments_of(blocks.table("data", data), cov)
 
 
 def moments_of(table: Any, cov: Literal["full", "diagonal"]) -> Moments:
@@ -68,7 +67,7 @@ def moments_of(table: Any, cov: Literal["full", "diagonal"]) -> Moments:
     width = table.shape[1] if cov == "full" else _MOST_COLUMNS
     strips = range(0, table.shape[1], width)
     roots = [
-        row_tree(_data.by_rows(table[:, start : start + width]), cov)[-1][0] for start in strips
+        row_tree(blocks.by_rows(table[:, start : start + width]), cov)[-1][0] for start in strips
     ]
     parts = cluster.compute(*roots)
     return parts[0] if len(parts) == 1 else side_by_side(parts)
@@ -77,12 +76,12 @@ def moments_of(table: Any, cov: Literal["full", "diagonal"]) -> Moments:
 def row_tree(table: Any, cov: Literal["full", "diagonal"]) -> list[list[Any]]:
     """Return the tree of tasks that merges the moments of the blocks of a cut table."""
     seen, merged = (cluster.dask().delayed(task) for task in (_seen, _merged))
-    leaves = [seen(part, table.dtype, cov) for part in _data.tasks(table)]
-    return tree.levels(leaves, merged)
+    leaves = [seen(part, table.dtype, cov) for part in blocks.tasks(table)]
+    return blocks.levels(leaves, merged)
 
 
 def _seen(part: Any, dtype: Any, cov: Literal["full", "diagonal"]) -> Moments:
-    rows = _data.block(part, dtype)
+    rows = blocks.block(part, dtype)
     result = Moments(rows.shape[1], cov)
     result.update(rows)
     return result
@@ -147,7 +146,7 @@ def fit(
     array([1., 4.])
     """
     validation.choice("cov", cov, ("full", "diagonal", "low-rank"))
-    table = _data.table("data", data)
+    table = blocks.table("data", data)
     if table.shape[0] < 2:
         raise ValueError(f"Expected data of shape {table.shape} to have at least 2 rows")
     if cov == "low-rank":
@@ -170,14 +169,16 @@ def reference_of(seen: Moments, table: Any, options: Options) -> Reference:
     def products(rule: str, weights: Doubles) -> float:
         summed, added = (cluster.dask().delayed(task) for task in (_products, _added))
         at = cluster.dask().delayed((seen, weights))
-        leaves = [summed(part, table.dtype, at, rule) for part in _data.tasks(_data.by_rows(table))]
-        return float(cluster.compute(tree.levels(leaves, added)[-1][0])[0])
+        leaves = [
+            summed(part, table.dtype, at, rule) for part in blocks.tasks(blocks.by_rows(table))
+        ]
+        return float(cluster.compute(blocks.levels(leaves, added)[-1][0])[0])
 
     return reference_of_moments(seen, options, products)
 
 
 def _products(part: Any, dtype: Any, at: tuple[Moments, Doubles], rule: str) -> float:
-    return products_of(at[0], rule, _data.block(part, dtype), at[1])
+    return products_of(at[0], rule, blocks.block(part, dtype), at[1])
 
 
 def _added(first: float, second: float) -> float:
@@ -191,10 +192,10 @@ def _by_columns(table: Any, empty: Callable[[], ColumnGram]) -> Reference:
     empty()  # refuses wrong options before anything is read
     cut = table.rechunk({0: -1, 1: columns_of(table.shape[0])})
     seen, joined = (cluster.dask().delayed(task) for task in (_gram, _joined))
-    parts = _data.tasks(cut)
+    parts = blocks.tasks(cut)
     grams = [seen(part, table.dtype, empty) for part in parts]
-    sums, *columns = cluster.compute(tree.levels(grams, joined)[-1][0], *parts)
-    rows = [_data.block(each, table.dtype) for each in columns]
+    sums, *columns = cluster.compute(blocks.levels(grams, joined)[-1][0], *parts)
+    rows = [blocks.block(each, table.dtype) for each in columns]
     return with_columns(cast("ColumnGram", sums), rows).reference()
 
 
@@ -245,7 +246,7 @@ def fit_columns(
     >>> scores.compute().round(3)
     array([ 0.025, -0.175])
     """
-    table = _data.table("data", data)
+    table = blocks.table("data", data)
     if table.shape[0] < 2:
         raise ValueError(f"Expected data of shape {table.shape} to have at least 2 rows")
     rule: Any = "auto" if shrinkage is None else shrinkage
@@ -254,8 +255,8 @@ def fit_columns(
     cut = table.rechunk({0: -1, 1: columns_of(table.shape[0])})
     seen, joined = (cluster.dask().delayed(task) for task in (_gram, _joined))
     # In float64: sums in float32 would have to be corrected with the rows at hand.
-    grams = [seen(part, np.float64, empty) for part in _data.tasks(cut)]
-    sums = cast("ColumnGram", cluster.compute(tree.levels(grams, joined)[-1][0])[0])
+    grams = [seen(part, np.float64, empty) for part in blocks.tasks(cut)]
+    sums = cast("ColumnGram", cluster.compute(blocks.levels(grams, joined)[-1][0])[0])
     return ColumnReference(cut, *estimate(sums))
 
 
@@ -266,7 +267,7 @@ def columns_of(rows: int) -> int:
 
 def _gram(part: Array, dtype: Any, empty: Callable[[], ColumnGram]) -> ColumnGram:
     gram = empty()
-    gram.update(_data.block(part, dtype))
+    gram.update(blocks.block(part, dtype))
     return with_columns(gram, ())
 
 
@@ -274,3 +275,154 @@ def _joined(first: ColumnGram, second: ColumnGram) -> ColumnGram:
     result = with_columns(first, ())
     result.merge(second)
     return result
+
+
+def leave_one_out(
+    data: Any, n: int, *, population: Literal["infinite", "finite"] = "infinite"
+) -> Any:
+    """Leakage score of every row of a dask array or frame, each against the table without it.
+
+    Parameters
+    ----------
+    data : (n0, d) dask array or dask frame
+        One record a row, with n0 > d and no column that follows from others. It is read twice: for
+        the covariance, and for the scores.
+    n : int
+        Number of records averaged in the release, at least 2.
+    population : {"infinite", "finite"}
+        As in `leakage.leave_one_out`.
+
+    Returns
+    -------
+    (n0,) dask array of float64
+        m of each row, as by `leakage.leave_one_out` with the full covariance, in chunks of 65,536.
+        The work is done when this function returns: the scores stay on the workers, 8 bytes a row.
+
+    Raises
+    ------
+    TypeError
+        If `data` is neither a dask array nor a frame, or holds something other than real numbers.
+    ValueError
+        If a value is not finite, or `n` does not fit.
+    SingularCovarianceError
+        If the covariance of the whole table is singular.
+    ClusterError
+        If the cluster is lost, or its workers hold another version of leakscore.
+
+    Notes
+    -----
+    The bits are the same for any chunks and any number of workers. A row with more than 0.999 of
+    the variance in some direction is compared with moments of the other rows that never held it,
+    as the closed form would lose digits; then the data are read a third time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dask.array as da
+    >>> import leakscore.dask
+    >>> data = da.from_array(np.array([[0.0], [1.0], [2.0], [3.0], [24.0]]), chunks=2)
+    >>> leakscore.dask.leave_one_out(data, 10).compute().round(3)
+    array([6.20e-02, 4.10e-02, 2.60e-02, 1.40e-02, 4.05e+01])
+    """
+    n = validation.count("n", n, low=2)
+    validation.choice("population", population, ("infinite", "finite"))
+    table = blocks.table("data", data)
+    rows = table.shape[0]
+    if population == "finite" and n >= rows:
+        raise ValueError(
+            f"Expected n={n} < {rows}, the number of rows, with population='finite': the mean of "
+            "all rows leaves nothing to chance"
+        )
+    divisor = float(n) * (1 - n / rows if population == "finite" else 1.0)
+    cut = blocks.by_rows(table)
+    merges = row_tree(cut, "full")
+    reference = cluster.compute(merges[-1][0])[0].reference()
+    reference.invertible()
+    shares = cluster.persist(_shares(cut, reference))
+    exact = _without_each(cut, merges, shares)
+    # The bits of n0 are in the reference's fit, which the tasks receive.
+    return shares.map_blocks(
+        _scores, reference=_shared(reference), divisor=divisor, exact=exact, dtype=np.float64
+    )
+
+
+def _shared(reference: Reference) -> Any:
+    """Return a task of its own, so that a worker receives the reference once."""
+    return cluster.dask().delayed(reference)
+
+
+def _shares(cut: Any, reference: Reference) -> Any:
+    return cut.map_blocks(
+        _shares_of,
+        given=cut.dtype,
+        reference=_shared(reference),
+        drop_axis=1,
+        dtype=np.float64,
+        meta=np.empty(0),
+    )
+
+
+def _shares_of(part: Array, given: Any, reference: Reference) -> Doubles:
+    fit = left_out.fit_of(reference)
+    if fit.rows - 1 <= reference.dim:  # no covariance is left without any one row
+        return np.full(len(part), np.inf)
+    return left_out.shares(blocks.block(part, given), reference, fit)
+
+
+def _scores(
+    share: Doubles,
+    reference: Reference,
+    divisor: float,
+    exact: dict[int, tuple[Array, Doubles]],
+    block_id: tuple[int, ...],
+) -> Doubles:
+    fit = left_out.fit_of(reference)
+    result = np.where(np.isposinf(share), np.inf, left_out.from_shares(share, fit))
+    if block_id[0] in exact:
+        places, values = exact[block_id[0]]
+        result[places] = values
+    return np.asarray(result / divisor)
+
+
+def _without_each(
+    cut: Any, merges: list[list[Any]], shares: Any
+) -> dict[int, tuple[Array, Doubles]]:
+    """Return the distances of dominant rows from the others, by block: places and distances."""
+    finite = np.isfinite(shares) & (shares > left_out.DOMINANT)
+    numbers = cluster.compute(cluster.dask().array.flatnonzero(finite))[0]
+    which, places = np.divmod(np.sort(numbers), blocks.ROWS)
+    if not numbers.size:
+        return {}
+    without, merge, away = (
+        cluster.dask().delayed(task) for task in (_seen_without, _merged, _distance)
+    )
+    parts = blocks.tasks(cut)
+    distances = cluster.compute(
+        *(
+            away(
+                blocks.root_with(merges, block, without(parts[block], cut.dtype, place), merge),
+                parts[block],
+                cut.dtype,
+                place,
+            )
+            for block, place in zip(which.tolist(), places.tolist(), strict=True)
+        )
+    )
+    values = np.array(distances)
+    return {int(b): (places[which == b], values[which == b]) for b in np.unique(which)}
+
+
+def _seen_without(part: Array, dtype: Any, place: int) -> Moments:
+    others = np.delete(blocks.block(part, dtype), place, axis=0)
+    moments = Moments(part.shape[1])
+    if len(others):
+        moments.update(others)
+    return moments
+
+
+def _distance(others: Moments, part: Array, dtype: Any, place: int) -> float:
+    try:
+        row = blocks.block(part, dtype)[place]
+        return float(others.reference(ridge=0.0).squared_mahalanobis(row))
+    except SingularCovarianceError:
+        return float(np.inf)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from leakscore import scores, validation
-from leakscore.dask import _columns, _data, cluster
+from leakscore.dask import _columns, blocks, cluster
 from leakscore.dask._columns import ColumnReference
 from leakscore.reference import Reference
 from leakscore.typing import Array, Doubles
@@ -77,7 +77,7 @@ def score(
     validation.instance("reference", reference, Reference)
     mean = reference.mean[np.newaxis]
     getattr(scores, name)(mean, mean, reference, n, **options)  # refuses what is wrong at once
-    if not (_data.is_dask(observed) or _data.is_dask(target)):
+    if not (blocks.is_dask(observed) or blocks.is_dask(target)):
         raise TypeError(
             f"Expected observed or target to be a dask array or frame: leakscore.scores.{name} "
             "scores arrays in memory"
@@ -142,8 +142,8 @@ def _shaped(result: Any, observed: Any, target: Any) -> Any:
 
 def _rows(name: str, given: Any, dim: int, *, by_rows: bool = True) -> Any:
     """Return an argument as a dask array of whole rows, cut into blocks that its shape decides."""
-    if _data.is_dask(given):
-        table = _data.table(name, given)
+    if blocks.is_dask(given):
+        table = blocks.table(name, given)
     else:
         rows = np.atleast_2d(validation.rows(name, given, cols=dim))
         table = cluster.dask().array.from_array(rows, chunks=-1)
@@ -151,12 +151,12 @@ def _rows(name: str, given: Any, dim: int, *, by_rows: bool = True) -> Any:
         raise ValueError(
             f"Expected {name} of shape {table.shape} to have {dim} coordinates in its last axis"
         )
-    return _data.by_rows(table, _data.rows_of(dim)) if by_rows else table
+    return blocks.by_rows(table, blocks.rows_of(dim)) if by_rows else table
 
 
 def _scored(
     x: Array, z: Array, reference: Reference, given: tuple[Any, Any], call: dict[str, Any]
 ) -> Doubles:
-    rows = _data.block(x, given[0]), _data.block(z, given[1])
+    rows = blocks.block(x, given[0]), blocks.block(z, given[1])
     options = {key: value for key, value in call.items() if key != "name"}
     return np.asarray(getattr(scores, call["name"])(*rows, reference, **options))

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
-from leakscore.leakage._score import Neighbours, centred, game
+from leakscore.leakage.joint import Neighbours, centred, game
 from leakscore.reference import Reference, forms
 from leakscore.reference.noise import given as noise_given
-from leakscore.scores import scoring, series
+from leakscore.scores import scoring
 from leakscore.typing import Doubles, Row, Rows, Scalar, of_rows
 
 Estimate: TypeAlias = Literal["known", "diagonal", "full"]
@@ -189,9 +189,9 @@ def second_order_leakage(
     >>> leakscore.leakage.second_order_leakage([1.0, 0.0], reference, 10, 0.0)
     0.22
     """
-    independent = series.diagonal("reference", reference)
+    independent = scoring.diagonal("reference", reference)
     n = validation.count("n", n, low=2)
-    third = series.cumulant("skewness", skewness, independent.dim)
+    third = scoring.cumulant("skewness", skewness, independent.dim)
     rows = validation.rows("target", target, cols=independent.dim)
     first = forms.distances(independent.invertible(), "target", rows, independent.mean) / n
     table, scale = np.atleast_2d(rows), np.sqrt(independent.variances)

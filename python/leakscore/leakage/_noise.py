@@ -1,22 +1,120 @@
-"""The noise that brings leakage down to a budget."""
+"""The noise that brings leakage down to a budget: budgets, given targets, the rows of a table."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
-from leakscore.leakage import _budget, _optimal
-from leakscore.leakage._score import Neighbours, game, leakages
-from leakscore.leakage._shaped import ShapedNoise
-from leakscore.leakage.wish import Wish
-from leakscore.reference import Reference, SingularCovarianceError
+from leakscore.leakage._shaped import ShapedNoise, Task, largest_errors, persons, solve, weights_of
+from leakscore.leakage.groups import Groups
+from leakscore.leakage.joint import Neighbours, game, leakages
+from leakscore.leakage.noise.problem import Problem
+from leakscore.leakage.noise.subspace import WideProblem
+from leakscore.leakage.owned import OwnedTable, earlier_counts
+from leakscore.leakage.wish import SAFE, Wish, least_multiple
+from leakscore.reference import Reference, SingularCovarianceError, dense, forms, left_out
+from leakscore.reference.left_out import CovarianceFit
+from leakscore.reference.low_rank import LARGEST_MATRIX
+from leakscore.reference.noise import given as noise_given
 from leakscore.reference.noise import standard
 from leakscore.results import Result
+from leakscore.tradeoff import gaussian
 from leakscore.typing import Array, Doubles
+
+
+def largest_leakage(
+    max_advantage: object,
+    epsilon: object,
+    delta: object,
+    max_power: object,
+    at_fpr: object,
+    max_leakage: object = None,
+) -> float:
+    """Return the largest leakage score m within exactly one kind of budget, on the safe side."""
+    if (epsilon is None) != (delta is None):
+        raise ValueError(f"Expected epsilon={epsilon!r} and delta={delta!r} to be given together")
+    budgets = (max_advantage, epsilon, max_power, max_leakage)
+    if sum(budget is not None for budget in budgets) != 1:
+        raise ValueError(
+            f"Expected one budget, not max_advantage={max_advantage!r}, epsilon={epsilon!r}, "
+            f"max_power={max_power!r}, max_leakage={max_leakage!r}"
+        )
+    fpr = validation.scalar("at_fpr", at_fpr, 0.0, 1.0, closed="neither")
+    if max_leakage is not None:
+        return validation.scalar("max_leakage", max_leakage, 0.0, closed="neither")
+    if max_advantage is not None:
+        limit = validation.scalar("max_advantage", max_advantage, 0.0, 1.0, closed="neither")
+        mu = _largest_mu(lambda mu: gaussian(mu).advantage() <= limit)
+    elif max_power is not None:
+        limit = validation.scalar("max_power", max_power, fpr, 1.0, closed="neither")
+        mu = _largest_mu(lambda mu: gaussian(mu).power(fpr) <= limit)
+    else:
+        point = validation.scalar("epsilon", epsilon, 0.0)
+        limit = validation.scalar("delta", delta, 0.0, 1.0, closed="neither")
+        mu = _largest_mu(lambda mu: gaussian(mu).delta(point) <= limit)
+    return mu * mu
+
+
+def _largest_mu(within: Callable[[float], Any]) -> float:
+    """Bisect for the largest mu whose trade-off curve is within the budget, and never exceed it."""
+    low, high = 0.0, 1.0
+    while within(high):
+        low, high = high, 2 * high
+    while low == 0.0 or high - low > 4e-16 * high:
+        middle = high / 16 if low == 0.0 else (low + high) / 2
+        if middle < 1e-150:
+            raise ValueError("Expected a budget that noise can meet: this one allows no leakage")
+        if within(middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def start(reference: Reference, scale: Doubles, errors: Doubles, limit: float) -> float:
+    """Return an x > 0 at which a singular C + x diag(scale) can be factorised, near 0.
+
+    The second term bounds the root from below, as e' (C + x D)^-1 e >= e' D^-1 e / (tr D^-1 C + x).
+    """
+    share = np.divide(reference.variances, scale, out=np.zeros(reference.dim), where=scale > 0)
+    weight = np.divide(1.0, scale, out=np.zeros(reference.dim), where=scale > 0)
+    least = 16 * dense.tolerance(reference.dim, reference.covariance.rounding) * float(share.max())
+    with np.errstate(over="ignore"):
+        return max(least, float(((errors * errors) @ weight).max()) / limit - float(share.sum()))
+
+
+def root(reference: Reference, scale: Doubles, error: Doubles, limit: float, x: float) -> float:
+    """Solve f(x) = e' (C + x diag(scale))^-1 e = limit from an x with f(x) > limit.
+
+    f is a sum of p / (lambda + x), so 1/f is concave and increases: Newton's steps on 1/f never
+    pass the root, and end quadratically. inf if the root is no double.
+    """
+    weight = np.divide(1.0, scale, out=np.zeros(reference.dim), where=scale > 0)
+    with np.errstate(over="ignore"):
+        if not float((error * error) @ weight) / limit < np.inf:  # least root but tr D^-1 C
+            return np.inf
+    # Over a power of two, which the ratios below do not see, so that no square overflows.
+    power = max(int(np.frexp(np.abs(error).max())[1]) - 300, 0)
+    error, limit = np.ldexp(error, -power), float(np.ldexp(limit, -2 * power))
+    for _ in range(200):
+        noisy = reference.add_diagonal(x * scale)
+        weights = noisy.solve(error)
+        value = float(error @ weights)
+        if value <= limit:
+            return x
+        excess, fall = value / limit - 1, float(scale @ (weights * weights))
+        step = excess * value / fall if excess * value < np.inf else excess * (value / fall)
+        if not step > 1e-15 * x:
+            return x
+        x += step
+        if not x * float(scale.max()) < np.inf:
+            return np.inf
+    raise RuntimeError(f"The least noise did not converge: at {x!r} leakage is {value / limit!r} m")
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,10 +298,10 @@ def noise_for(
     validation.choice("neighbours", neighbours, ("replace", "add-remove"))
     rows = np.atleast_2d(validation.rows("targets", targets, cols=reference.dim))
     limits = (max_advantage, epsilon, delta, max_power, at_fpr, max_leakage)
-    budget = _budget.largest_leakage(*limits)
+    budget = largest_leakage(*limits)
     if shape in ("optimal", "optimal-diagonal"):
         wish = Wish(n, budget, shape == "optimal-diagonal", weights, ids, radius)
-        return _optimal.for_targets(rows, reference, wish, neighbours)
+        return for_targets(rows, reference, wish, neighbours)
     for name, value in (("weights", weights), ("ids", ids), ("radius", radius)):
         if value is not None:
             raise ValueError(f"Expected {name} with shape='optimal' only, not shape={shape!r}")
@@ -223,7 +321,7 @@ def _of_one_shape(
         if (scale < np.finfo(np.float64).tiny).any():
             raise SingularCovarianceError(f"{singular}. Or pass shape='scalar'")
         errors = np.asarray(rows, dtype=np.float64) - centre
-        x = _budget.start(reference, scale, errors, aim)
+        x = start(reference, scale, errors, aim)
     while True:
         noise = np.sqrt(x * scale / per_record)
         leakage = leakages("targets", rows, reference, n, standard(noise), neighbours)
@@ -233,16 +331,353 @@ def _of_one_shape(
         if leakage[worst] <= budget:
             break
         error = rows[worst].astype(np.float64) - centre
-        found = _budget.root(reference, scale, error, aim, x)
-        if not found * float(scale.max()) < np.inf:
+        scaled = root(reference, scale, error, aim, x)
+        if not scaled * float(scale.max()) < np.inf:
             raise ValueError(
                 f"Expected targets[{worst}] nearer to the mean: no double holds the variance of "
                 "the noise that hides it"
             )
-        if found <= x:  # at the root up to rounding: step over it
-            found, push = x * (1 + push), 2 * push
-        x = found
+        if scaled <= x:  # at the root up to rounding: step over it
+            scaled, push = x * (1 + push), 2 * push
+        x = scaled
     standard_error = np.sqrt(reference.variances / n)
     with np.errstate(divide="ignore"):
         units = np.divide(noise, standard_error, out=np.zeros_like(noise), where=noise > 0)
     return RequiredNoise(noise, units, worst, before, float(leakage[worst]), budget)
+
+
+# From more columns on, references that are no matrix are not made one.
+_MOST_DENSE = 400
+
+
+def for_targets(
+    rows: Array, reference: Reference, wish: Wish, neighbours: Neighbours
+) -> ShapedNoise:
+    """Find the noise that protects targets, as `leakage_score` judges them."""
+    centre, per_record, divisor = game(reference, wish.n, neighbours)
+    people = persons(wish.ids, rows, centre)
+    centre = centre if wish.ids is None else np.zeros(reference.dim)
+    errors = largest_errors("targets", people.sums, centre)
+    weights, kept = weights_of(wish.weights, reference, errors)
+    reach = wish.budget * divisor * SAFE
+    wide = _is_wide(reference, wish, weights, kept)
+
+    def leakage(factor: Doubles) -> Doubles:
+        noise = noise_given(0.0, None, factor[kept], int(kept.sum()))
+        part = reference if kept.all() else _columns(reference, kept)
+        noisy = noise.added(part, per_record)
+        return (
+            forms.distances(noisy.invertible(), "targets", people.sums[:, kept], centre[kept])
+            / divisor
+        )
+
+    limits = np.full(len(people.sums), reach)
+    problem: Problem | WideProblem
+    if wide:
+        problem = WideProblem(reference, people.sums, centre, limits, np.sqrt(weights))
+    else:
+        problem = _problem(_matrix(reference), people.sums, centre, limits, reference, kept)
+    task = Task(
+        argument="targets",
+        reference=reference,
+        problem=problem,
+        owner=people.owner,
+        n=wish.n,
+        per_record=per_record,
+        independent=wish.independent,
+        weights=weights,
+        least=least_multiple(wish, reach),
+        reach=reach,
+        leakage=leakage,
+        max_leakage=wish.budget,
+    )
+    return solve(task, kept)
+
+
+def noise_for_table(
+    X: npt.ArrayLike,
+    n: int,
+    *,
+    reference: Reference | None = None,
+    max_advantage: float | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    max_power: float | None = None,
+    max_leakage: float | None = None,
+    at_fpr: float = 0.01,
+    shape: Literal["optimal", "optimal-diagonal"] = "optimal",
+    population: Literal["infinite", "finite"] = "infinite",
+    weights: npt.ArrayLike | None = None,
+    ids: npt.ArrayLike | None = None,
+    previous: npt.ArrayLike | None = None,
+    radius: float | None = None,
+) -> ShapedNoise:
+    """Find the noise of least cost that brings every row of a table, left out, under a limit.
+
+    Every row is judged as by `leave_one_out`: by the mean and covariance of the other rows. Every
+    person, with `ids`, is judged as by `leave_group_out`.
+
+    Parameters
+    ----------
+    X : (N, d) array_like
+        The table, one record a row, N >= 3.
+    n : int
+        Number of records averaged in the release, at least 2.
+    reference : Reference, optional
+        Fitted on X, of kind "full" and without shrinkage; a ridge is allowed. By default
+        ``Reference.fit(X)``, which needs N > d.
+    max_advantage, epsilon, delta, max_power, max_leakage, at_fpr : float, optional
+        The limit, as in `noise_for`.
+    shape : {"optimal", "optimal-diagonal"}
+        Noise of any covariance, or independent between columns.
+    population : {"infinite", "finite"}
+        As in `leave_one_out`. "finite": the n records are drawn without replacement from these N
+        rows, n < N, and the mean varies less, by the factor 1 - n/N.
+    weights, radius : optional
+        As in `noise_for`.
+    ids : (N,) array_like, optional
+        Whose record each row is: all records of a person are left out, and protected, together.
+    previous : int or (T,) array_like of int, optional
+        The means of so many first rows were published before, without noise, and n = N now. What
+        they told of a person is taken off the limit; of whom they told more than that, what the
+        present mean adds is brought under it, and nobody without a new row is judged.
+
+    Returns
+    -------
+    ShapedNoise
+        Its rows are rows of X, its leakages those of rows left out, and its cost is in standard
+        errors of the mean of the whole table. The radius is of the whole table's covariance.
+
+    Raises
+    ------
+    ValueError
+        If there is not exactly one limit, or `reference` was not fitted on X without shrinkage.
+    SingularCovarianceError
+        If `weights` are needed, for columns of variance 0 in which a record differs.
+
+    Notes
+    -----
+    With z = x_i - mean over all N rows, q = z' (c1 C + S)^-1 z, c1 = (N - ddof)/(N - 1 - ddof) and
+    c = N / ((N - 1) (N - 1 - ddof)), the leakage of row i left out is
+    (N/(N-1))^2 q / (1 - c q) / n, by the formula of Sherman and Morrison. It is within the limit m
+    if and only if q <= b / (1 + c b), b = n m ((N-1)/N)^2: the problem of `noise_for` again.
+    For a person of k rows the same is an ellipsoid of k directions that C + S must hold; each of
+    its points is a record of that problem (``leakscore.leakage.noise.persons``). The shape is
+    computed from the very table, so the limits hold for an attacker who is not told it;
+    `noise_for` says what else must be said.
+
+    Examples
+    --------
+    >>> import leakscore
+    >>> X = [[0.0, 1.0], [1.0, 0.0], [2.0, 3.0], [3.0, 1.0], [24.0, 2.0]]
+    >>> noise = leakscore.leakage.noise_for_table(X, 5, max_advantage=0.5)
+    >>> noise.active, noise.std.round(2)
+    (array([2, 4]), array([3.54, 0.15]))
+    """
+    table = validation.matrix("X", X, min_rows=3)
+    n = validation.count("n", n, low=2)
+    validation.choice("shape", shape, ("optimal", "optimal-diagonal"))
+    validation.choice("population", population, ("infinite", "finite"))
+    if reference is None:
+        reference = _own_reference(table)
+    validation.instance("reference", reference, Reference)
+    validation.matrix("X", table, cols=reference.dim)
+    fit = _plain_fit(table, reference)
+    budget = largest_leakage(max_advantage, epsilon, delta, max_power, at_fpr, max_leakage)
+    share = 1.0 if population == "infinite" else _left_to_chance(n, fit.rows)
+    wish = Wish(n, budget, shape == "optimal-diagonal", weights, None, radius)
+    if ids is not None or previous is not None:
+        owned = _owned(table, reference, fit, n, ids, previous, share)
+        if previous is not None or not owned.owned.alone.all():
+            earlier = owned.told()
+            return owned.noise(wish, np.where(earlier < budget, earlier, 0.0))
+    return _left_out(table, reference, wish, _LeftOut.of(reference, fit, n, share))
+
+
+def _own_reference(table: Array) -> Reference:
+    rows, columns = table.shape
+    if rows <= columns:
+        raise ValueError(
+            f"Expected X of shape {table.shape} to have more rows than columns: its covariance is "
+            "singular otherwise; pass reference=leakscore.Reference.fit(X, ridge=...), ridge > 0"
+        )
+    return Reference.fit(table)
+
+
+def _owned(
+    table: Array,
+    reference: Reference,
+    fit: CovarianceFit,
+    n: int,
+    ids: object,
+    previous: object,
+    share: float,
+) -> OwnedTable:
+    """Return the table with its persons and batches; refuse what no law is known for."""
+    rows = len(table)
+    owner = np.arange(rows) if ids is None else validation.owners("ids", ids, rows)[0]
+    owned = Groups(owner)
+    totals: tuple[int, ...] = ()
+    if previous is not None:
+        totals = earlier_counts(previous, rows, n)
+        if share < 1:
+            raise ValueError("Expected population='infinite' with previous")
+    most = rows - int(owned.sizes.max())
+    if share < 1 and n > most:
+        raise ValueError(
+            f"Expected n={n} <= {most} with population='finite': no more rows are left to draw "
+            "without the person of the most rows"
+        )
+    if not totals and n < owned.sizes.max():
+        raise ValueError(f"Expected n={n} >= {owned.sizes.max()}, the rows of one person")
+    sizes = np.diff([0, *totals, rows]) if totals else np.array([n])
+    batch = np.repeat(np.arange(len(sizes)), sizes) if totals else np.zeros(rows, dtype=np.intp)
+    return OwnedTable(table, reference, fit, n, owned, batch, sizes, share)
+
+
+@dataclass(frozen=True)
+class _LeftOut:
+    """How q = z' (floor + S)^-1 z gives the leakage of a row left out."""
+
+    floor: Doubles
+    shrink: float
+    """c in q / (1 - c q)."""
+    factor: float
+    """Of the leakage: (N/(N-1))^2 / n."""
+    share: float
+    """1 - n/N of a finite population, otherwise 1."""
+
+    @staticmethod
+    def of(reference: Reference, fit: CovarianceFit, n: int, share: float) -> _LeftOut:
+        rows, freedom = fit.rows, fit.rows - 1 - fit.ddof
+        growth = (rows - fit.ddof) / freedom
+        floor = growth * reference.cov
+        ridge = np.broadcast_to(fit.ridge, (reference.dim,))
+        floor.flat[:: reference.dim + 1] -= (growth - 1) * ridge
+        shrink = rows / ((rows - 1) * freedom)
+        return _LeftOut(share * floor, share * shrink, (rows / (rows - 1)) ** 2 / n, share)
+
+    def leakage(self, distances: Doubles) -> Doubles:
+        remaining = np.maximum(1 - self.shrink * distances, 0.0)
+        with np.errstate(divide="ignore"):
+            return np.asarray(self.factor * distances / remaining)
+
+    def limit(self, budget: float) -> float:
+        """Return the largest q within a budget."""
+        most = budget / self.factor
+        return most / (1 + self.shrink * most)
+
+
+def noise_for_rows(
+    rows: Array, reference: Reference, wish: Wish, fit: CovarianceFit, share: float
+) -> ShapedNoise:
+    """Find the noise for some rows of the table whose moments a reference has, each left out."""
+    return _left_out(rows, reference, wish, _LeftOut.of(reference, fit, wish.n, share))
+
+
+def _left_out(table: Array, reference: Reference, wish: Wish, law: _LeftOut) -> ShapedNoise:
+    weights, kept = weights_of(wish.weights, reference, largest_errors("X", table, reference.mean))
+    part = np.ascontiguousarray(law.floor[np.ix_(kept, kept)])
+    floor = Reference(reference.mean[kept], part)
+
+    rows = table if kept.all() else table[:, kept]
+
+    def leakage(factor: Doubles) -> Doubles:
+        noise = noise_given(0.0, None, factor[kept], int(kept.sum()))
+        noisy = noise.added(floor, wish.n)
+        return law.leakage(forms.distances(noisy.invertible(), "X", rows, floor.mean))
+
+    limits = np.full(len(table), law.limit(wish.budget) * SAFE)
+    task = Task(
+        argument="X",
+        reference=reference,
+        problem=_problem(law.floor, table, reference.mean, limits, reference, kept),
+        owner=np.arange(len(table)),
+        n=wish.n,
+        per_record=float(wish.n),
+        independent=wish.independent,
+        weights=weights,
+        least=least_multiple(wish, law.share * wish.n * wish.budget * SAFE),
+        reach=wish.n * wish.budget * SAFE,
+        leakage=leakage,
+        max_leakage=wish.budget,
+        share=law.share,
+    )
+    return solve(task, kept)
+
+
+def left_out_problem(table: Array, reference: Reference, n: int, max_leakage: float) -> Problem:
+    """Return the problem of a table's rows, each left out, with noise on the mean of n."""
+    fit = left_out.require_own_table(table, reference)
+    law = _LeftOut.of(reference, fit, n, 1.0)
+    limits = np.full(len(table), law.limit(max_leakage))
+    every = np.ones(reference.dim, dtype=np.bool_)
+    return _problem(law.floor, table, reference.mean, limits, reference, every)
+
+
+def _problem(
+    floor: Doubles,
+    rows: Array,
+    centre: Doubles,
+    limits: Doubles,
+    reference: Reference,
+    kept: npt.NDArray[np.bool_],
+) -> Problem:
+    """Return the problem in the columns that matter."""
+    part = np.ascontiguousarray(floor[np.ix_(kept, kept)])
+    few = rows if kept.all() else rows[:, kept]
+    rounding = reference.covariance.rounding
+    return Problem(part, few, centre[kept], limits, np.ones(len(part)), rounding)
+
+
+def _plain_fit(table: Array, reference: Reference) -> CovarianceFit:
+    """Return how a covariance was estimated, if leaving a row out has a closed form."""
+    fit = left_out.require_own_table(table, reference)
+    if reference.kind == "diagonal" or fit.shrinkage is not None:
+        raise ValueError(
+            f"Expected reference of kind 'full' without shrinkage, not kind={reference.kind!r} "
+            f"with shrinkage={fit.shrinkage!r}: pass Reference.fit(X, ridge=...)"
+        )
+    if fit.rows - 1 - fit.ddof < 1:
+        raise ValueError(f"Expected reference with ddof={fit.ddof} <= {fit.rows - 2}")
+    return fit
+
+
+def _left_to_chance(n: int, rows: int) -> float:
+    if n >= rows:
+        raise ValueError(
+            f"Expected n={n} < {rows}, the number of rows, with population='finite': the mean of "
+            "all rows leaves nothing to chance"
+        )
+    return 1 - n / rows
+
+
+def _columns(reference: Reference, kept: npt.NDArray[np.bool_]) -> Reference:
+    cov = reference.cov
+    part = cov[kept] if cov.ndim == 1 else cov[np.ix_(kept, kept)]
+    return Reference(reference.mean[kept], part)
+
+
+def _is_wide(
+    reference: Reference, wish: Wish, weights: Doubles, kept: npt.NDArray[np.bool_]
+) -> bool:
+    """Whether the covariance is no matrix and too large to become one; refuse what needs one."""
+    if reference.kind == "full" or reference.dim <= _MOST_DENSE:
+        return False
+    if wish.independent or wish.radius is not None:
+        raise ValueError(
+            f"Expected shape='optimal' and no radius for {reference.dim} columns, more than "
+            f"{_MOST_DENSE}, and reference of kind {reference.kind!r}"
+        )
+    if not (weights > 0).all():
+        raise ValueError(f"Expected weights > 0 for {reference.dim} columns")
+    if not kept.all() or reference._problem() is not None:
+        reference.invertible()
+    return True
+
+
+def _matrix(reference: Reference) -> Doubles:
+    if reference.dim > LARGEST_MATRIX:
+        raise ValueError(f"Expected a reference of at most {LARGEST_MATRIX} coordinates")
+    cov = reference.cov
+    return np.diag(cov) if cov.ndim == 1 else cov

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from leakscore import validation
-from leakscore.leakage.noise.cover import Indices
 from leakscore.leakage.noise.persons import PersonsProblem
-from leakscore.leakage.noise.problem import Problem, regular
+from leakscore.leakage.noise.problem import Indices, Problem, regular
 from leakscore.leakage.noise.subspace import WideProblem
 from leakscore.leakage.noise.whole import least_noise, least_wide_noise
 from leakscore.reference import Reference, SingularCovarianceError, dense

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from leakscore.leakage._optimal import left_out_problem
-from leakscore.leakage.noise.cover import cover
+from leakscore.leakage._noise import left_out_problem
 from leakscore.leakage.noise.interior import rough_covering
+from leakscore.leakage.noise.problem import cover
 from leakscore.reference import Reference
 from leakscore.typing import Doubles
 

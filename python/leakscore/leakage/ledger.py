@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
-from leakscore.leakage._budget import largest_leakage
+from leakscore.leakage._noise import largest_leakage
 from leakscore.leakage._span import ONES, Projection, Span
 from leakscore.leakage.wish import SAFE
 from leakscore.results import Result

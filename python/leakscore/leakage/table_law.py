@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core
-from leakscore.leakage._optimal import noise_for_rows
+from leakscore.leakage._noise import noise_for_rows
 from leakscore.leakage._shaped import ShapedNoise
 from leakscore.leakage.wish import Wish
 from leakscore.reference import Reference

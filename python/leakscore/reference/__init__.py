@@ -1,8 +1,7 @@
 """What the attacker knows of one record: its mean and covariance."""
 
 from leakscore.reference._reference import Reference, SingularCovarianceError
-from leakscore.reference.column_gram import ColumnGram
-from leakscore.reference.moments import Moments
+from leakscore.reference.moments import ColumnGram, Moments
 
 __all__ = [
     "ColumnGram",

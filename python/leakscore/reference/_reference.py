@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
-from leakscore.reference import _estimate, dense, forms
+from leakscore.reference import dense, fitting, forms
 from leakscore.reference.covariances import CovarianceForm, Diagonal, Full, Kind
 from leakscore.reference.fitting import CovarianceFit
 from leakscore.reference.low_rank import low_rank
@@ -282,10 +282,10 @@ class Reference:
         >>> reference.inner([[1.0, 2.0], [0.0, 4.0]], [1.0, 1.0])
         array([1.5, 1. ])
         """
-        left = validation.rows("U", U, cols=self.dim)
-        right = validation.rows("V", V, cols=self.dim)
-        result = forms.inner(self.invertible(), left, right)
-        shape = left.shape[:-1] + right.shape[:-1]
+        first = validation.rows("U", U, cols=self.dim)
+        second = validation.rows("V", V, cols=self.dim)
+        result = forms.inner(self.invertible(), first, second)
+        shape = first.shape[:-1] + second.shape[:-1]
         return result.reshape(shape) if shape else float(result[0, 0])
 
     def add_diagonal(self, variance: npt.ArrayLike) -> Reference:
@@ -453,7 +453,7 @@ class Reference:
         >>> leakscore.Reference.fit([[0.0, 1.0], [2.0, 5.0]], cov="diagonal").cov
         array([1., 4.])
         """
-        return _restore(*_estimate.estimate(X, cov, shrinkage, ridge, ddof))
+        return _restore(*fitting.estimate(X, cov, shrinkage, ridge, ddof))
 
     def _add(self, extra: Doubles) -> Reference:
         """Add to the variances; the covariance stays semidefinite."""

@@ -55,7 +55,7 @@ class CovarianceForm(Protocol):
     def solve(self, rows: Doubles) -> Doubles:
         """C^-1 v of every row v of a contiguous array, which may be overwritten."""
 
-    def form(self, left: Doubles, right: Doubles) -> Doubles:
+    def form(self, first: Doubles, second: Doubles) -> Doubles:
         """Return u' C v of every row u of one argument and the same row v of the other."""
 
     def between_all(self, rows: Doubles) -> Doubles:
@@ -75,7 +75,7 @@ class Correlated(CovarianceForm, Protocol):
     def log_ratio(self, other: Any, extra: Doubles) -> float:
         """Logarithm of det C / det C' for C' of the same kind with C = C' + diag(extra)."""
 
-    def between(self, left: Any, right: Any, rows: Doubles) -> Doubles:
+    def between(self, first: Any, second: Any, rows: Doubles) -> Doubles:
         """Return e' A^-1 C B^-1 e of every row e, for covariances A and B that are sums with C."""
 
 
@@ -114,8 +114,8 @@ class Diagonal:
         rows /= self.variances
         return rows
 
-    def form(self, left: Doubles, right: Doubles) -> Doubles:
-        return np.asarray(np.einsum("ij,ij,j->i", left, right, self.variances))
+    def form(self, first: Doubles, second: Doubles) -> Doubles:
+        return np.asarray(np.einsum("ij,ij,j->i", first, second, self.variances))
 
     def between_all(self, rows: Doubles) -> Doubles:
         return np.asarray((rows * self.variances) @ rows.T)
@@ -190,12 +190,12 @@ class Full:
         _core.solve_rows(self._factorised().lower, rows)
         return rows
 
-    def between(self, left: Full, right: Full, rows: Doubles) -> Doubles:
-        other = right.solve(rows.copy())
-        return np.asarray(np.einsum("ij,ij->i", left.solve(rows) @ self.values, other))
+    def between(self, first: Full, second: Full, rows: Doubles) -> Doubles:
+        other = second.solve(rows.copy())
+        return np.asarray(np.einsum("ij,ij->i", first.solve(rows) @ self.values, other))
 
-    def form(self, left: Doubles, right: Doubles) -> Doubles:
-        return np.asarray(np.einsum("ij,ij->i", left @ self.values, right))
+    def form(self, first: Doubles, second: Doubles) -> Doubles:
+        return np.asarray(np.einsum("ij,ij->i", first @ self.values, second))
 
     def between_all(self, rows: Doubles) -> Doubles:
         return np.asarray(rows @ self.values @ rows.T)

@@ -60,8 +60,8 @@ def why_singular(variances: Doubles, dependent: int | None) -> str | None:
     """Name the columns that make a covariance singular, and the remedy; None if it is regular."""
     constant = np.flatnonzero(variances < np.finfo(np.float64).tiny)  # 1 / variance may overflow
     if constant.size:
-        some = ", ".join(map(str, constant[:10])) + (", ..." if constant.size > 10 else "")
-        reason = f"column(s) {some} have variance 0"
+        listed = ", ".join(map(str, constant[:10])) + (", ..." if constant.size > 10 else "")
+        reason = f"column(s) {listed} have variance 0"
     elif dependent is not None:
         reason = f"column {dependent} is a linear combination of those before it, to rounding"
     else:
@@ -125,14 +125,14 @@ def _single(block: Array, centre: Doubles, lower: Doubles, single: Floats) -> tu
         usable = (squares > _SMALL) & (squares < _LARGE)
         unit = np.where(usable, 1 / np.sqrt(np.where(usable, squares, 1.0)), 0.0)
         groups = range(0, len(block), _GROUP)
-        given, found = np.zeros((2, _SUMS * len(groups), centre.size))
+        given, solved = np.zeros((2, _SUMS * len(groups), centre.size))
         for g, first in enumerate(groups):
-            some, sums = slice(first, first + _GROUP), slice(_SUMS * g, _SUMS * (g + 1))
-            weights = _signed()[:, : len(unit[some])] * unit[some]
-            _core.combine(block[some], 0, centre, weights, given[sums])
-            _core.combine(white[some], 0, zeros, weights, found[sums])
+            part, sums = slice(first, first + _GROUP), slice(_SUMS * g, _SUMS * (g + 1))
+            weights = _signed()[:, : len(unit[part])] * unit[part]
+            _core.combine(block[part], 0, centre, weights, given[sums])
+            _core.combine(white[part], 0, zeros, weights, solved[sums])
         _core.whiten_rows(lower, given)
-        gaps = np.square(given - found).sum(axis=1).reshape(-1, _SUMS)
+        gaps = np.square(given - solved).sum(axis=1).reshape(-1, _SUMS)
     if not usable.all():
         squares[~usable] = _core.mahalanobis(block[~usable], centre, lower)
     return squares, float(np.sqrt(gaps.mean(axis=1).max()))

@@ -1,13 +1,18 @@
-"""How a covariance is estimated: the options, and what is kept of them."""
+"""Estimates of mean and covariance from a table, and how far to shrink them.
+
+Covariances of few rows and many columns come from their Gram matrix, a block of columns at a time.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from leakscore import validation
+from leakscore import _core, validation
+from leakscore.reference import covariances, dense, low_rank
 from leakscore.reference.covariances import Table
 from leakscore.typing import Doubles
 
@@ -60,7 +65,328 @@ def require_finite(name: str, table: Table, squares: Doubles) -> None:
 
 def schaefer_strimmer(rows: int, squared_correlations: Any, products: Any) -> Any:
     """Intensity from the sums over i != j of r_ij^2 and, over the rows too, of y_i^2 y_j^2."""
-    some = ~(squared_correlations <= 0)
-    squares = np.where(some, squared_correlations, 1.0)
+    correlated = ~(squared_correlations <= 0)
+    squares = np.where(correlated, squared_correlations, 1.0)
     noise = (products / rows - squares) / (rows - 1)
-    return np.where(some, np.clip(noise / squares, 0.0, 1.0), 1.0)[()]
+    return np.where(correlated, np.clip(noise / squares, 0.0, 1.0), 1.0)[()]
+
+
+@dataclass
+class GramColumns:
+    """Columns seen so far: their moments, and the Gram matrix of the rows in standard units.
+
+    The unit of a column is the diagonal entry that the covariance will have, where it is known
+    before all columns are, and the sample variance if the intensity is not known yet.
+    """
+
+    rows: int
+    shrinkage: Shrinkage
+    ridge: float
+    freedom: int
+    parts: list[Table] = field(default_factory=list)
+    means: list[Doubles] = field(default_factory=list)
+    squares: list[Doubles] = field(default_factory=list)
+    gram: Doubles | None = None
+    fourth: float = 0.0
+    single: bool = False
+
+    @property
+    def options(self) -> tuple[int, Shrinkage, float, int]:
+        """What two objects must have in common to be merged."""
+        return self.rows, self.shrinkage, self.ridge, self.freedom
+
+    def _units(self) -> tuple[float, float]:
+        """Return (a, b) where a * squares + b are the squared units."""
+        share = 0.0 if self.shrinkage in ("auto", None) else float(self.shrinkage)
+        if self.shrinkage == "auto" or share + self.ridge == 0.0:
+            return 1 / self.rows, 0.0
+        return share / self.freedom, self.ridge
+
+    def add(self, name: str, part: Table) -> None:
+        """Add columns, kept as a view; if a value is not finite, add none of them."""
+        dense._use_blas()
+        single = low_rank.sums_in_float(part)
+        rule = self.shrinkage == "auto"
+        sums = _core.gram_and_moments(part, *self._units(), rule, single)
+        mean, squares, gram, fourth = sums
+        require_finite(name, part, squares)
+        self.extend([_view(part)], [mean], [squares], gram, fourth, single)
+
+    def extend(
+        self,
+        parts: list[Table],
+        means: list[Doubles],
+        squares: list[Doubles],
+        gram: Doubles | None,
+        fourth: float,
+        single: bool,
+    ) -> None:
+        """Append the columns of another object."""
+        self.parts = self.parts + parts
+        self.means = self.means + means
+        self.squares = self.squares + squares
+        if gram is not None:
+            self.gram = gram if self.gram is None else self.gram + gram
+        self.fourth += fourth
+        self.single |= single
+
+    def estimate(self) -> tuple[Doubles, low_rank.LowRank, CovarianceFit]:
+        """Return mean and covariance, and how they were made."""
+        share, ridge = self._units()
+        squares = _joined(self.squares)
+        gram = low_rank.doubly_centred(self.gram.copy())  # type: ignore[union-attr]
+        intensity = self._intensity(gram, squares)
+        variances = squares / self.freedom
+        diagonal = intensity * variances
+        diagonal += self.ridge
+        units = share * squares
+        units += ridge
+        gram_matrix = low_rank.Gram(gram, units, self.single).at(diagonal)
+        mean = _joined(self.means)
+        scale = (1 - intensity) / self.freedom
+        total = variances + self.ridge if self.ridge else variances
+        covariance = low_rank.LowRank(tuple(self.parts), mean, scale, diagonal, total, gram_matrix)
+        ddof = self.rows - self.freedom
+        fit = CovarianceFit(self.rows, ddof, self.shrinkage, intensity, self.ridge, variances)
+        return mean, covariance, fit
+
+    def _intensity(self, gram: Doubles, squares: Doubles) -> float:
+        """Return the intensity; "auto" from sums over the columns that the Gram matrix holds."""
+        if self.shrinkage != "auto":
+            return float(self.shrinkage or 0.0)
+        if squares.size == 1:  # one variance: nothing to shrink towards
+            return 0.0
+        varying = int(np.count_nonzero(squares >= self.rows * low_rank.TINY))
+        correlations = float(np.square(gram).sum()) / self.rows**2 - varying
+        products = float(np.square(np.diag(gram)).sum()) - self.fourth
+        return float(schaefer_strimmer(self.rows, np.float64(correlations), products))
+
+
+def _joined(arrays: list[Doubles]) -> Doubles:
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def _view(part: Table) -> Table:
+    view: Table = part.view()
+    view.flags.writeable = False
+    return view
+
+
+def estimate_of_gram(
+    table: Table, shrinkage: Shrinkage, ridge: float, freedom: int
+) -> tuple[Doubles, low_rank.LowRank, CovarianceFit]:
+    """Estimate from a whole table."""
+    columns = GramColumns(len(table), shrinkage, ridge, freedom)
+    columns.add("X", table)
+    return columns.estimate()
+
+
+EPSILON = float(np.finfo(np.float64).eps)
+
+# float32 tables are summed in float32 (half the time) only where the time is worth it, from this
+# many multiplications on, and where the covariance is so well conditioned that M keeps its digits:
+# every coordinate has more than this share of its variance left given those before it.
+_SINGLE_FROM = 2**31
+_SINGLE_SHARE = 0.05
+
+
+def estimate(
+    X: object, kind: str, shrinkage: object, ridge: object, ddof: object
+) -> tuple[Doubles, covariances.CovarianceForm, CovarianceFit]:
+    """Validate the arguments of `Reference.fit`; return mean, covariance and how it was made."""
+    validation.choice("cov", kind, ("full", "diagonal", "low-rank"))
+    table = validation.matrix("X", X, min_rows=2)
+    rows, dim = table.shape
+    method, extra, freedom = checked_options(rows, kind, shrinkage, ridge, ddof)
+    if kind == "low-rank":
+        return estimate_of_gram(table, method, extra, freedom)
+    if kind == "full" and rows <= dim and method is None and extra == 0:
+        raise ValueError(
+            f"Expected X of shape {table.shape} to have more rows than columns: with cov='full' "
+            "the covariance is singular otherwise. Pass shrinkage='auto', ridge > 0 or "
+            "cov='diagonal'"
+        )
+    mean, squares = moments("X", table)
+    fit = CovarianceFit(rows, rows - freedom, None, 0.0, extra, squares / freedom)
+    if kind == "diagonal":
+        return mean, covariances.Diagonal(fit.variances + extra, EPSILON), fit
+    factor = None
+    large = table.dtype == np.float32 and rows * dim * dim >= _SINGLE_FROM
+    for single in (True, False) if large else (False,):
+        cov = dense.scatter(table, mean, single=single)
+        cov /= freedom
+        intensity = shrink(cov, method, table, mean, freedom)
+        cov.flat[:: dim + 1] += extra
+        if not single:
+            factor = None
+        elif cov.diagonal().all():
+            factor = dense.factorise(cov, EPSILON)
+            if factor.smallest_share > _SINGLE_SHARE:
+                break
+    covariance = covariances.Full(cov, EPSILON, factor)
+    return mean, covariance, replace(fit, shrinkage=method, intensity=intensity)
+
+
+def moments(name: str, table: Table) -> tuple[Doubles, Doubles]:
+    """Mean and sum of squared deviations of each column; refuses what is not finite."""
+    mean, squares = _core.column_moments(table)
+    require_finite(name, table, squares)
+    return mean, squares
+
+
+def from_scatter(
+    mean: Doubles,
+    scatter: Doubles,
+    rows: int,
+    options: tuple[object, object, object],
+    products: Callable[[str, Doubles], float],
+) -> tuple[Doubles, covariances.CovarianceForm, CovarianceFit]:
+    """Estimate from sums of squares and products; shrinkage, ridge and ddof are the options.
+
+    `products(rule, weights)` is the sum of `row_products` over all rows, for rules that need it.
+    """
+    kind = "full" if scatter.ndim == 2 else "diagonal"
+    method, extra, freedom = checked_options(rows, kind, *options)
+    cov = scatter / freedom
+    if kind == "diagonal":
+        fit = CovarianceFit(rows, rows - freedom, None, 0.0, extra, cov)
+        return mean, covariances.Diagonal(cov + extra, EPSILON), fit
+    if rows <= mean.size and method is None and extra == 0:
+        raise ValueError(
+            f"Expected more than the {rows} rows seen, {mean.size} at least for a covariance that "
+            "is not singular. Pass shrinkage='oas', ridge > 0 or cov='diagonal'"
+        )
+    fit = CovarianceFit(rows, rows - freedom, method, 0.0, extra, np.diag(cov).copy())
+    if method is not None:
+        intensity = intensity_of(cov * (freedom / rows), method, rows, products)
+        fit = replace(fit, intensity=towards_target(cov, method, intensity))
+    cov.flat[:: mean.size + 1] += extra
+    return mean, covariances.Full(cov, EPSILON), fit
+
+
+def shrink(cov: Doubles, shrinkage: Shrinkage, table: Table, mean: Doubles, freedom: int) -> float:
+    """Shrink a sample covariance in place and return the intensity."""
+    if shrinkage is None:
+        return 0.0
+
+    def products(rule: str, weights: Doubles) -> float:
+        return row_products(rule, table, mean, weights)
+
+    intensity = intensity_of(cov * (freedom / len(table)), shrinkage, len(table), products)
+    return towards_target(cov, shrinkage, intensity)
+
+
+def towards_target(cov: Doubles, shrinkage: Shrinkage, intensity: float) -> float:
+    """Shrink a covariance in place by the given intensity, and return the intensity."""
+    towards_targets(cov[np.newaxis], shrinkage, np.array([intensity]))
+    return intensity
+
+
+def towards_targets(covs: Doubles, shrinkage: Shrinkage, intensities: Doubles) -> None:
+    """Shrink covariances (m, d, d) in place, each by its intensity."""
+    variances, intensity = _diagonals(covs), intensities[:, np.newaxis]
+    common = shrinkage in ("ledoit-wolf", "oas")
+    target = variances.mean(axis=1, keepdims=True) if common else variances
+    covs *= 1 - intensity[:, :, np.newaxis]
+    np.einsum("ijj->ij", covs)[...] = (1 - intensity) * variances + intensity * target
+
+
+def intensity_of(
+    cov: Doubles, shrinkage: Shrinkage, rows: int, products: Callable[[str, Doubles], float]
+) -> float:
+    """Return the intensity for the sample covariance with ddof=0."""
+
+    def one(rule: str, weights: Doubles) -> Doubles:
+        return np.array([products(rule, weights[0])])
+
+    return float(intensities_of(cov[np.newaxis], shrinkage, rows, one)[0])
+
+
+def intensities_of(
+    covs: Doubles, shrinkage: Shrinkage, rows: int, products: Callable[[str, Doubles], Doubles]
+) -> Doubles:
+    """Return the intensities (m,) for sample covariances (m, d, d) with ddof=0 of as many rows.
+
+    `products(rule, weights)` takes weights (m, d), and returns the sums of `row_products`.
+    """
+    if covs.shape[1] == 1 and isinstance(shrinkage, str):
+        return np.zeros(len(covs))  # one variance: nothing to shrink towards; so scikit-learn
+    if shrinkage == "auto":
+        return _schaefer_strimmer(covs, rows, products)
+    if shrinkage == "ledoit-wolf":
+        return _ledoit_wolf(covs, rows, products)
+    if shrinkage == "oas":
+        return _oas(covs, rows)
+    return np.full(len(covs), float(shrinkage or 0.0))
+
+
+def row_products(rule: str, table: Table, mean: Doubles, weights: Doubles) -> float:
+    """Sum over the rows what a rule needs of them; sums of parts of a table add up.
+
+    With q the sum over the coordinates of w (x - mean)^2: q^2, for "auto" without its squares.
+    """
+    squares = _core.quadratic(table, mean, weights) ** 2
+    if rule == "auto":
+        squares = squares - _core.quartic(table, mean, weights)
+    return float(squares.sum())
+
+
+def _schaefer_strimmer(
+    covs: Doubles, rows: int, products: Callable[[str, Doubles], Doubles]
+) -> Doubles:
+    """Sum of the variances of all correlations over the sum of their squares.
+
+    With y the standardised data, the variance of r_ij is that of y_i y_j over n - 1. Its sum over
+    i != j needs no more of each row than sum_i y_i^2 and sum_i y_i^4: no n d^2 work.
+    """
+    variances = _diagonals(covs)
+    varying = variances >= np.finfo(np.float64).tiny
+    weights = np.where(varying, 1 / np.where(varying, variances, 1.0), 0.0)
+    units = np.sqrt(weights)
+    correlations = covs * units[:, np.newaxis, :]
+    correlations *= units[:, :, np.newaxis]
+    squared_correlations = _squares(correlations) - varying.sum(axis=1)
+    return np.asarray(schaefer_strimmer(rows, squared_correlations, products("auto", weights)))
+
+
+def _ledoit_wolf(covs: Doubles, rows: int, products: Callable[[str, Doubles], Doubles]) -> Doubles:
+    """Ledoit and Wolf's intensities towards a multiple of the identity."""
+    dim = covs.shape[1]
+    scaled, scale = _mean_variance_one(covs)
+    norm, weights = _squares(scaled), np.repeat(1 / scale[:, np.newaxis], dim, axis=1)
+    noise = (products("ledoit-wolf", weights) / rows - norm) / rows
+    spread = norm - dim * (_diagonals(scaled).sum(axis=1) / dim) ** 2
+    varying = spread > 0
+    share = np.where(varying, np.minimum(noise / np.where(varying, spread, 1.0), 1.0), 1.0)
+    return np.where(noise <= 0, 0.0, share)
+
+
+def _oas(covs: Doubles, rows: int) -> Doubles:
+    """Chen, Wiesel, Eldar and Hero's intensities, as scikit-learn computes them."""
+    dim = covs.shape[1]
+    scaled, _ = _mean_variance_one(covs)
+    mean_square = (scaled * scaled).reshape(len(covs), -1).mean(axis=1)
+    square_mean = (_diagonals(scaled).sum(axis=1) / dim) ** 2
+    spread = (rows + 1) * (mean_square - square_mean / dim)
+    varying = spread > 0
+    share = (mean_square + square_mean) / np.where(varying, spread, 1.0)
+    return np.where(varying, np.minimum(share, 1.0), 1.0)
+
+
+def _mean_variance_one(covs: Doubles) -> tuple[Doubles, Doubles]:
+    """Divide by the mean variances, and return them: squares then neither over- nor underflow.
+
+    A covariance of zeros stays as it is.
+    """
+    scale = _diagonals(covs).mean(axis=1)
+    scale = np.where(scale < np.finfo(np.float64).tiny, 1.0, scale)
+    return covs / scale[:, np.newaxis, np.newaxis], scale
+
+
+def _diagonals(covs: Doubles) -> Doubles:
+    return np.array(np.diagonal(covs, axis1=1, axis2=2))
+
+
+def _squares(matrices: Doubles) -> Doubles:
+    """Sum the squares of the entries of each."""
+    return np.array([np.vdot(matrix, matrix) for matrix in matrices])

@@ -51,25 +51,25 @@ def solve(covariance: CovarianceForm, name: str, rows: Array) -> Doubles:
     return result
 
 
-def inner(covariance: CovarianceForm, left: Array, right: Array) -> Doubles:
+def inner(covariance: CovarianceForm, u: Array, v: Array) -> Doubles:
     """Return u' C^-1 v of every pair of rows, (T, k)."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if left.size < right.size:
-            result = dense.products("V", right, solve(covariance, "U", left)).T
+        if u.size < v.size:
+            result = dense.products("V", v, solve(covariance, "U", u)).T
         else:
-            result = dense.products("U", left, solve(covariance, "V", right))
+            result = dense.products("U", u, solve(covariance, "V", v))
     odd = ~np.isfinite(result)
     if odd.any():
         first, second = odd.any(axis=1), odd.any(axis=0)
         result[np.ix_(first, second)] = _scaled_inner(
-            covariance, np.atleast_2d(left)[first], np.atleast_2d(right)[second]
+            covariance, np.atleast_2d(u)[first], np.atleast_2d(v)[second]
         )
     return np.asarray(result)
 
 
-def _scaled_inner(covariance: CovarianceForm, left: Array, right: Array) -> Doubles:
-    first, before = _scaled(covariance, left.astype(np.float64))
-    second, after = _scaled(covariance, right.astype(np.float64))
+def _scaled_inner(covariance: CovarianceForm, u: Array, v: Array) -> Doubles:
+    first, before = _scaled(covariance, u.astype(np.float64))
+    second, after = _scaled(covariance, v.astype(np.float64))
     products = dense.products("U", first, covariance.solve(second))
     return _grown(products, before[:, np.newaxis] + after)
 

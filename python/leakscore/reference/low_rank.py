@@ -9,15 +9,14 @@ minimises. So an error of q enters M by its square only.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
 from leakscore import _core, validation
 from leakscore.reference import dense
-from leakscore.reference._capacity import Capacity, Gram, sums_in_float
-from leakscore.reference.centred_rows import MANY, CentredRows, Parts
 from leakscore.reference.covariances import Full, Table
 from leakscore.typing import Doubles, Indices
 
@@ -137,8 +136,8 @@ class LowRank:
         result = np.empty(len(table))
         if self.streams(len(table)):
             for start in range(0, len(table), STREAMED):
-                some = table[start : start + STREAMED]
-                result[start : start + STREAMED] = self._streamed_distances(some, centre)
+                part = table[start : start + STREAMED]
+                result[start : start + STREAMED] = self._streamed_distances(part, centre)
             return result
         block = max(1, _ELEMENTS // self.centre.size)
         for start in range(0, len(table), block):
@@ -218,19 +217,19 @@ class LowRank:
             kept[1].flags.writeable = False
         return kept[1]
 
-    def between(self, left: LowRank, right: LowRank, rows: Doubles) -> Doubles:
+    def between(self, first: LowRank, second: LowRank, rows: Doubles) -> Doubles:
         """Return e' A^-1 C B^-1 e of every row e, overwritten, where A and B are sums with C.
 
         With a = A^-1 e and b = B^-1 e that is a' D b + scale (F a)'(F b).
         """
         other = rows.copy()
-        duals = left._solve(rows, correct=True), right._solve(other, correct=True)
+        duals = first._solve(rows, correct=True), second._solve(other, correct=True)
         squares = np.einsum("ij,ij,j->i", rows, other, self.diagonal)
         return np.asarray(squares + self.scale * np.einsum("ij,ij->i", *duals))
 
-    def form(self, left: Doubles, right: Doubles) -> Doubles:
-        squares = np.einsum("ij,ij,j->i", left, right, self.diagonal)
-        dual = np.einsum("ij,ij->i", self.centred.products(left), self.centred.products(right))
+    def form(self, first: Doubles, second: Doubles) -> Doubles:
+        squares = np.einsum("ij,ij,j->i", first, second, self.diagonal)
+        dual = np.einsum("ij,ij->i", self.centred.products(first), self.centred.products(second))
         return np.asarray(squares + self.scale * dual)
 
     def between_all(self, rows: Doubles) -> Doubles:
@@ -323,21 +322,21 @@ class LowRank:
         for correction in range(_CORRECTIONS + 1):
             capacity, gap = self.capacity(), products - dual
             step = capacity.solve(gap)
-            left = self.scale * np.einsum("ij,ij->i", step, gap)
-            large = left > capacity.accuracy**2 * size
+            remainder = self.scale * np.einsum("ij,ij->i", step, gap)
+            large = remainder > capacity.accuracy**2 * size
             if not large.any():
                 return
             if correction == _CORRECTIONS:
                 break
-            if capacity.gram.single and (left > _SLOW * before)[large].any():
+            if capacity.gram.single and (remainder > _SLOW * before)[large].any():
                 self._set_gram(self._gram_of(capacity.zeros, single=False), capacity.zeros)
                 step = self.capacity().solve(gap)
-            before = left
+            before = remainder
             dual += step
             products, size = combine(-self.scale * step)
         raise RuntimeError(
             f"C^-1 v did not converge: after {_CORRECTIONS} corrections its relative error is "
-            f"{float(np.sqrt((left / size).max())):.1e}"
+            f"{float(np.sqrt((remainder / size).max())):.1e}"
         )
 
 
@@ -388,3 +387,194 @@ def low_rank(mean: object, diagonal: object, factor: object) -> tuple[Doubles, L
     full_diagonal = np.broadcast_to(variances, centre.shape).copy()
     zeros = np.zeros(centre.size)
     return centre.copy(), LowRank((rows,), zeros, 1.0, full_diagonal, full_diagonal + squares)
+
+
+Parts: TypeAlias = tuple[Table, ...]
+
+
+class CentredRows:
+    """Products with F, a strip of columns at a time."""
+
+    __slots__ = ("centre", "parts")
+
+    def __init__(self, parts: Parts, centre: Doubles) -> None:
+        self.parts, self.centre = parts, centre
+
+    def __len__(self) -> int:
+        return len(self.parts[0])
+
+    def blocks(self) -> Iterator[tuple[slice, Table]]:
+        """Yield the columns of every part, and the part."""
+        start = 0
+        for part in self.parts:
+            yield slice(start, start + part.shape[1]), part
+            start += part.shape[1]
+
+    def strips(self, beside: int) -> Iterator[tuple[slice, Doubles]]:
+        """Yield F in float64, so few columns at a time that `beside` more rows stay small too."""
+        width = max(64, _ELEMENTS // (len(self) + beside))
+        for at, part in self.blocks():
+            for start in range(0, part.shape[1], width):
+                strip = part[:, start : start + width].astype(np.float64)
+                cols = slice(at.start + start, at.start + start + strip.shape[1])
+                strip -= self.centre[cols]
+                yield cols, strip
+
+    def columns(self, which: Indices) -> Doubles:
+        """Return some columns of F."""
+        parts = [
+            part[:, which[(which >= at.start) & (which < at.stop)] - at.start]
+            for at, part in self.blocks()
+        ]
+        return np.asarray(
+            np.hstack([part.astype(np.float64) for part in parts]) - self.centre[which]
+        )
+
+    def products(self, rows: Doubles) -> Doubles:
+        """Return F v of every row v."""
+        result = np.zeros((len(rows), len(self)))
+        if len(rows) >= MANY:
+            for cols, strip in self.strips(len(rows)):
+                result += rows[:, cols] @ strip.T
+            return result
+        for at, part in self.blocks():
+            result += _core.multiply(part, at.start, self.centre, rows)
+        return result
+
+    def add_combination(self, weights: Doubles, rows: Doubles) -> None:
+        """Add F'w of every row w of `weights` to the same row of `rows`."""
+        if len(rows) >= MANY:
+            for cols, strip in self.strips(len(rows)):
+                rows[:, cols] += weights @ strip
+            return
+        for at, part in self.blocks():
+            _core.combine(part, at.start, self.centre, weights, rows)
+
+    def combine_and_multiply(self, weights: Doubles, rows: Doubles, unit: Doubles) -> Doubles:
+        """Do the same, and return F (u * unit) of every changed row u: F is read once."""
+        result = np.zeros(weights.shape)
+        if len(rows) >= MANY:
+            for cols, strip in self.strips(len(rows)):
+                rows[:, cols] += weights @ strip
+                result += (rows[:, cols] * unit[cols]) @ strip.T
+            return result
+        for at, part in self.blocks():
+            result += _core.combine_and_multiply(part, at.start, self.centre, unit, weights, rows)
+        return result
+
+    def gram(self, scale: Doubles, in_float: list[bool]) -> Doubles:
+        """Return F diag(scale^2) F', summed in float32 over the parts that `in_float` marks."""
+        result = np.zeros((len(self), len(self)))
+        for (at, part), quick in zip(self.blocks(), in_float, strict=True):
+            result += _core.gram(part, self.centre[at], scale[at], quick)
+        return result
+
+
+MANY = 8
+"""From this number of rows on, products of matrices beat one reading of F for each."""
+
+
+# From this many multiplications on, products of numbers that float32 holds are summed in float32.
+# A solution found with them is corrected until its error is this share of it, or float64 rounding.
+_SINGLE_FROM = 2**31
+_CORRECTED = 1e-8
+_LOST = 16 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Gram:
+    """F diag(1 / diagonal) F' of centred rows F, without the coordinates where that is infinite."""
+
+    matrix: Doubles
+    diagonal: Doubles
+    single: bool
+    """Whether it was summed in float32."""
+
+    def at(self, diagonal: Doubles) -> Gram | None:
+        """Return the Gram matrix for a multiple of the diagonal; None for any other diagonal."""
+        if diagonal is self.diagonal:
+            return self
+        most = int(np.argmax(self.diagonal))
+        largest = float(self.diagonal[most])
+        ratio = float(diagonal[most]) / largest if largest > 0 else 0.0
+        if not 0 < ratio < np.inf:
+            return None
+        gap = self.diagonal * ratio
+        gap -= diagonal
+        np.abs(gap, out=gap)
+        return (
+            Gram(self.matrix / ratio, diagonal, self.single)
+            if (gap <= 1e-14 * diagonal).all()
+            else None
+        )
+
+
+def sums_in_float(part: Table) -> bool:
+    """Whether a part has so many products, and numbers with so few digits."""
+    exact = part.dtype.name == "bfloat16" or np.can_cast(part.dtype, np.float32)
+    return exact and len(part) * part.size >= _SINGLE_FROM
+
+
+def doubly_centred(gram: Doubles) -> Doubles:
+    """Remove what rounding adds in the direction of ones, in which centred rows vanish."""
+    means = gram.mean(axis=0)
+    gram -= means
+    gram -= means[:, np.newaxis] - means.mean()
+    return gram
+
+
+class Spread(Protocol):
+    """diag(D) + scale F'F, as `low_rank.LowRank` holds it."""
+
+    centred: CentredRows
+    scale: float
+    diagonal: Doubles
+    variances: Doubles
+    rounding: float
+
+
+class Capacity:
+    """The factors of S, and of the rest of the coordinates with D = 0 given S."""
+
+    def __init__(self, gram: Gram, covariance: Spread, zeros: Indices) -> None:
+        dense._use_blas()
+        self.gram, self.zeros, self.scale = gram, zeros, covariance.scale
+        matrix = gram.matrix * self.scale
+        matrix.flat[:: len(matrix) + 1] += 1
+        lost = _LOST * float(np.abs(matrix).sum(axis=1).max())
+        self.exact, self.accuracy = lost <= _CORRECTED, max(_CORRECTED, lost)
+        self.lower, positive = _core.cholesky(matrix)
+        self.positive = positive == len(matrix)
+        self.rest: Doubles | None = None
+        self.dependent: int | None = None
+        if zeros.size and self.positive:
+            self._solve_for_zeros(covariance)
+
+    def _solve_for_zeros(self, covariance: Spread) -> None:
+        self.rows = covariance.centred.columns(self.zeros).T.copy()
+        half = self.rows.copy()
+        _core.solve_rows(self.lower, half)
+        rest = self.scale * (self.rows @ half.T)
+        rest.flat[:: len(rest) + 1] += covariance.diagonal[self.zeros]
+        least = dense.tolerance(len(self.lower), covariance.rounding)
+        lost = np.flatnonzero(np.diag(rest) <= least * covariance.variances[self.zeros])
+        if lost.size:
+            self.dependent = int(self.zeros[lost[0]])
+            return
+        factor = dense.factorise(rest, covariance.rounding)
+        if factor.dependent is not None:
+            self.dependent = int(self.zeros[factor.dependent])
+        self.rest = factor.lower
+
+    def solve(self, products: Doubles) -> Doubles:
+        """S^-1 of every row."""
+        result: Doubles = products.copy()
+        _core.solve_rows(self.lower, result)
+        return result
+
+    def logdet(self) -> float:
+        """Logarithms of det S and of the determinant of the rest."""
+        logdet = 2 * np.log(np.diag(self.lower)).sum()
+        if self.rest is not None:
+            logdet += 2 * np.log(np.diag(self.rest)).sum()
+        return float(logdet)

@@ -63,8 +63,8 @@ class GaussianNoise:
         scale = np.sqrt(np.diag(self.cov))
         unit = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
         values, vectors = np.linalg.eigh(self.cov * unit * unit[:, np.newaxis])
-        some = values > 0
-        return np.asarray(scale[:, np.newaxis] * vectors[:, some] * np.sqrt(values[some]))
+        positive = values > 0
+        return np.asarray(scale[:, np.newaxis] * vectors[:, positive] * np.sqrt(values[positive]))
 
     def log_ratio(self, noisy: Reference, scale: float) -> float:
         """Return log det (C + scale S) / det C of a noisy covariance C, however near they are.
@@ -90,12 +90,12 @@ def given(noise_std: object, noise_cov: object, noise_factor: object, dim: int) 
         return GaussianNoise(std)
     named = [
         name
-        for name, there in (
+        for name, present in (
             ("noise_std", bool(std.any())),
             ("noise_cov", noise_cov is not None),
             ("noise_factor", noise_factor is not None),
         )
-        if there
+        if present
     ]
     if len(named) > 1:
         raise ValueError(f"Expected one kind of noise, not {' and '.join(named)}")
@@ -170,8 +170,8 @@ def _low_rank(
     scale: float,
     factor_rows: Doubles | None = None,
 ) -> LowRank:
-    own = 0.0 if factor_rows is None else np.einsum("ij,ij->j", factor_rows, factor_rows)
-    variances = diagonal + own + scale * noise.std**2
+    squares = 0.0 if factor_rows is None else np.einsum("ij,ij->j", factor_rows, factor_rows)
+    variances = diagonal + squares + scale * noise.std**2
     rows = np.ascontiguousarray(rows)
     rows.flags.writeable = False
     return LowRank((rows,), np.zeros(diagonal.size), 1.0, diagonal.copy(), np.asarray(variances))

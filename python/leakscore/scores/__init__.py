@@ -3,7 +3,6 @@
 All scores: larger means member. A decision rule says member if and only if score > threshold.
 """
 
-from leakscore.scores._estimator import z_estimator_llr
 from leakscore.scores._genotypes import genotype_llr, homer_distance
 from leakscore.scores._means import (
     bernoulli_llr,
@@ -14,7 +13,7 @@ from leakscore.scores._means import (
     subsampled_llr,
     subsampled_product_score,
 )
-from leakscore.scores.gaussian import covariance_score, gaussian_llr
+from leakscore.scores.gaussian import covariance_score, gaussian_llr, z_estimator_llr
 
 __all__ = [
     "bernoulli_llr",

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from leakscore import _core, _validate_counts, validation
 from leakscore.distributions import ncx2, norm
 from leakscore.reference import Reference, forms
-from leakscore.scores import scoring, series
+from leakscore.scores import scoring
 from leakscore.typing import Doubles, Scalar, of_pairs
 
 
@@ -349,7 +349,7 @@ def edgeworth_llr(
     0.048792 0.04879
     """
     degree = validation.count("order", order, 2, 3)
-    law = series.law(observed, target, reference, n, skewness, kurtosis)
+    law = scoring.law(observed, target, reference, n, skewness, kurtosis)
     kernel = _core.edgeworth_second if degree == 2 else _core.edgeworth_third
     return law.score(kernel, float(law.n))
 
@@ -489,7 +489,7 @@ def subsampled_product_score(
     >>> print(round(subsampled_product_score([0.1, 0.2], [1.0, 2.0], reference, 100, 0.1), 6))
     0.020225
     """
-    law = series.law(observed, target, reference, n, skewness, 0.0)
+    law = scoring.law(observed, target, reference, n, skewness, 0.0)
     rate = validation.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
     sampled = _validate_counts.sampled("sample_rate", rate, law.n, low=2)
     weight = validation.scalar("constant", constant)

@@ -7,7 +7,6 @@ a table.
 """
 
 from leakscore.statistics._groups import Counts, GroupMeans, Several
-from leakscore.statistics._means import Histogram, Mean, Proportions, Sum
 from leakscore.statistics._models import GLM, Cox
 from leakscore.statistics._products import (
     Correlations,
@@ -16,7 +15,7 @@ from leakscore.statistics._products import (
     Quantile,
 )
 from leakscore.statistics._regression import Regression
-from leakscore.statistics._statistic import NoFitError, Statistic
+from leakscore.statistics._statistic import Histogram, Mean, NoFitError, Proportions, Statistic, Sum
 from leakscore.statistics._weights import KnownWeights, WeightedMean, WeightedRatio
 
 __all__ = [

@@ -221,8 +221,8 @@ class Several(Statistic):
         bound = []
         for part in self.parts:
             named = names_of(getattr(part, "by", ()))
-            known = {name: of for name, of in given.items() if name in named}
-            bound.append(part.on([n for n in columns if n not in given or n in known], known))
+            options = {name: of for name, of in given.items() if name in named}
+            bound.append(part.on([n for n in columns if n not in given or n in options], options))
         return super(Several, replace(self, parts=tuple(bound))).on(columns, levels)
 
     def prepare(self, values: npt.ArrayLike | Moments) -> Several:

@@ -20,9 +20,9 @@ _PRODUCTS = 1 << 16  # of two columns, in one block
 def _multiply_pairs(x: Doubles, out: Doubles) -> None:
     """Write x_i x_j for i <= j, in blocks of records whose products stay in the cache."""
     rows, columns = np.triu_indices(x.shape[1])
-    some = max(16, _PRODUCTS // max(1, rows.size))
-    for start in range(0, len(x), some):
-        block = slice(start, start + some)
+    step = max(16, _PRODUCTS // max(1, rows.size))
+    for start in range(0, len(x), step):
+        block = slice(start, start + step)
         first, second = (np.take(x[block], which, axis=1) for which in (rows, columns))
         np.multiply(first, second, out=out[block])
 

@@ -130,9 +130,9 @@ class Regression(Statistic):
         inverse = np.linalg.inv(triangle)
         whitening = inverse / scale[:, None]
         slopes = whitening @ (factor.T @ about)
-        left = float(np.linalg.norm(about - centred @ slopes))
+        residual = float(np.linalg.norm(about - centred @ slopes))
         spread, size = float(np.linalg.norm(about)), float(np.linalg.norm(y))
-        self._require_residual(left, spread, size, slopes * scale)
+        self._require_residual(residual, spread, size, slopes * scale)
         error = 1e-14 * float(np.linalg.norm(inverse))
         return replace(self, _fit=_Fit(means, slopes, level, whitening, len(x), error))
 
@@ -142,7 +142,9 @@ class Regression(Statistic):
             at = self._numbers(self.response)[int((~good).argmax())]
             raise ValueError(_DEPENDENT.format(column=self.columns[at]))
 
-    def _require_residual(self, left: float, spread: float, size: float, parts: Doubles) -> None:
+    def _require_residual(
+        self, residual: float, spread: float, size: float, parts: Doubles
+    ) -> None:
         """Refuse a response of which nothing is left beside its deviations, or its own size.
 
         `parts` are the slopes in units of the predictors' deviations.
@@ -151,7 +153,7 @@ class Regression(Statistic):
             raise ValueError(
                 f"Expected response={self.response!r} to vary: it is the same in every record"
             )
-        if left <= max(_ROUNDING * spread, _LAST_DIGITS * size):
+        if residual <= max(_ROUNDING * spread, _LAST_DIGITS * size):
             at = self._numbers(self.response)
             of = [repr(self.columns[at[k]]) for k in np.flatnonzero(abs(parts) > 1e-6 * spread)]
             raise ValueError(
@@ -171,9 +173,9 @@ class Regression(Statistic):
             last = len(at) - 1 - int((np.abs(vectors[::-1, 0]) > 0.1).argmax())
             self._require_independent(np.arange(len(at)) != last)
         slopes = np.linalg.solve(part, cov[at, y] / scale)
-        left = cov[y, y] - slopes @ part @ slopes
+        residual = cov[y, y] - slopes @ part @ slopes
         spread, size = float(np.sqrt(cov[y, y])), float(np.hypot(np.sqrt(cov[y, y]), mean[y]))
-        self._require_residual(float(np.sqrt(max(left, 0.0))), spread, size, slopes)
+        self._require_residual(float(np.sqrt(max(residual, 0.0))), spread, size, slopes)
         triangle = np.linalg.cholesky(part * moments.count)
         whitening = np.linalg.inv(triangle).T / scale[:, None]
         error = 1e-14 / float(eigenvalues[0])

@@ -91,20 +91,20 @@ class ScoreColumns:
         if array.dtype.kind in "US":
             text = np.char.decode(array, "latin-1") if array.dtype.kind == "S" else array
             numbers = [WORDS.get(word.strip().lower(), np.nan) for word in text.tolist()]
-            found = np.asarray(numbers, dtype=np.float64)
-            found[text == "1"], found[text == "0"] = 1.0, 0.0
+            bits = np.asarray(numbers, dtype=np.float64)
+            bits[text == "1"], bits[text == "0"] = 1.0, 0.0
         elif array.dtype.kind in "fiub":
-            found = array
+            bits = array
         else:
             raise ValueError(f"Expected {self.where(name)} to hold 1 and 0, not {array.dtype}")
-        wrong = (found != 0) & (found != 1)
+        wrong = (bits != 0) & (bits != 1)
         if bool(wrong.any()):
             row = int(wrong.argmax())
             raise ValueError(
                 f"{self.where(name)}, {self.place(row)}: {array[row].item()!r} is neither 1 "
                 "(member) nor 0 (non-member)"
             )
-        return np.asarray(found == 1)
+        return np.asarray(bits == 1)
 
 
 def columns_of(file: files.File, options: ReadingOptions) -> ScoreColumns:
@@ -134,7 +134,10 @@ def _of_grid(file: files.File, options: ReadingOptions) -> ScoreColumns:
     grid = grid_of(file, options)
     content = content_of(grid, replace(options, words=WORDS, complete=True))
     columns = {column.name: column for column in content.columns}
-    cells = {one.name.strip() or f"column {j}": one for j, one in enumerate(grid.columns, start=1)}
+    cells = {
+        column.name.strip() or f"column {j}": column
+        for j, column in enumerate(grid.columns, start=1)
+    }
     # Scores may be the ranks of the records: a name decides what only counts them.
     ranks = {
         name
@@ -211,12 +214,12 @@ def _refuse_sacro(file: files.File, document: dict[str, Any]) -> None:
     if not experiments:
         return
     instances = [
-        one
+        instance
         for experiment in experiments
-        for one in (experiment.get("attack_instance_logger") or {}).values()
-        if isinstance(one, dict)
+        for instance in (experiment.get("attack_instance_logger") or {}).values()
+        if isinstance(instance, dict)
     ]
-    kept = [str(one["arrays_file"]) for one in instances if "arrays_file" in one]
+    kept = [str(instance["arrays_file"]) for instance in instances if "arrays_file" in instance]
     where = f"in {listed(kept)}: audit one of them" if kept else "nowhere"
     raise ValueError(
         f"{file.name} is a report of SACRO-ML without the records' scores. They are {where}; an "

@@ -15,8 +15,6 @@ from leakscore.audit import Audit, EpsilonBound, MuBound, RocBand
 from leakscore.audit.bands import BAND_METHODS
 from leakscore.audit.certified import EPSILON_METHODS
 from leakscore_app.audits import sections, words
-from leakscore_app.audits.curves import curves_of
-from leakscore_app.audits.direction import require_direction
 from leakscore_app.audits.model import (
     ONE_THRESHOLD,
     AuditInput,
@@ -27,9 +25,17 @@ from leakscore_app.audits.model import (
     Rate,
     Setting,
     Shown,
+    curves_of,
 )
-from leakscore_app.audits.notices import notices_of
-from leakscore_app.audits.scores import BinCounts, Read, Rounds, Samples, read_scores
+from leakscore_app.audits.scores import (
+    BinCounts,
+    Read,
+    Rounds,
+    Samples,
+    read_scores,
+    require_direction,
+)
+from leakscore_app.audits.words import notices_of
 from leakscore_app.document.checks import Check
 from leakscore_app.document.document import Document, Notice
 from leakscore_app.document.findings import Findings
@@ -298,7 +304,7 @@ def _shown(audit: Audit, whole: RocBand) -> Shown:
         method=whole.method,
         auc=Rate(audit.auc(), *whole.auc()),
         advantage=Rate(audit.advantage(), *whole.advantage()),
-        tpr_at_fpr=tuple((rate, Rate(*found)) for rate, *found in columns),
+        tpr_at_fpr=tuple((rate, Rate(*values)) for rate, *values in columns),
     )
 
 
@@ -338,25 +344,25 @@ class _Bounds:
         options: dict[str, Any] = {"orientation": self.orientation}
         if threshold is not None and (at_threshold or method in ONE_THRESHOLD):
             options["threshold"] = -threshold if self.lower_is_member else threshold
-        found = self.audit.epsilon(self.deltas, self.confidence, method, **options)
-        return MethodBounds(method, _each(found))
+        bounds = self.audit.epsilon(self.deltas, self.confidence, method, **options)
+        return MethodBounds(method, _each(bounds))
 
 
 def _others(bounds_by: _Bounds, chosen: str) -> tuple[MethodBounds, ...]:
     """Try every other method; one that does not suit these scores says why."""
-    found = []
+    others = []
     rounds = bounds_by.audit.n_members + bounds_by.audit.n_nonmembers
     for method in EPSILON_METHODS:
         if method == chosen:
             continue
         if method == "four-outcomes" and rounds > _FEW_ROUNDS:
-            found.append(MethodBounds(method, (), _SLOW))
+            others.append(MethodBounds(method, (), _SLOW))
             continue
         try:
-            found.append(bounds_by(method))
+            others.append(bounds_by(method))
         except ValueError as error:
-            found.append(MethodBounds(method, (), str(error)))
-    return tuple(found)
+            others.append(MethodBounds(method, (), str(error)))
+    return tuple(others)
 
 
 def _is_sorted(read: Read) -> bool:

@@ -44,18 +44,16 @@ stands for what was not asked for or does not apply)
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore.audit import EpsilonBound, MuBound
-from leakscore_app.audits.curves import AuditCurves
-from leakscore_app.audits.recheck import critical_values
+from leakscore.audit import Audit, EpsilonBound, MuBound, RocBand
+from leakscore.audit.bands import BAND_METHODS, ENDS, band
+from leakscore.typing import Doubles
 from leakscore_app.audits.shadows import ShadowAttack
-
-Doubles = npt.NDArray[np.float64]
 
 ONE_THRESHOLD = ("split", "credible")
 """Methods that look at one threshold: a given one, or the choice of one half of the scores."""
@@ -65,6 +63,11 @@ FORMULAS = {
     "reverse": "epsilon = log((1 - delta - fpr_upper) / fnr_upper)",
 }
 """How the bound follows from its other fields, but for 0 and the last bits, rounded down."""
+
+
+def percent(confidence: float) -> str:
+    """Return a confidence in words."""
+    return f"{100 * confidence:.12g}\u00a0%"
 
 
 @dataclass(frozen=True)
@@ -176,7 +179,7 @@ class Certificates:
     @property
     def percent(self) -> str:
         """The confidence in words."""
-        return f"{100 * self.confidence:.12g}\u00a0%"
+        return percent(self.confidence)
 
     @property
     def deltas(self) -> tuple[float, ...]:
@@ -267,3 +270,96 @@ class Certificates:
         ) != self.input.lower_is_member
         above = ">=" if self.input.form == "counts" else ">"  # a bin holds its lower edge
         return f"score {'<' if below else above} {threshold}"
+
+
+_POINTS = 400
+
+
+@dataclass(frozen=True)
+class AuditCurves:
+    """Rates and what they certify at single thresholds, which descend on the audit's scale.
+
+    Attributes
+    ----------
+    thresholds, fpr, tpr, fpr_lower, fpr_upper, tpr_lower, tpr_upper : ndarray
+        As in `RocBand`.
+    epsilon : ndarray
+        What each threshold certifies by two bands, which is more than by the four of a `RocBand`.
+    """
+
+    thresholds: Doubles
+    fpr: Doubles
+    tpr: Doubles
+    fpr_lower: Doubles
+    fpr_upper: Doubles
+    tpr_lower: Doubles
+    tpr_upper: Doubles
+    epsilon: Doubles
+
+
+def curves_of(audit: Audit, whole: RocBand, delta: float) -> AuditCurves:
+    """Return some hundred points of the ROC curve of an audit."""
+    rows = _spread(whole.thresholds.size)
+    names = [field.name for field in fields(AuditCurves) if field.name != "epsilon"]
+    part = {name: getattr(whole, name)[rows] for name in names}
+    # Of the thresholds between two rows the upper bounds are the last one's at most.
+    part["tpr_upper"] = whole.tpr_upper[np.append(rows[1:] - 1, rows[-1])]
+    miss = (1.0 - whole.confidence) / 2.0
+    above = np.rint(part["fpr"] * audit.n_nonmembers).astype(np.int64)
+    missed = audit.n_members - np.rint(part["tpr"] * audit.n_members).astype(np.int64)
+    fpr_upper = band(whole.method, audit.n_nonmembers, miss)(above)
+    fnr_upper = band(whole.method, audit.n_members, miss)(missed)
+    with np.errstate(divide="ignore"):
+        forward = np.log(np.maximum(1.0 - delta - fnr_upper, 0.0) / fpr_upper)
+        reverse = np.log(np.maximum(1.0 - delta - fpr_upper, 0.0) / fnr_upper)
+    return AuditCurves(**part, epsilon=np.maximum(np.maximum(forward, reverse), 0.0))
+
+
+def _spread(size: int) -> npt.NDArray[np.intp]:
+    """Return indices that are dense at both ends, where logarithmic axes are wide."""
+    steps = np.geomspace(1, size, _POINTS).astype(np.intp) - 1
+    even = np.linspace(0, size - 1, _POINTS).astype(np.intp)
+    return np.unique(np.concatenate([steps, size - 1 - steps, even]))
+
+
+_BETA = "(1 - critical)-quantile of Beta(k + 1, n - k)"
+_RULES = {
+    **dict.fromkeys(("dkw", "dkw-two-sided", "ks"), "k/n + critical"),
+    **dict.fromkeys(("bonferroni", "ell", "split"), _BETA),
+    "weighted-ell": "(1 - critical / sqrt(k + 1))-quantile of Beta(k + 1, n - k)",
+    "berk-jones": "largest u with n KL(k/n, u) <= critical",
+}
+
+
+def critical_values(
+    method: str, fpr: tuple[int, int], fnr: tuple[int, int], miss: float
+) -> dict[str, Any] | None:
+    """Return the rule that bounds both rates, or None if the method has none.
+
+    `fpr` and `fnr` are errors and scores, `miss` is the probability that each bound may fail with.
+    k of the rule is the number of errors or, where not every count is constrained, the next one
+    that is; None where a maximal inequality stands for the rule.
+    """
+    if method not in _RULES:
+        return None
+    return {
+        "miss": miss,
+        "rule": f"{_RULES[method]}, at most 1",
+        "fpr": _critical(method, *fpr, miss),
+        "fnr": _critical(method, *fnr, miss),
+    }
+
+
+def _critical(method: str, errors: int, size: int, miss: float) -> dict[str, Any]:
+    critical, k = miss, errors
+    if method in BAND_METHODS:
+        limits = band(method, size, miss)
+        critical = limits.critical
+        if limits.knots.size:
+            k = int(limits.knots[np.searchsorted(limits.knots, errors)])
+    maximal = size > 2 * ENDS and method not in ("dkw", "dkw-two-sided", "ks", "split")
+    return {
+        "n": size,
+        "k": None if maximal and ENDS <= k < size - ENDS else k,
+        "critical": critical,
+    }

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -160,8 +161,8 @@ def read_scores(
     if attack is not None and (nonmembers is not None or score is not None or member is not None):
         raise ValueError("--attack takes arrays by their names, and no columns or second file")
     if nonmembers is None:
-        if made := _of_models(first, score, member, attack=attack, few_records=few_records):
-            return made
+        if scored := _of_models(first, score, member, attack=attack, few_records=few_records):
+            return scored
         return _read(first, score, member)
     if member is not None:
         raise ValueError("a column of memberships means nothing where non-members have their file")
@@ -188,21 +189,21 @@ def _of_models(
     few_records: bool,
 ) -> Read | None:
     """Score the outputs of shadow models; None for a file of scores."""
-    known = (*SCORE_NAMES, *_MEMBERS, "edges", "tp")
-    plain = score or member or any(plain_name(name) in known for name in columns.names)
-    found = None if plain and attack is None else shadows.arrays_of(columns)
-    if found is None:
+    plain_names = (*SCORE_NAMES, *_MEMBERS, "edges", "tp")
+    plain = score or member or any(plain_name(name) in plain_names for name in columns.names)
+    loaded = None if plain and attack is None else shadows.arrays_of(columns)
+    if loaded is None:
         if attack is not None:
             shadows.refuse_plain(columns)
         return None
-    made = shadows.scored(columns.file, found, attack, few_records=few_records)
-    if made.member.all() or not made.member.any():
-        missing = "non-members" if made.member.all() else "members"
+    scored = shadows.scored(columns.file, loaded, attack, few_records=few_records)
+    if scored.member.all() or not scored.member.any():
+        missing = "non-members" if scored.member.all() else "members"
         raise ValueError(f"{columns.file.name}: there are no {missing}")
-    roles = {name: name for name in made.used}
-    read = _made(columns, roles, np.dtype(made.dtype), Rounds(made.scores, made.member))
-    notes = (*columns.notes, *made.notes)
-    return replace(read, notes=notes, attack=made.attack, in_each=made.in_each)
+    roles = {name: name for name in scored.used}
+    read = _made(columns, roles, np.dtype(scored.dtype), Rounds(scored.scores, scored.member))
+    notes = (*columns.notes, *scored.notes)
+    return replace(read, notes=notes, attack=scored.attack, in_each=scored.in_each)
 
 
 def _sole(columns: ScoreColumns, score: str | None) -> str:
@@ -272,8 +273,8 @@ def _roles(
     }
     notes = []
     if len(columns.names) == 2 and None in chosen.values():
-        left = [name for name in columns.names if name not in chosen.values()]
-        chosen = {role: name or left.pop(0) for role, name in chosen.items()}
+        remaining = [name for name in columns.names if name not in chosen.values()]
+        chosen = {role: name or remaining.pop(0) for role, name in chosen.items()}
         notes.append(
             f"taken for the scores: {chosen['score']!r}, for the memberships: {chosen['member']!r}"
         )
@@ -304,16 +305,16 @@ def plain_name(name: str) -> str:
     return re.sub(r"[\s\-]+", "_", name.strip().lower())
 
 
-def _known(columns: ScoreColumns, role: str, known: Sequence[str]) -> str | None:
+def _known(columns: ScoreColumns, role: str, accepted: Sequence[str]) -> str | None:
     """Return the one column that is known by its name."""
-    found = [name for name in columns.names if plain_name(name) in known]
-    if len(found) > 1:
+    matches = [name for name in columns.names if plain_name(name) in accepted]
+    if len(matches) > 1:
         raise ValueError(
-            f"{columns.file.name} has {len(found)} columns that might be the {role}: "
-            f"{listed(found)}; choose one"
+            f"{columns.file.name} has {len(matches)} columns that might be the {role}: "
+            f"{listed(matches)}; choose one"
             + (f" with --{role}" if role in ("score", "member") else "")
         )
-    return found[0] if found else None
+    return matches[0] if matches else None
 
 
 def _untold(columns: ScoreColumns, option: str) -> str:
@@ -407,3 +408,55 @@ def _confusion(columns: ScoreColumns) -> Read | None:
         note += " it"
     roles = {name: name for name in _CONFUSION}
     return _made(columns, roles, np.dtype(np.float64), Samples(members, nonmembers), note)
+
+
+# --- which scores speak for a member: of losses a file does not tell -----------------------------
+
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_LOSSES = {
+    "bce",
+    "ce",
+    "distance",
+    "distances",
+    "error",
+    "errors",
+    "mae",
+    "mse",
+    "nll",
+    "nlls",
+    "perplexities",
+    "perplexity",
+    "ppl",
+    "rmse",
+    "surprisal",
+    "xent",
+}
+_ENDINGS = ("entropies", "entropy", "loss", "losses")  # crossentropy, logloss
+_SCORES = ("score", "members", "nonmembers")  # what a column may be read as
+
+
+def require_direction(read: Read) -> None:
+    """Refuse scores whose name says that small ones may speak for a member: losses, distances."""
+    if read.attack is not None:
+        return  # scores of shadow models are larger for members
+    for name in _names(read):
+        if _is_loss(name):
+            raise ValueError(
+                f"{read.files[0].name}: {name!r} is a loss or a distance by its name, and small "
+                "ones usually mean a member: say --lower-is-member, or --higher-is-member if large "
+                "ones do, before you see the scores; --orientation both tries both at a price"
+            )
+
+
+def _names(read: Read) -> list[str]:
+    """Return the names of the scores; of columns without one those of the files."""
+    named = [name for role, name in read.columns.items() if role in _SCORES]
+    if read.format == "npy" or all(re.fullmatch(r"column \d+", name) for name in named):
+        named += [PurePath(file.name).stem for file in read.files]
+    return named
+
+
+def _is_loss(name: str) -> bool:
+    words = [word.lower() for word in _WORD.findall(name)]
+    likelihood = any("lik" in word for word in words) and bool({"neg", "negative"} & set(words))
+    return likelihood or any(word in _LOSSES or word.endswith(_ENDINGS) for word in words)

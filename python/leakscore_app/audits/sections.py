@@ -1,16 +1,22 @@
-"""What an audit of a file says: its sections, built once for the text and the page."""
+"""What an audit of a file says: sections for text and page, and the charts of the page."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from decimal import ROUND_CEILING, Decimal
 
+import numpy as np
+import numpy.typing as npt
+
 import leakscore
 from leakscore.audit import EpsilonBound
-from leakscore_app.audits import charts, words
+from leakscore_app.audits import words
 from leakscore_app.audits.model import Certificates
+from leakscore_app.audits.words import lower_bound, number
 from leakscore_app.document import document as doc
 from leakscore_app.document.document import Notice
+from leakscore_app.document.svg import Axis, Chart, decades, nice_ticks
 from leakscore_app.document.text import counted
 
 _DELTAS = 3  # in a table of methods: any of them fit into 80 characters
@@ -18,13 +24,13 @@ _DELTAS = 3  # in a table of methods: any of them fit into 80 characters
 
 def document(findings: Certificates, notices: Sequence[Notice]) -> doc.Document:
     """Return the sections of an audit, in their order."""
-    held = [Notice("note", "assumption", sentence) for sentence in findings.assumptions]
+    assumptions = [Notice("note", "assumption", sentence) for sentence in findings.assumptions]
     return doc.Document(
         f"leakscore audit: {' and '.join(file['name'] for file in findings.input.files)}",
         list(_head(findings, words.doubts(notices))),
         (
             _bounds(findings),
-            doc.Section("The confidence holds if", [doc.Notices(held)]),
+            doc.Section("The confidence holds if", [doc.Notices(assumptions)]),
             *_methods(findings),
             _shown(findings),
             doc.Section("What this does not show", [doc.Notices(notices)]),
@@ -117,7 +123,7 @@ def _bounds(findings: Certificates) -> doc.Section:
                 "soft",
             )
         )
-    parts.append(doc.Figures([charts.roc(findings), charts.thresholds(findings)]))
+    parts.append(doc.Figures([roc(findings), thresholds(findings)]))
     return doc.Section(f"Certified bounds, method {findings.method}", parts)
 
 
@@ -162,25 +168,25 @@ def _methods(findings: Certificates) -> Iterator[doc.Section]:
             "soft",
         ),
     ]
-    for found in findings.others:
-        if found.refused is not None:
-            parts.append(doc.Paragraph(found.refused, "soft"))
+    for other in findings.others:
+        if other.refused is not None:
+            parts.append(doc.Paragraph(other.refused, "soft"))
     yield doc.Section("Other methods on the same scores, not part of the verdict", parts)
 
 
 def _compared(findings: Certificates, part: slice) -> doc.TextTable:
     """Compare the methods at some of the deltas."""
-    methods = [found for found in (findings.bounds, *findings.others) if found.refused is None]
-    first = [found.bounds[part][0] for found in methods]
+    methods = [method for method in (findings.bounds, *findings.others) if method.refused is None]
+    first = [method.bounds[part][0] for method in methods]
     widest = max(float(bound.max_certifiable) for bound in first)
     rows: list[list[str | doc.Bar]] = [
         [
-            f"{found.method} (chosen)" if found is findings.bounds else found.method,
+            f"{method.method} (chosen)" if method is findings.bounds else method.method,
             doc.Bar(float(bound.epsilon) / widest if widest else 0.0),
-            *(words.lower_bound(float(one.epsilon)) for one in found.bounds[part]),
+            *(words.lower_bound(float(of.epsilon)) for of in method.bounds[part]),
             words.lower_bound(float(bound.max_certifiable)),
         ]
-        for found, bound in zip(methods, first, strict=True)
+        for method, bound in zip(methods, first, strict=True)
     ]
     deltas = [f"delta\n{words.number(delta, 6)}" for delta in findings.deltas[part]]
     return doc.TextTable(
@@ -189,9 +195,9 @@ def _compared(findings: Certificates, part: slice) -> doc.TextTable:
 
 
 def _shown(findings: Certificates) -> doc.Section:
-    found = findings.shown
-    rates = [("AUC", found.auc), ("advantage", found.advantage)]
-    rates += [(f"TPR at {100 * fpr:g}\u00a0% FPR", rate) for fpr, rate in found.tpr_at_fpr]
+    shown = findings.shown
+    rates = [("AUC", shown.auc), ("advantage", shown.advantage)]
+    rates += [(f"TPR at {100 * fpr:g}\u00a0% FPR", rate) for fpr, rate in shown.tpr_at_fpr]
     rows = [
         [
             name,
@@ -203,7 +209,7 @@ def _shown(findings: Certificates) -> doc.Section:
     ]
     caption = f"All bounds at once with {findings.percent} confidence"
     table = doc.TextTable(["of the attack", "observed", "at least", "at most"], rows, caption)
-    return doc.Section(f"The ROC curve, bounds by {found.method}", [table])
+    return doc.Section(f"The ROC curve, bounds by {shown.method}", [table])
 
 
 def _read(findings: Certificates) -> Iterator[tuple[str, str]]:
@@ -212,14 +218,8 @@ def _read(findings: Certificates) -> Iterator[tuple[str, str]]:
     for file in seen.files:
         yield "file", file["name"]
         yield "sha256", file["sha256"]
-    made = f", as {seen.writer} writes it" if seen.writer else ""
-    columns = ", ".join(
-        role if role == name else f"{role} from {name!r}" for role, name in seen.columns.items()
-    )
-    yield (
-        "format",
-        f"{seen.format}{made}; {columns}; {words.values(seen.attack is not None)} are {seen.dtype}",
-    )
+    form = f"{seen.format}, as {seen.writer} writes it" if seen.writer else seen.format
+    yield "format", words.form(form, seen.columns, seen.dtype, seen.attack)
     if seen.attack is not None:
         yield "attack", words.attack(seen.attack)
     yield "member if", f"the score is {'small' if seen.lower_is_member else 'large'}"
@@ -228,3 +228,93 @@ def _read(findings: Certificates) -> Iterator[tuple[str, str]]:
     for note in seen.notes:
         yield "note", note
     yield "made by", f"leakscore {leakscore.__version__}, seed {setting.seed}"
+
+
+Doubles = npt.NDArray[np.float64]
+
+
+def roc(findings: Certificates) -> str:
+    """Log-log ROC: what was observed, and what is certain at this confidence."""
+    curves, bound = findings.curves, findings.bounds.bounds[0]
+    sizes = (findings.input.nonmembers, findings.input.members)
+    low = _decade(min(1e-2, 1 / max(sizes)))
+    foot = _decade(min(0.1, max(float(curves.tpr[curves.fpr <= low].max()), 1 / sizes[1])))
+    fpr, tpr = float(bound.fpr_upper), 1 - float(bound.fnr_upper)
+    chart = Chart(
+        title="ROC curve",
+        description=(
+            f"True against false positives, logarithmic. With {findings.percent} "
+            f"confidence the attack's true curve lies in the band, by {findings.shown.method}."
+            + (
+                f" The certificate, at most {number(fpr)} false positives and at least "
+                f"{number(tpr)} true ones, needs two of the band's four sides, and may lie outside."
+                if findings.by_rates(bound)
+                else ""
+            )
+        ),
+        x=Axis(low, 1, decades(low, 1), "false positives (of non-members)", log=True),
+        y=Axis(foot, 1, decades(foot, 1), "true positives (of members)", log=True),
+    )
+    below = _stairs(curves.fpr_upper, curves.tpr_lower)
+    above = _stairs(curves.fpr_lower, curves.tpr_upper)
+    xs, ys = (forth + back[::-1] for forth, back in zip(below, above, strict=True))
+    chart.region(xs, ys, "area informed", "band")
+    chance = np.geomspace(max(low, foot), 1, 2).tolist()
+    chart.line(chance, chance, "line chance")
+    chart.line(*_stairs(curves.fpr, curves.tpr), "line informed", "observed")
+    if bound.epsilon > 0 and findings.by_rates(bound):
+        chart.dots([fpr], [tpr], "dot weaker", "the certificate")
+    chart.legend("guessing", "line chance")
+    return chart.render()
+
+
+def _decade(value: float) -> float:
+    """Return the power of ten at or below a value."""
+    return float(10.0 ** math.floor(math.log10(value) + 1e-9))
+
+
+def _stairs(x: Doubles, y: Doubles) -> tuple[list[float], list[float]]:
+    """Return the corners of a curve that keeps its height up to the next point."""
+    return np.repeat(x, 2)[1:].tolist(), np.repeat(y, 2)[:-1].tolist()
+
+
+def thresholds(findings: Certificates) -> str:
+    """What each threshold certifies, with the chosen one, the cap and the claim."""
+    curves, bound = findings.curves, findings.bounds.bounds[0]
+    sign = -1.0 if findings.input.lower_is_member else 1.0
+    finite = np.isfinite(curves.thresholds)
+    x, y = sign * curves.thresholds[finite], curves.epsilon[finite]
+    low, high = _span(x, y)
+    cap = float(bound.max_certifiable)
+    claimed = (findings.claim and findings.claim.epsilon) or 0.0
+    top = 1.12 * max(cap, min(claimed, 2 * cap), 0.1)
+    chosen = findings.threshold(bound)
+    chart = Chart(
+        title="Epsilon against the threshold",
+        description=(
+            f"What each threshold certifies at delta = {number(float(bound.delta), 10)}, by "
+            f"{findings.shown.method}. The bound by {findings.method} is "
+            f"{lower_bound(float(bound.epsilon))}, at the threshold {number(chosen)}; perfectly "
+            f"separated, so many scores could certify {lower_bound(cap)}."
+        ),
+        x=Axis(low, high, nice_ticks(low, high), "threshold"),
+        y=Axis(0, top, nice_ticks(0, top, 6), "epsilon at least"),
+    )
+    shown = (x >= low) & (x <= high)
+    chart.line(x[shown].tolist(), y[shown].tolist(), "line informed", "certified")
+    chart.horizontal(cap, "most certifiable")
+    if 0 < claimed <= top:
+        chart.horizontal(claimed, "claimed")
+    if bound.epsilon > 0 and math.isfinite(chosen):
+        chart.vertical(chosen, "chosen", at_foot=True)
+    return chart.render()
+
+
+def _span(x: Doubles, y: Doubles) -> tuple[float, float]:
+    """Return the range of thresholds that certify something, and a little around it."""
+    of_use = x[y > 0] if np.any(y > 0) else x
+    if of_use.size == 0:
+        return -1.0, 1.0
+    low, high = (float(end) for end in np.clip([of_use.min(), of_use.max()], -1e300, 1e300))
+    margin = max(0.08 * (high - low), 1e-9 * max(abs(low), abs(high))) or 1.0
+    return low - margin, high + margin

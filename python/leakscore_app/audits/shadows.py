@@ -97,12 +97,12 @@ def arrays_of(columns: ScoreColumns) -> Arrays | None:
     names = [name for name in _KNOWN if name in columns.names]
     if columns.format != "npz" or not set(names) & {"signals", "logits", "included"}:
         return None
-    found = {name: columns.get(name) for name in names}
-    columns.file.require(sum(array.nbytes for array in found.values()))
-    flat = [name for name in names if found[name].size == max(found[name].shape, default=1)]
+    loaded = {name: columns.get(name) for name in names}
+    columns.file.require(sum(array.nbytes for array in loaded.values()))
+    flat = [name for name in names if loaded[name].size == max(loaded[name].shape, default=1)]
     if len(flat) == len(names) and len(columns.names) <= 2:
         return None  # a column of scores and one of memberships
-    return found
+    return loaded
 
 
 def refuse_plain(columns: ScoreColumns) -> None:
@@ -126,18 +126,22 @@ def require_models_first(file: File, array: Array, included: Array, *, few_recor
         )
 
 
-def scored(file: File, found: Arrays, attack: str | None, *, few_records: bool = False) -> Scored:
+def scored(file: File, loaded: Arrays, attack: str | None, *, few_records: bool = False) -> Scored:
     """Score the target of a file, or its shadow models, by an attack."""
     if attack is not None and attack not in ATTACKS:
         raise ValueError(f"Expected attack {attack!r} to be one of {', '.join(ATTACKS)}")
-    source, target = _names(file, found)
-    told = "member" in found
-    for name in ("included", *(("labels",) if source == "logits" else ()), *((target,) * told)):
-        _require(file, found, name)
-    if source == "signals" and not told:
-        require_models_first(file, found[source], found["included"], few_records=few_records)
+    source, target = _names(file, loaded)
+    has_target = "member" in loaded
+    for name in (
+        "included",
+        *(("labels",) if source == "logits" else ()),
+        *((target,) * has_target),
+    ):
+        _require(file, loaded, name)
+    if source == "signals" and not has_target:
+        require_models_first(file, loaded[source], loaded["included"], few_records=few_records)
     try:
-        return _scored(file, found, source, target if told else None, attack or CHOOSE)
+        return _scored(file, loaded, source, target if has_target else None, attack or CHOOSE)
     except (ValueError, TypeError) as error:
         message = str(error)
         raise ValueError(
@@ -145,27 +149,27 @@ def scored(file: File, found: Arrays, attack: str | None, *, few_records: bool =
         ) from None
 
 
-def _names(file: File, found: Arrays) -> tuple[str, str]:
+def _names(file: File, loaded: Arrays) -> tuple[str, str]:
     """Return the arrays of the shadow models' outputs and of the target's."""
-    if "signals" in found and "logits" in found:
+    if "signals" in loaded and "logits" in loaded:
         raise ValueError(f"{file.name} holds signals and logits: keep those to attack by")
-    if "logits" in found:
+    if "logits" in loaded:
         return "logits", "observed_logits"
-    _require(file, found, "signals", ", or 'logits' (K, N, C) and 'labels'")
+    _require(file, loaded, "signals", ", or 'logits' (K, N, C) and 'labels'")
     return "signals", "observed"
 
 
-def _require(file: File, found: Arrays, name: str, otherwise: str = "") -> None:
-    if name not in found:
+def _require(file: File, loaded: Arrays, name: str, otherwise: str = "") -> None:
+    if name not in loaded:
         raise ValueError(
             f"{file.name} has no array {name!r} {_NEEDED[name]}{otherwise}; here is "
-            f"{listed(list(found))}"
+            f"{listed(list(loaded))}"
         )
 
 
-def _scored(file: File, found: Arrays, source: str, target: str | None, attack: str) -> Scored:
-    signals = _margins(file, found, source) if source == "logits" else found[source]
-    read = arrays.read(signals, found["included"])
+def _scored(file: File, loaded: Arrays, source: str, target: str | None, attack: str) -> Scored:
+    signals = _margins(file, loaded, source) if source == "logits" else loaded[source]
+    read = arrays.read(signals, loaded["included"])
     if read.signals.ndim == 3 and attack not in _AUGMENTED:
         raise ValueError(
             f"signals of shape {signals.shape} have augmentations, which {attack} does not take: "
@@ -174,17 +178,17 @@ def _scored(file: File, found: Arrays, source: str, target: str | None, attack: 
     arrays.finite("signals", read.signals)
     included = read.included != 0
     used = (source, "included", *(("labels",) if source == "logits" else ()))
-    dtype = str(found[source].dtype)
+    dtype = str(loaded[source].dtype)
     if target is None:
-        notes = _of_left_out(found, read)
+        notes = _of_left_out(loaded, read)
         return Scored(*_left_out(attack, read, signals, included), used, dtype, tuple(notes))
-    observed = _margins(file, found, target) if source == "logits" else found[target]
+    observed = _margins(file, loaded, target) if source == "logits" else loaded[target]
     values = arrays.targets(observed, read)
-    member = _members(found["member"], values.values.shape[:2], single=values.single)
+    member = _members(loaded["member"], values.values.shape[:2], single=values.single)
     _refuse_known(values.values, member, read)
     name, tried = _chosen(attack, signals, included)
     scores = _function(name)(observed, signals, included).reshape(-1)
-    made = ShadowAttack(name, read.models, len(member), left_out=False, tried=tried)
+    source_attack = ShadowAttack(name, read.models, len(member), left_out=False, tried=tried)
     used = (*used, target, "member")
     notes = []
     if tried is not None and _tells_members(read):
@@ -192,7 +196,9 @@ def _scored(file: File, found: Arrays, source: str, target: str | None, attack: 
             "the attack was chosen by models that were left out; the records are in as many models "
             "each, which understates one-step there: name an attack beforehand, --attack"
         )
-    return Scored(scores, member.reshape(-1), made, used, dtype, tuple(notes), _in_each(included))
+    return Scored(
+        scores, member.reshape(-1), source_attack, used, dtype, tuple(notes), _in_each(included)
+    )
 
 
 def _left_out(
@@ -206,8 +212,8 @@ def _left_out(
         scores = shadow.leave_one_model_out(
             signals, included, score=score, groups=arrays.pair_groups(read)
         )
-    made = ShadowAttack(name, read.models, read.models, left_out=True, tried=tried)
-    return scores.reshape(-1), included.reshape(-1), made
+    used_attack = ShadowAttack(name, read.models, read.models, left_out=True, tried=tried)
+    return scores.reshape(-1), included.reshape(-1), used_attack
 
 
 def _in_each(included: Flags) -> int | None:
@@ -239,7 +245,7 @@ def _tells_members(read: arrays.Shadow) -> bool:
     return arrays.pair_groups(read) is None and arrays.counts_tell_members(read, alone)
 
 
-def _of_left_out(found: Arrays, read: arrays.Shadow) -> list[str]:
+def _of_left_out(loaded: Arrays, read: arrays.Shadow) -> list[str]:
     notes = ["each shadow model was the target of the others: no member tells of another target"]
     if arrays.pair_groups(read) is not None:
         notes.append("models were left out in complementary pairs")
@@ -252,15 +258,15 @@ def _of_left_out(found: Arrays, read: arrays.Shadow) -> list[str]:
     notes += [
         f"{name} is not used: no member says which of its records are members"
         for name in ("observed", "observed_logits")
-        if name in found
+        if name in loaded
     ]
     return notes
 
 
-def _margins(file: File, found: Arrays, name: str) -> Array:
+def _margins(file: File, loaded: Arrays, name: str) -> Array:
     """Return the margins of logits, a model at a time: its logits are copied."""
-    logits, labels = found[name], found["labels"]
-    models = found["logits"]
+    logits, labels = loaded[name], loaded["labels"]
+    models = loaded["logits"]
     if models.ndim not in (3, 4):
         raise ValueError(
             f"Expected logits of shape {models.shape} to be (K, N, C) or (K, N, A, C): models, "
@@ -284,9 +290,9 @@ def _margins(file: File, found: Arrays, name: str) -> Array:
         )
     if logits.shape == rest:
         return _margin(name, logits, labels)
-    file.require(8 * logits.size // logits.shape[-1] + found["logits"].nbytes)
-    made = [_margin(f"{name}[{k}]", each, labels) for k, each in enumerate(logits)]
-    return np.stack(made) if made else np.empty(logits.shape[:-1])
+    file.require(8 * logits.size // logits.shape[-1] + loaded["logits"].nbytes)
+    margins = [_margin(f"{name}[{k}]", each, labels) for k, each in enumerate(logits)]
+    return np.stack(margins) if margins else np.empty(logits.shape[:-1])
 
 
 def _margin(name: str, logits: Array, labels: Array) -> Array:
@@ -300,10 +306,10 @@ def _members(member: Array, shape: tuple[int, ...], *, single: bool) -> Flags:
     """Return who is a member of which target."""
     targets, records = shape
     if member.shape != (records,) and (single or member.shape != shape):
-        wanted = f"({records},)" if single else f"({records},) or {shape}"
+        expected = f"({records},)" if single else f"({records},) or {shape}"
         turned = member.ndim == 2 and member.shape[::-1] == shape and not single
         raise ValueError(
-            f"Expected member of shape {member.shape} to be {wanted}, as observed"
+            f"Expected member of shape {member.shape} to be {expected}, as observed"
             + (": it is transposed" if turned else "")
         )
     if member.dtype.kind not in "fiub":

@@ -11,12 +11,11 @@ from leakscore import validation
 from leakscore.audit import Audit, OneRunBound, one_run
 from leakscore.audit.training import suspiciously_even
 from leakscore_app.audits import words
-from leakscore_app.audits.direction import require_direction
 from leakscore_app.audits.judge import negated
-from leakscore_app.audits.model import Claim, ClaimVerdict, Setting
-from leakscore_app.audits.notices import no_fair_coins
-from leakscore_app.audits.scores import Read, Rounds
+from leakscore_app.audits.model import Claim, ClaimVerdict, Setting, percent
+from leakscore_app.audits.scores import Read, Rounds, require_direction
 from leakscore_app.audits.shadows import ShadowAttack
+from leakscore_app.audits.words import no_fair_coins
 from leakscore_app.document import document as doc
 from leakscore_app.document.checks import Check
 from leakscore_app.document.document import Notice
@@ -207,47 +206,47 @@ def _judged(claim: Claim, bound: OneRunBound, void: bool) -> ClaimVerdict:
     return ClaimVerdict(word, bound.epsilon, bound.max_certifiable, claimed)
 
 
-def _verdict_of(found: OneTraining) -> str:
-    if found.verdict is None or found.claim is None:
+def _verdict_of(training: OneTraining) -> str:
+    if training.verdict is None or training.claim is None:
         return ""
-    return words.verdict(found.verdict, found.claim, void=found.void)
+    return words.verdict(training.verdict, training.claim, void=training.void)
 
 
-def _head_of(found: OneTraining) -> str:
-    bound, percent = found.bounds[0], f"{100 * found.confidence:.12g}\u00a0%"
+def _head_of(training: OneTraining) -> str:
+    bound = training.bounds[0]
     return (
         f"epsilon >= {words.lower_bound(bound.epsilon)} at delta = "
-        f"{words.number(bound.delta, 10)}, with {percent} confidence"
+        f"{words.number(bound.delta, 10)}, with {percent(training.confidence)} confidence"
     )
 
 
-def _document(found: OneTraining) -> doc.Document:
-    bound, seen = found.bounds[0], found.input
+def _document(training: OneTraining) -> doc.Document:
+    bound, seen = training.bounds[0], training.input
     zero = " A bound of 0 is no evidence; it is not privacy." if bound.epsilon == 0 else ""
     most = words.lower_bound(bound.max_certifiable)
     lead = (
         f"One training with {bound.canaries} canaries, {seen['members']} of them "
         f"in; if all guesses were right, so many could certify {most}.{zero}"
     )
-    head: list[doc.Part] = [doc.Heading(_head_of(found)), doc.Paragraph(lead, "lead")]
-    if found.notices:
-        head.insert(0, doc.Notices(found.notices))
+    head: list[doc.Part] = [doc.Heading(_head_of(training)), doc.Paragraph(lead, "lead")]
+    if training.notices:
+        head.insert(0, doc.Notices(training.notices))
     groups = [head]
-    if said := _verdict_of(found):
+    if said := _verdict_of(training):
         groups.append([doc.Paragraph(said, "lead")])
-    held = [Notice("note", "assumption", sentence) for sentence in bound.assumptions]
+    assumptions = [Notice("note", "assumption", sentence) for sentence in bound.assumptions]
     return doc.Document(
         f"leakscore audit: {' and '.join(file['name'] for file in seen['files'])}",
         groups,
         (
-            doc.Section("Certified bounds, guesses counted at every size", [_table(found)]),
-            doc.Section("The confidence holds if", [doc.Notices(held)]),
-            doc.Section("What was read", [doc.Definitions(list(_read(found)))]),
+            doc.Section("Certified bounds, guesses counted at every size", [_table(training)]),
+            doc.Section("The confidence holds if", [doc.Notices(assumptions)]),
+            doc.Section("What was read", [doc.Definitions(list(_read(training)))]),
         ),
     )
 
 
-def _table(found: OneTraining) -> doc.TextTable:
+def _table(training: OneTraining) -> doc.TextTable:
     rows = [
         [
             words.number(bound.delta, 10),
@@ -257,7 +256,7 @@ def _table(found: OneTraining) -> doc.TextTable:
             str(bound.k_minus),
             str(bound.correct),
         ]
-        for bound in found.bounds
+        for bound in training.bounds
     ]
     header = [
         "delta",
@@ -270,21 +269,15 @@ def _table(found: OneTraining) -> doc.TextTable:
     return doc.TextTable(header, rows, "Each bound holds for itself; the guesses that speak most")
 
 
-def _read(found: OneTraining) -> list[tuple[str, str]]:
-    seen, attack = found.input, found.attack
-    columns = ", ".join(
-        role if role == name else f"{role} from {name!r}" for role, name in seen["columns"].items()
-    )
+def _read(training: OneTraining) -> list[tuple[str, str]]:
+    seen, attack = training.input, training.attack
     return [
         *(("file", file["name"]) for file in seen["files"]),
         *(("sha256", file["sha256"]) for file in seen["files"]),
-        (
-            "format",
-            f"{seen['format']}; {columns}; {words.values(attack is not None)} are {seen['dtype']}",
-        ),
+        ("format", words.form(seen["format"], seen["columns"], seen["dtype"], attack)),
         *([("attack", words.attack(attack))] if attack else []),
         ("member if", f"the score is {'small' if seen['lower_is_member'] else 'large'}"),
-        ("neighbours", words.relation(found.setting.neighbours)),
+        ("neighbours", words.relation(training.setting.neighbours)),
         *(("note", note) for note in seen["notes"]),
-        ("made by", f"leakscore {found.tool_version}, seed {found.setting.seed}"),
+        ("made by", f"leakscore {training.tool_version}, seed {training.setting.seed}"),
     ]

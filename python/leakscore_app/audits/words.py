@@ -1,13 +1,14 @@
-"""How bounds, claims and certificates read."""
+"""How bounds, claims and certificates read, and the notices that a reader needs beside them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from leakscore.audit import EpsilonBound, MuBound
-from leakscore_app.audits.model import Certificates, Claim, ClaimVerdict
+from leakscore.audit.results import CLAIM
+from leakscore_app.audits.model import ONE_THRESHOLD, Certificates, Claim, ClaimVerdict
 from leakscore_app.audits.shadows import ShadowAttack
 from leakscore_app.document.document import Notice
 
@@ -57,11 +58,11 @@ def subject(claimed: Claim | None) -> str:
     return "bound on epsilon" if claimed is None else f"claim of {claim(claimed)}"
 
 
-def outcome(found: ClaimVerdict | None, void: str) -> str | None:
+def outcome(judged: ClaimVerdict | None, void: str) -> str | None:
     """Return the word of a verdict; without a claim that of scores that say nothing at all."""
-    if found is None:
+    if judged is None:
         return "cannot-tell" if void in ("equal", "none") else None
-    return found.verdict
+    return judged.verdict
 
 
 def rule(findings: Certificates, bound: EpsilonBound | MuBound) -> str:
@@ -95,18 +96,18 @@ def no_evidence(void: str) -> list[Notice]:
     return [Notice("warning", code, said)]
 
 
-def verdict(found: ClaimVerdict, claimed: Claim, *, method: str = "", void: str = "") -> str:
+def verdict(judged: ClaimVerdict, claimed: Claim, *, method: str = "", void: str = "") -> str:
     """Say what becomes of the claim."""
     name = "epsilon" if claimed.mu is None else "mu"
     what = f"The claim of {claim(claimed)}"
-    if found.verdict == "refuted":
+    if judged.verdict == "refuted":
         doubt = f" ({certainty(method)})" if method == "credible" else ""
-        return f"{what} is REFUTED: {name} is at least {lower_bound(found.certified, 4)}{doubt}."
+        return f"{what} is REFUTED: {name} is at least {lower_bound(judged.certified, 4)}{doubt}."
     if void:
         return f"INCONCLUSIVE. {what} is neither refuted nor supported: {NO_EVIDENCE[void]}."
-    if found.verdict == "consistent":
+    if judged.verdict == "consistent":
         return f"{what} is CONSISTENT with these scores; that does not prove it."
-    most = lower_bound(found.max_certifiable, 4)
+    most = lower_bound(judged.max_certifiable, 4)
     return f"INCONCLUSIVE. {what} cannot be refuted by so few scores: they certify at most {most}."
 
 
@@ -137,19 +138,25 @@ def _errors(rate: float, size: int) -> str:
     return f"{round(rate * size)} of {size}"
 
 
-def values(of_models: bool) -> str:
-    """Name what the file holds of each record."""
-    return "outputs" if of_models else "scores"
+def roles(columns: Mapping[str, str]) -> str:
+    """Say what was read from which column."""
+    pairs = columns.items()
+    return ", ".join(role if role == name else f"{role} from {name!r}" for role, name in pairs)
 
 
-def attack(made: ShadowAttack) -> str:
+def form(name: str, columns: Mapping[str, str], dtype: str, source: ShadowAttack | None) -> str:
+    """Say in which form the file holds what of each record."""
+    return f"{name}; {roles(columns)}; {'scores' if source is None else 'outputs'} are {dtype}"
+
+
+def attack(source: ShadowAttack) -> str:
     """Say which attack made the scores, on what."""
-    targets = f"{made.targets} target{'s' if made.targets > 1 else ''}"
-    said = f"{made.name}, of {made.shadow_models} shadow models; "
-    said += "each the target of the others" if made.left_out else targets
-    if made.tried is None:
+    targets = f"{source.targets} target{'s' if source.targets > 1 else ''}"
+    said = f"{source.name}, of {source.shadow_models} shadow models; "
+    said += "each the target of the others" if source.left_out else targets
+    if source.tried is None:
         return said
-    rates = ", ".join(f"{one.name} {one.rate:.4f}" for one in made.tried)
+    rates = ", ".join(f"{each.name} {each.rate:.4f}" for each in source.tried)
     return f"{said}; chosen by the true-positive rate at 1\u00a0% of models left out: {rates}"
 
 
@@ -160,3 +167,179 @@ def relation(neighbours: str | None) -> str:
         "replace": "replace: another record takes its place",
         "add-remove": "add-remove: the record is in or out",
     }[neighbours]
+
+
+def notices_of(findings: Certificates) -> tuple[Notice, ...]:
+    """Collect them, warnings first."""
+    about = (_about_scores, _about_rounds, _about_bounds, _about_claim)
+    notices = [notice for each in about for notice in each(findings)]
+    return tuple(sorted(notices, key=lambda notice: notice.level != "warning"))
+
+
+def _warning(code: str, message: str) -> Notice:
+    return Notice("warning", code, message)
+
+
+def _note(code: str, message: str) -> Notice:
+    return Notice("note", code, message)
+
+
+def _about_scores(findings: Certificates) -> Iterator[Notice]:
+    """Say first what leaves nothing of the bound, or makes it doubtful."""
+    seen = findings.input
+    if findings.void == "equal":
+        where = "lie in one bin" if seen.form == "counts" else "are equal"
+        yield _warning(
+            "constant-scores",
+            f"All {seen.members + seen.nonmembers} scores {where}. They tell no member from a "
+            "non-member, whatever the mechanism: that is no evidence, neither for nor against it.",
+        )
+    if findings.void == "turned":
+        turned = "without --lower-is-member" if seen.lower_is_member else "--lower-is-member"
+        yield _warning(
+            "auc-below-half",
+            f"The AUC is {findings.shown.auc.observed:.3f}: members score lower than non-members, "
+            "and the scores may be turned round. If the scores are losses or distances, small ones "
+            f"mean a member: {turned}. Turning them for no other reason than this figure voids the "
+            "confidence.",
+        )
+
+
+def _about_rounds(findings: Certificates) -> Iterator[Notice]:
+    seen = findings.input
+    yield _note(
+        "independent-rounds",
+        "The confidence holds for scores of independent rounds: in each the mechanism ran anew. "
+        "Scores of many records against one trained model are not independent; for those, if fair "
+        "coins decided which were in, there are audits in one run (--one-run).",
+    )
+    if seen.writer is not None:
+        yield _warning(
+            "one-model",
+            f"{seen.writer} usually writes the scores of many records against one model. These are "
+            "no independent rounds, and unless yours are, the confidence is not what it says.",
+        )
+    if seen.attack is not None:
+        yield from _about_models(seen.attack)
+    yield _note(
+        "fixed-beforehand",
+        "The attack, and whether large or small scores mean a member, must not have been chosen "
+        "on these scores; threshold, direction and delta may be, the bound pays for them.",
+    )
+    if findings.setting.random_bits:
+        yield from _about_bits(findings)
+    if seen.lower_is_member:
+        yield _note(
+            "lower-is-member",
+            "Small scores mean a member here: scores were negated to be audited, thresholds are "
+            "told on the scale of the file.",
+        )
+
+
+def _about_models(attack: ShadowAttack) -> Iterator[Notice]:
+    """Say what the scores of shadow models are not."""
+    if attack.left_out:
+        who = "many records against shadow models, each scored by the others"
+    else:
+        who = f"many records against {'one model' if attack.targets == 1 else 'each target'}"
+    yield _warning(
+        "one-model",
+        f"These are the scores of {who}. They are no independent rounds, and the confidence is not "
+        "what it says unless each record was decided on and learnt by itself. For one target whose "
+        "records fair coins put in, see --one-run.",
+    )
+    if attack.left_out and attack.tried is not None:
+        yield _warning(
+            "attack-chosen-here",
+            f"The attack, {attack.name}, is the best of {len(attack.tried)} on these very scores, "
+            "so that the bound may be too large: name one beforehand (--attack), or give a target "
+            "with its member.",
+        )
+
+
+def _about_bits(findings: Certificates) -> Iterator[Notice]:
+    members, nonmembers = findings.input.members, findings.input.nonmembers
+    yield _note(
+        "random-bits",
+        'The method "sorted-bits" is experimental, and holds only if each membership was a fair '
+        "coin of its own and each score a function of its own round: not for a fixed number of "
+        "members.",
+    )
+    yield from no_fair_coins(members, nonmembers, "--random-bits is not true of this file")
+
+
+def no_fair_coins(members: int, nonmembers: int, so: str) -> Iterator[Notice]:
+    """Say so if their numbers are five standard deviations off those of fair coins."""
+    if abs(members - nonmembers) > 5 * math.sqrt(members + nonmembers):
+        yield _warning(
+            "no-fair-coins",
+            f"{members} members and {nonmembers} non-members are no fair coins: {so}.",
+        )
+
+
+def _about_bounds(findings: Certificates) -> Iterator[Notice]:
+    yield _note(
+        "no-evidence-of-privacy",
+        "A lower bound does not show privacy: a small one, and 0, say that this attack with these "
+        "scores proved no more. A stronger attack, another canary or more rounds may prove more.",
+    )
+    yield _note(
+        "this-threat-model",
+        "The bound is about the mechanism as these rounds ran it, with their canary and their "
+        "neighbouring data sets, and what their attacker saw; a weaker attacker's scores can only "
+        "prove less.",
+    )
+    tried = {findings.method, *(other.method for other in findings.others if other.bounds)}
+    if "four-outcomes" in tried:
+        yield _note(
+            "four-outcomes",
+            'The method "four-outcomes" is experimental: its proof is new, and nobody outside this '
+            "project has checked it.",
+        )
+    if "credible" in tried:
+        make = _warning if findings.method == "credible" else _note
+        yield make(
+            "credible",
+            'The bound by "credible" is a posterior probability under a prior, and too large more '
+            "often than a confidence bound may be.",
+        )
+    if tried & set(ONE_THRESHOLD) and findings.setting.threshold is None:
+        yield _note(
+            "halves",
+            '"split" and "credible" choose their threshold on every other row of the file and '
+            "count on the rest: the order of the rows must not depend on the scores.",
+        )
+    if findings.others:
+        yield _note(
+            "one-method",
+            f"Each method's bound holds with {findings.percent} confidence for "
+            "itself; the largest of several does not. The verdict is that of the method chosen "
+            f"beforehand, {findings.method}.",
+        )
+
+
+def _about_claim(findings: Certificates) -> Iterator[Notice]:
+    verdict = findings.verdict
+    if verdict is None or findings.claim is None:
+        return
+    yield _note("claim-of-what-was-played", CLAIM)
+    if findings.setting.neighbours is None:
+        yield _note(
+            "neighbours",
+            "A claim is about neighbouring data sets: a record replaced, or added or removed. It "
+            "must be the relation of these rounds; say which with --neighbours.",
+        )
+    if verdict.max_certifiable <= verdict.claimed:
+        name = "epsilon" if findings.claim.mu is None else "mu"
+        yield _warning(
+            "too-few-scores",
+            f"{findings.input.members} members and {findings.input.nonmembers} non-members can "
+            f"certify {name} >= {verdict.max_certifiable:.3g} at most, however strong the attack: "
+            f"they cannot refute {verdict.claimed:g}. More rounds can.",
+        )
+    if verdict.verdict == "consistent":
+        yield _note(
+            "consistent-is-not-proven",
+            "Consistent does not mean that the claim is true: only that these scores do not "
+            "refute it, though so many could have.",
+        )

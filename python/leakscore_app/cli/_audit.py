@@ -236,16 +236,16 @@ def _claim(options: argparse.Namespace) -> Claim | None:
 def _audit(options: argparse.Namespace) -> int:
     _cli.require_writable(options, options.file, options.nonmembers, options.state)
     outputs.require_writable(options.state, read=(options.file,))
-    found = _FINDERS[_kind(options)](options)
-    code = 0 if found.check().verdict is None else _EXIT_CODES[str(found.check().verdict)]
-    for doubt in found.doubts:
+    findings = _FINDERS[_kind(options)](options)
+    code = 0 if findings.check().verdict is None else _EXIT_CODES[str(findings.check().verdict)]
+    for doubt in findings.doubts:
         print(f"leakscore: warning: {doubt.message}", file=sys.stderr)
     try:
-        _cli.deliver(found, options)
-        _deliver_check(found, options)
+        _cli.deliver(findings, options)
+        _deliver_check(findings, options)
     except BrokenPipeError:  # the verdict holds even if nobody reads the rest
         outputs.abandon_output()
-    if options.watch and found.interrupted:
+    if options.watch and findings.interrupted:
         raise KeyboardInterrupt
     return code
 
@@ -334,8 +334,8 @@ def _of_one_run(options: argparse.Namespace) -> Any:
 
 
 def _of_watch(options: argparse.Namespace) -> Any:
-    from leakscore_app.audits.live.options import WatchOptions
-    from leakscore_app.audits.live.watch import watch
+    from leakscore_app.audits.evidence import WatchOptions
+    from leakscore_app.audits.watch import watch
 
     given = WatchOptions(
         score=options.score,
@@ -360,13 +360,13 @@ def _of_watch(options: argparse.Namespace) -> Any:
             except BrokenPipeError:
                 outputs.abandon_output()
 
-    found = watch(options.file, given, show)
+    evidence = watch(options.file, given, show)
     if shown:
         show("")
-    return found
+    return evidence
 
 
-def _deliver_check(found: Any, options: argparse.Namespace) -> None:
+def _deliver_check(findings: Any, options: argparse.Namespace) -> None:
     """Write the verdict for other programs, which know the files by their paths."""
     if options.sarif is None and options.junit is None:
         return
@@ -374,7 +374,7 @@ def _deliver_check(found: Any, options: argparse.Namespace) -> None:
 
     given = [path for path in (options.file, options.nonmembers) if path is not None]
     named = ("standard input" if path == "-" else path for path in given)
-    check = replace(found.check(), files=tuple(named))
+    check = replace(findings.check(), files=tuple(named))
     if options.sarif is not None:
         outputs.write(options.sarif, checks.sarif(check))
     if options.junit is not None:

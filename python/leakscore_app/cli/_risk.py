@@ -113,10 +113,10 @@ def _share(text: str) -> float:
 
 
 def _risk(options: argparse.Namespace) -> int:
-    from leakscore_app.audits.risk_file import judge, read
+    from leakscore_app.audits.risk import judge, read
 
     _cli.require_writable(options, options.file)
-    found = judge(
+    report = judge(
         read(
             options.file,
             attack=options.attack,
@@ -130,9 +130,9 @@ def _risk(options: argparse.Namespace) -> int:
         worst=options.worst,
         order_by=options.order_by,
     )
-    for doubt in found.doubts:
+    for doubt in report.doubts:
         print(f"leakscore: warning: {doubt.message}", file=sys.stderr)
-    _cli.deliver(found, options)
+    _cli.deliver(report, options)
     if not options.check:
         return 0
-    return 2 if found.n_certified else 3 if found.inconclusive else 0
+    return 2 if report.n_certified else 3 if report.inconclusive else 0

@@ -72,7 +72,9 @@ def _part(part: doc.Part) -> str:
         case doc.TextTable():
             return _table(part)
         case doc.Notices(notices):
-            items = (f'<li class="{one.level}">{markup(one.message)}</li>' for one in notices)
+            items = (
+                f'<li class="{notice.level}">{markup(notice.message)}</li>' for notice in notices
+            )
             return f'<ul class="notices">{"".join(items)}</ul>'
         case doc.Definitions(pairs):
             items = (f"<dt>{markup(name)}</dt><dd>{markup(text)}</dd>" for name, text in pairs)

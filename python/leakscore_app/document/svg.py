@@ -90,22 +90,22 @@ class Chart:
         ground = self.top(self.y.low)
         for low, high, value in zip(edges[:-1], edges[1:], heights, strict=True):
             if value > 0:
-                left, top = self.left(low), self.top(value)
+                x, top = self.left(low), self.top(value)
                 self._marks.append(
-                    f'<rect class="{style}" x="{left:.1f}" y="{top:.1f}" '
-                    f'width="{max(self.left(high) - left - 0.6, 0.6):.1f}" '
+                    f'<rect class="{style}" x="{x:.1f}" y="{top:.1f}" '
+                    f'width="{max(self.left(high) - x - 0.6, 0.6):.1f}" '
                     f'height="{ground - top:.1f}"/>'
                 )
         self._named(name, style)
 
     def vertical(self, value: float, label: str, *, at_foot: bool = False) -> None:
         """Draw a thin line from bottom to top, with a label at its head or foot."""
-        left = self.left(value)
+        x = self.left(value)
         height = self.height - _BOTTOM - 7 if at_foot else _TOP + 11
         self._marks.append(
-            f'<line class="guide" x1="{left:.1f}" x2="{left:.1f}" y1="{_TOP}" '
+            f'<line class="guide" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" '
             f'y2="{self.height - _BOTTOM}"/>'
-            f'<text class="note" x="{left - 4:.1f}" y="{height}" text-anchor="end">'
+            f'<text class="note" x="{x - 4:.1f}" y="{height}" text-anchor="end">'
             f"{markup(label)}</text>"
         )
 
@@ -153,10 +153,10 @@ class Chart:
     def _grid(self) -> Iterable[str]:
         right, bottom = WIDTH - _RIGHT, self.height - _BOTTOM
         for value, label in self.x.ticks:
-            left = self.left(value)
-            yield f'<line class="grid" x1="{left:.1f}" x2="{left:.1f}" y1="{_TOP}" y2="{bottom}"/>'
+            x = self.left(value)
+            yield f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{bottom}"/>'
             yield (
-                f'<text class="tick" x="{left:.1f}" y="{bottom + 16}" text-anchor="middle">'
+                f'<text class="tick" x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">'
                 f"{markup(label)}</text>"
             )
         for value, label in self.y.ticks:

@@ -68,7 +68,7 @@ def _wrapped(text: str, width: int, indent: str, first: str = "") -> list[str]:
 def _table(table: doc.TextTable, width: int) -> Iterator[str]:
     """Columns as wide as needed, two blanks apart; the first is broken where it is too wide."""
     names = [name for name in table.header if name and name not in table.page_only]
-    left = [j == 0 or name in table.words for j, name in enumerate(names)]
+    flush_left = [j == 0 or name in table.words for j, name in enumerate(names)]
     heads = [name.split("\n") for name in names]
     height = max(len(head) for head in heads)
     rows = [
@@ -86,7 +86,7 @@ def _table(table: doc.TextTable, width: int) -> Iterator[str]:
         broken += [*([line] + [""] * len(others) for line in above), [last, *others]]
     widths[0] = max(len(row[0]) for row in broken)
     for row in broken:
-        cells = zip(row, widths, left, strict=True)
+        cells = zip(row, widths, flush_left, strict=True)
         aligned = (cell.ljust(room) if on else cell.rjust(room) for cell, room, on in cells)
         yield "  ".join(aligned).rstrip()
 

@@ -1,5 +1,18 @@
-"""The smallest ellipsoid around a few records and a covariance, by an interior-point method.
+"""Solvers for a few records, by interior points, and lower bounds on what their noise costs.
 
+**Lower bounds**, from multipliers of the records, by weak duality.
+For every lambda >= 0, A = sum lambda_i y_i y_i' and 0 <= P <= 1 (P = 1 - Lambda, matrix order),
+and every K that meets the limits, y_i' K^-1 y_i <= 1 and K >= C:
+
+    tr(K - C) >= tr((1 - P) C) + tr(P K) - tr C >= tr(P K) + tr(A K^-1) - sum lambda - tr(P C)
+              >= 2 tr (P^1/2 A P^1/2)^1/2 - sum lambda - tr(P C).
+
+The last step is the arithmetic-geometric mean of matrices: with T = P^1/2 K P^1/2 and
+B = P^1/2 A P^1/2, tr T + tr(B T^-1) - 2 tr B^1/2 is the squared Frobenius norm of
+T^1/2 - T^-1/2 B^1/2. Scaling lambda by its best factor gives a^2 / sum lambda - tr(P C) with
+a = tr (P^1/2 A P^1/2)^1/2, the sum of the singular values of the rows sqrt(lambda_i) y_i' P^1/2.
+
+**The smallest ellipsoid** around a few records and a covariance.
 In X = K^-1 the limits y'X y <= 1 are linear and K >= C = G G' is G'X G <= 1, so
 
     minimise tr X^-1  subject to  V = 1 - G'X G >= 0,  s_i = 1 - y_i' X y_i >= 0.
@@ -23,16 +36,69 @@ rows of the far ones, and steps, which act on its other side, round each row by 
 References: Y. E. Nesterov and M. J. Todd, "Primal-dual interior-point methods for self-scaled
 cones", SIAM J. Optim. 8 (1998); S. Mehrotra, "On the implementation of a primal-dual interior point
 method", SIAM J. Optim. 2 (1992).
+
+**Noise that is independent between columns**:
+minimise sum v_j subject to v >= 0 and q_i(v) = y_i' (C + diag v)^-1 y_i <= 1. The gradient of q_i
+is minus the squares of g_i = (C + diag v)^-1 y_i, and its Hessian 2 g_i g_i' * (C + diag v)^-1, so
+a step towards eta_j v_j = mu, lambda_i (1 - q_i) = mu solves d equations.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from leakscore.leakage.noise import certificate
 from leakscore.typing import Doubles
+
+_NEARLY_ONE = (1.0, 0.999, 0.99, 0.9)
+
+
+def lower_bound(
+    rows: Doubles, weights: Doubles, multipliers: Doubles, variances: Callable[[Doubles], Doubles]
+) -> float:
+    """Bound tr(K - C) from below.
+
+    `rows` (k, d) are the records y, `weights` (k, d) are K^-1 y for a K near the best, as at the
+    optimum P = K^-1 A K^-1, which is 1 where there is noise. Its eigenvalues above 1 become 1;
+    those nearly 1 do, too, if the bound is then higher. `variances` maps rows v to v' C v.
+    """
+    used = multipliers > 1e-12 * multipliers.max(initial=0.0)
+    if not used.any():
+        return 0.0
+    roots = np.sqrt(multipliers[used])[:, np.newaxis]
+    factor = roots * weights[used]
+    _, shares, directions = np.linalg.svd(factor, full_matrices=False)
+    weighty = shares > 1e-12
+    shares, directions = shares[weighty], directions[weighty]
+    touched, spread = (roots * rows[used]) @ directions.T, variances(directions)
+    total, best = float(multipliers[used].sum()), 0.0
+    for nearly in _NEARLY_ONE:
+        raised = np.where(shares > nearly, 1.0, shares)  # P = directions' raised^2 directions
+        nuclear = float(np.linalg.svd(touched * raised, compute_uv=False).sum())
+        bound = nuclear**2 / total - float(np.square(raised) @ spread)
+        best = max(best, bound) if np.isfinite(bound) else best
+    return best
+
+
+def lower_bound_independent(
+    weights: Doubles, excess: Doubles, multipliers: Doubles, noise: Doubles, costs: Doubles
+) -> float:
+    """Bound costs'noise from below for noise that is independent between columns.
+
+    The sum of costs'v + sum lambda_i (y_i' (C + diag v)^-1 y_i - 1) is convex in v. Above its
+    tangent at `noise` it is least at v = 0, if lambda is so small that no slope is negative; that
+    is lambda times the largest such factor up to 1. `weights` are K^-1 y, `excess` y' K^-1 y - 1.
+    """
+    slopes = multipliers @ (weights * weights)
+    if not slopes.any():
+        return 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = min(1.0, float(np.where(slopes > 0, costs / slopes, np.inf).min()))
+    bound = factor * (float(multipliers @ excess) + float(slopes @ noise))
+    return max(bound, 0.0) if np.isfinite(bound) else 0.0
+
 
 _MOST_STEPS = 120
 _START = 0.8  # largest y'X y and eigenvalue of G'X G at the start
@@ -144,7 +210,7 @@ class _InteriorPath:
 
     def bound(self) -> float:
         """Return the lower bound of the multipliers."""
-        return certificate.lower_bound(
+        return lower_bound(
             self.rows,
             (self.rows @ self.basis) @ self.basis.T,
             self.multipliers,
@@ -159,9 +225,9 @@ class _InteriorPath:
         length = 0.99 * min(1.0, frame.longest(ahead))
         aim = max((frame.mu_after(ahead, length) / frame.mu) ** 1.5, 1e-3)
         off = frame.residual()
-        held = off / (_OFF_PATH * frame.mu * frame.degree)
-        if held > aim and off < 0.9 * self.off:  # else rounding is what remains of it
-            aim, self.off = held, off
+        damping = off / (_OFF_PATH * frame.mu * frame.degree)
+        if damping > aim and off < 0.9 * self.off:  # else rounding is what remains of it
+            aim, self.off = damping, off
         aim = min(aim, 1.0)
         crossed, cross = frame.second_order(ahead, length)
         side = frame.side(ahead, length, aim, crossed, cross)
@@ -221,8 +287,8 @@ class _Frame:
 
     def _prepare(self, spread: Doubles, strength: Doubles) -> None:
         """Factorise the part of the preconditioner that the nearly active records make."""
-        some = strength > spread.min()
-        self.active = np.ascontiguousarray(self.rows[some])
+        strong = strength > spread.min()
+        self.active = np.ascontiguousarray(self.rows[strong])
         above = np.triu_indices(len(spread))
         share = np.where(above[0] == above[1], 1.0, 2.0) / self.diagonal[above]
         columns = np.ascontiguousarray(self.active.T)
@@ -230,7 +296,7 @@ class _Frame:
         products *= columns[above[1]]
         products *= np.sqrt(share)[:, np.newaxis]
         small = products.T @ products
-        small.flat[:: len(self.active) + 1] += 1.0 / self.ratio[some]
+        small.flat[:: len(self.active) + 1] += 1.0 / self.ratio[strong]
         self.small = np.linalg.inv(small)
 
     def residual(self) -> float:
@@ -261,19 +327,19 @@ class _Frame:
     def solve(self, side: Doubles, start: Doubles | None, accuracy: float) -> Doubles:
         """Solve by conjugate gradients, to a relative accuracy in the preconditioner's norm."""
         x = np.zeros_like(side) if start is None else start.copy()
-        left = side.copy() if start is None else side - self._times(x)
+        residual = side.copy() if start is None else side - self._times(x)
         aim = accuracy**2 * float(np.vdot(side, self._conditioned(side)))
-        better = self._conditioned(left)
-        along, size = better.copy(), float(np.vdot(left, better))
+        better = self._conditioned(residual)
+        along, size = better.copy(), float(np.vdot(residual, better))
         for _ in range(_MOST_SOLVES):
             if not (size > aim or float(np.linalg.norm(better)) > _SOLVED):
                 break
             image = self._times(along)
             length = size / float(np.vdot(along, image))
             x += length * along
-            left -= length * image
-            better = self._conditioned(left)
-            size, before = float(np.vdot(left, better)), size
+            residual -= length * image
+            better = self._conditioned(residual)
+            size, before = float(np.vdot(residual, better)), size
             along *= size / before
             along += better
         return np.asarray(0.5 * (x + x.T))
@@ -331,3 +397,93 @@ class _Frame:
         result -= self.scaled @ inner @ self.scaled.T
         result -= (self.rows.T * pull) @ self.rows
         return np.asarray(0.5 * (result + result.T))
+
+
+_MOST_INDEPENDENT_STEPS = 200
+_MOST_HALVINGS = 60
+
+
+def independent_covering(floor: Doubles, rows: Doubles, gap: float) -> Covering:
+    """Solve for a covariance (d, d), semidefinite, and rows (k, d), to a relative duality gap.
+
+    What ends before this gap, because rounding stops it, has its honest bound all the same.
+    """
+    path = _IndependentPath(floor, rows)
+    noise, multipliers, bound = path.noise, path.multipliers, 0.0
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        for _ in range(_MOST_INDEPENDENT_STEPS):
+            try:
+                path.advance()
+            except np.linalg.LinAlgError:
+                break
+            noise, multipliers = path.noise, path.multipliers
+            bound, cost = max(bound, path.bound()), float(noise.sum())
+            if cost - bound <= gap * cost:
+                break
+    return Covering(noise, multipliers, bound)
+
+
+class _Point:
+    """Where some noise leaves the records; inside or not."""
+
+    def __init__(self, floor: Doubles, rows: Doubles, noise: Doubles) -> None:
+        half = np.linalg.inv(np.linalg.cholesky(floor + np.diag(noise)))
+        self.inverse = half.T @ half
+        self.weights = rows @ self.inverse
+        self.squares = np.square(self.weights)
+        self.slacks = 1.0 - np.square(rows @ half.T).sum(axis=1)
+
+
+class _IndependentPath:
+    """A point near the central path."""
+
+    def __init__(self, floor: Doubles, rows: Doubles) -> None:
+        self.floor, self.rows = floor, rows
+        sizes = np.square(rows).max(axis=0)
+        sizes = np.maximum(sizes, 1e-6 * sizes.max())
+        self.noise = 2.0 * float((np.square(rows) / sizes).sum(axis=1).max()) * sizes
+        self.at = _Point(floor, rows, self.noise)
+        self.mu = float(self.noise.sum()) / (len(floor) + len(rows))
+        self.multipliers, self.eta = self.mu / self.at.slacks, self.mu / self.noise
+        self.aim = 0.5
+
+    def bound(self) -> float:
+        costs = np.ones(len(self.noise))
+        return lower_bound_independent(
+            self.at.weights, -self.at.slacks, self.multipliers, self.noise, costs
+        )
+
+    def advance(self) -> None:
+        """Take one step towards a smaller mu."""
+        at, noise, eta, multipliers = self.at, self.noise, self.eta, self.multipliers
+        pairs = float(multipliers @ at.slacks + eta @ noise)
+        mu = self.aim * pairs / (len(noise) + len(at.slacks))
+        matrix = 2 * ((at.weights.T * multipliers) @ at.weights) * at.inverse
+        matrix += (at.squares.T * (multipliers / at.slacks)) @ at.squares
+        # Relative to the noise of each column, whatever its size.
+        matrix = matrix * noise * noise[:, np.newaxis] + np.diag(eta * noise)
+        side = noise * ((mu / at.slacks) @ at.squares - 1.0) + mu
+        step = noise * np.linalg.solve(matrix, side)
+        more = (mu - multipliers * (at.squares @ step)) / at.slacks - multipliers
+        push = (mu - eta * step) / noise - eta
+        longest = 1 / max(
+            float((-step / noise).max()),
+            float((-more / multipliers).max()),
+            float((-push / eta).max()),
+            1e-9,
+        )
+        self._move(step, more, push, min(1.0, _TO_BOUNDARY * longest))
+
+    def _move(self, step: Doubles, more: Doubles, push: Doubles, length: float) -> None:
+        """Go so far that the limits, which are not linear, keep a share of their slack."""
+        for _ in range(_MOST_HALVINGS):
+            moved = _Point(self.floor, self.rows, self.noise + length * step)
+            if (moved.slacks > (1 - _TO_BOUNDARY) * self.at.slacks).all():
+                break
+            length *= 0.7
+        else:
+            raise np.linalg.LinAlgError("no step stays within the limits")
+        self.noise, self.at = self.noise + length * step, moved
+        self.multipliers = self.multipliers + length * more
+        self.eta = self.eta + length * push
+        self.aim = 0.1 if length > 0.7 else 0.3 if length > 0.3 else 0.6

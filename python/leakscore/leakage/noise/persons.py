@@ -21,8 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from leakscore.leakage.noise.cover import Cover, Indices, Solver, largest
-from leakscore.leakage.noise.problem import in_columns, regular
+from leakscore.leakage.noise.problem import Cover, Indices, Solver, in_columns, largest, regular
 from leakscore.typing import Doubles, Flags
 
 _GAPS = (0.1, 2e-5)
@@ -114,12 +113,12 @@ class PersonsProblem:
 
         At most 1 within the limit; 0 for persons who are not judged.
         """
-        found = np.zeros(self.total)
+        excess = np.zeros(self.total)
         few = self if which is None else self.among(which)
         for block, half in few._halves(noise):
             white = block.widened() @ half
-            found[block.persons] = np.linalg.eigvalsh(_grams(white))[:, -1] / self.share
-        return found if which is None else found[which]
+            excess[block.persons] = np.linalg.eigvalsh(_grams(white))[:, -1] / self.share
+        return excess if which is None else excess[which]
 
     def excess_of(self, factor: Doubles, which: Indices | None = None) -> Doubles:
         """Return the same for a factor of the noise."""
@@ -127,32 +126,32 @@ class PersonsProblem:
 
     def points(self, noise: Doubles, which: Indices) -> Doubles:
         """Return the points of some persons that are farthest out of K, in units of cost."""
-        found = []
+        parts = []
         for block, half in self.among(which)._halves(noise):
             wide = block.widened()
             white = wide @ half
             values, turns = np.linalg.eigh(_grams(white))
             for j in range(1, min(_MOST_POINTS, values.shape[1]) + 1):
-                some = (values[:, -j] > self.share) | (j == 1)
-                x = np.einsum("gk,gkd->gd", turns[some, :, -j], white[some]) @ half.T
-                along = np.einsum("gkd,gd->gk", wide[some], x)
-                y = np.einsum("gkd,gk->gd", wide[some], along)
+                relevant = (values[:, -j] > self.share) | (j == 1)
+                x = np.einsum("gk,gkd->gd", turns[relevant, :, -j], white[relevant]) @ half.T
+                along = np.einsum("gkd,gd->gk", wide[relevant], x)
+                y = np.einsum("gkd,gk->gd", wide[relevant], along)
                 y += self._extra(block) * (x @ self.scatter)
                 y /= np.sqrt(np.einsum("gd,gd->g", x, y) * self.share)[:, np.newaxis]
-                found.append(y * self.scale)
-        return np.concatenate(found)
+                parts.append(y * self.scale)
+        return np.concatenate(parts)
 
     def distances(self, noise: Doubles) -> Doubles:
         """Return s' (S/f + R - U U' + T)^-1 s of every person, inf where nothing hides it."""
-        found = np.zeros(self.total)
+        distances = np.zeros(self.total)
         for block, half in self._halves(noise):
             shares, turns = np.linalg.eigh(_grams(block.rows @ half))
             along = np.einsum("gkj,gk->gj", turns, block.along)
             with np.errstate(divide="ignore", invalid="ignore"):
                 gains = np.maximum(shares, 0.0) / np.maximum(1 - shares, 0.0) * along**2
             gains[along == 0] = 0.0
-            found[block.persons] = block.freedom * gains.sum(axis=1)
-        return found
+            distances[block.persons] = block.freedom * gains.sum(axis=1)
+        return distances
 
     def _extra(self, block: PersonBlock) -> float:
         """Return 1/f0 - 1/f."""
@@ -163,10 +162,10 @@ class PersonsProblem:
         extra = in_columns(noise, self.scale)
         matrix = self.values + (np.diag(extra) if extra.ndim == 1 else extra)
         for block in self.blocks:
-            own = matrix - self._extra(block) / self.share * self.scatter
-            own = regular(own, self.rounding)
-            unit = 1 / np.sqrt(np.diag(own))
-            lower = np.linalg.cholesky(own * unit * unit[:, np.newaxis])
+            inner = matrix - self._extra(block) / self.share * self.scatter
+            inner = regular(inner, self.rounding)
+            unit = 1 / np.sqrt(np.diag(inner))
+            lower = np.linalg.cholesky(inner * unit * unit[:, np.newaxis])
             yield block, unit[:, np.newaxis] * np.linalg.inv(lower).T
 
     def cover(self, solver: Solver) -> Cover:
@@ -177,16 +176,16 @@ class PersonsProblem:
         stage = 0
         for _ in range(_MOST_ROUNDS):
             gap, last = _GAPS[stage], stage == len(_GAPS) - 1
-            found = solver(self.floor, rows, gap)
-            beyond = largest(self.excess(found.noise), few, 1.0 + gap)
+            solution = solver(self.floor, rows, gap)
+            beyond = largest(self.excess(solution.noise), few, 1.0 + gap)
             if last and not beyond.size:
                 break
             if not beyond.size:
-                rows = rows[found.multipliers > _IDLE * found.multipliers.max()]
+                rows = rows[solution.multipliers > _IDLE * solution.multipliers.max()]
                 stage += 1
             else:
-                rows = np.concatenate([rows, self.points(found.noise, beyond)])
-        return Cover(found.noise, found.multipliers, np.arange(len(rows)), found.bound)
+                rows = np.concatenate([rows, self.points(solution.noise, beyond)])
+        return Cover(solution.noise, solution.multipliers, np.arange(len(rows)), solution.bound)
 
 
 def _grams(rows: Doubles) -> Doubles:

@@ -20,9 +20,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore.leakage.noise import certificate
-from leakscore.leakage.noise.cover import Cover, Indices, largest
-from leakscore.leakage.noise.interior import covering
+from leakscore.leakage.noise.interior import covering, lower_bound
+from leakscore.leakage.noise.problem import Cover, Indices, largest
 from leakscore.reference import Reference, forms
 from leakscore.reference.noise import of_factor
 from leakscore.typing import Doubles
@@ -129,28 +128,28 @@ class _Small:
         self.inside = along @ self.floor
         rest = np.einsum("ij,ij->i", rows, inverse) - np.einsum("ij,ij->i", along, self.inside)
         share = 1.0 - np.maximum(rest, 0.0)
-        found = covering(self.floor, self.inside / np.sqrt(share)[:, np.newaxis], _GAP)
-        self.noise, self.multipliers = found.noise, found.multipliers / share
+        solution = covering(self.floor, self.inside / np.sqrt(share)[:, np.newaxis], _GAP)
+        self.noise, self.multipliers = solution.noise, solution.multipliers / share
         self.weights = np.linalg.solve(self.floor + self.noise, self.inside.T).T
         self.sizes, self.turn = np.linalg.eigh(self.noise)
 
     @property
     def factor(self) -> Doubles:
         """A factor (d, r) of the noise."""
-        some = self.sizes > _PRESENT * self.sizes[-1]
-        return np.asarray(self.basis.T @ (self.turn[:, some] * np.sqrt(self.sizes[some])))
+        present = self.sizes > _PRESENT * self.sizes[-1]
+        return np.asarray(self.basis.T @ (self.turn[:, present] * np.sqrt(self.sizes[present])))
 
     def ahead(self) -> list[Doubles]:
         """Return (C + t)^-1 b of every direction of the noise, with few values of t."""
-        some = self.sizes > _PRESENT * self.sizes[-1]
-        sizes, problem = self.sizes[some], self.problem
-        beside = (self.weights @ self.turn[:, some]).T * self.multipliers @ self.rows
-        found = []
+        present = self.sizes > _PRESENT * self.sizes[-1]
+        sizes, problem = self.sizes[present], self.problem
+        beside = (self.weights @ self.turn[:, present]).T * self.multipliers @ self.rows
+        parts = []
         for group in np.array_split(np.arange(len(sizes)), min(_SHIFTS, len(sizes))):
             shift = np.exp(np.mean(np.log(sizes[group])))
             shifted = problem.reference.add_diagonal(shift / problem.scale**2)
-            found.append(problem.solve(shifted, beside[group]))
-        return found
+            parts.append(problem.solve(shifted, beside[group]))
+        return parts
 
     def bound(self) -> float:
         """Return the lower bound for all noise, in the subspace or not.
@@ -166,7 +165,7 @@ class _Small:
         unit = float(np.trace(self.floor)) / len(self.floor)
         theta = _balanced(lost / unit, outward @ outward.T, self.sizes / unit, self.turn)
         weights = self.weights @ self.basis + self.weights @ theta.T @ outward
-        return certificate.lower_bound(self.rows, weights, self.multipliers, self.problem.variances)
+        return lower_bound(self.rows, weights, self.multipliers, self.problem.variances)
 
     def _variance(self, rows: Doubles) -> Doubles:
         """Return R C R' in units of cost."""
@@ -197,6 +196,6 @@ def _orthonormal(parts: list[Doubles]) -> Doubles:
     rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
     for _ in range(2):  # twice is enough
         values, vectors = np.linalg.eigh(rows @ rows.T)
-        some = values > _DEPENDENT * values[-1] * len(rows)
-        rows = np.asarray((vectors[:, some] / np.sqrt(values[some])).T @ rows)
+        independent = values > _DEPENDENT * values[-1] * len(rows)
+        rows = np.asarray((vectors[:, independent] / np.sqrt(values[independent])).T @ rows)
     return rows

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import signal
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,15 +17,9 @@ from leakscore import validation
 from leakscore.audit import Monitor
 from leakscore.tradeoff import gaussian
 from leakscore.typing import Doubles, Flags
-from leakscore_app.audits.direction import require_direction
-from leakscore_app.audits.live import state as states
-from leakscore_app.audits.live.evidence import Evidence, line, title
-from leakscore_app.audits.live.interruption import undisturbed
-from leakscore_app.audits.live.lines import LineStream, opened
-from leakscore_app.audits.live.options import WatchOptions
-from leakscore_app.audits.live.rows import RoundParser
-from leakscore_app.audits.live.state import State
-from leakscore_app.audits.scores import Read, Samples
+from leakscore_app.audits.evidence import Evidence, State, WatchOptions, line, load, title
+from leakscore_app.audits.rounds import LineStream, RoundParser, opened
+from leakscore_app.audits.scores import Read, Samples, require_direction
 from leakscore_app.tables.files import File
 
 _BLOCK = 64  # lines between two looks
@@ -61,7 +58,7 @@ def watch(path: str, options: WatchOptions, show: Show) -> Evidence:
     begun = _fresh(options)
     with opened(path) as lines:
         if options.state is not None:
-            begun = states.load(options.state, begun, grows=lines.grows)
+            begun = load(options.state, begun, grows=lines.grows)
         rows = RoundParser(
             lines.name,
             score=options.score,
@@ -141,9 +138,9 @@ class _Watch:
         self._require_direction()
 
     def _blocks(self) -> Iterator[list[bytes]]:
-        for found in self.lines(self.options.idle):
-            for start in range(0, len(found), _BLOCK):
-                yield found[start : start + _BLOCK]
+        for lines in self.lines(self.options.idle):
+            for start in range(0, len(lines), _BLOCK):
+                yield lines[start : start + _BLOCK]
 
     def _count(self, block: list[bytes]) -> None:
         scores, member = self.rows(block)
@@ -168,10 +165,10 @@ class _Watch:
         state = self.state
         if not scores.size:
             return 0
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             rounds = self._bet(-scores if state.lower_is_member else scores, member)
-        self.warned += [str(one.message) for one in told]
+        self.warned += [str(warning.message) for warning in caught]
         low, high = float(scores[:rounds].min()), float(scores[:rounds].max())
         state.least = low if state.least is None else min(state.least, low)
         state.most = high if state.most is None else max(state.most, high)
@@ -233,3 +230,21 @@ class _Watch:
             notes=tuple(notes),
             interrupted=interrupted,
         )
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let a short step of work end before Ctrl-C does: it is done whole, or not at all."""
+    before = signal.getsignal(signal.SIGINT)
+    # Only the main thread is interrupted; a handler that Python did not install cannot be put back.
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    came: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        signal.raise_signal(signal.SIGINT)

@@ -1,11 +1,17 @@
-"""Rounds from lines: csv with the names of its columns first, or a JSON object a line."""
+"""Rounds as they come: whole lines of a stream or a growing file, and the scores in them."""
 
 from __future__ import annotations
 
 import csv
 import json
 import math
-from collections.abc import Sequence
+import os
+import stat
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +20,104 @@ from leakscore.typing import Doubles, Flags
 from leakscore_app._visible import listed, visible
 from leakscore_app.audits.columns import WORDS
 from leakscore_app.audits.scores import MEMBER_NAMES, SCORE_NAMES, plain_name
+from leakscore_app.tables import files
+from leakscore_app.tables.formats import packed
+
+STANDARD_INPUT = "-"
+
+_CHUNK = 1 << 16
+_LONGEST = 1 << 20  # bytes of a line
+_PAUSE = 0.1  # seconds between two looks at a file that has not grown
+
+
+@contextmanager
+def opened(path: str) -> Iterator[LineStream]:
+    """Open a file, or the standard input for ``-``."""
+    if path == STANDARD_INPUT:
+        if sys.stdin is None:
+            raise ValueError("standard input is closed")
+        yield LineStream(sys.stdin.buffer, "standard input", grows=False)
+        return
+    with Path(path).open("rb") as file:
+        grows = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+        yield LineStream(file, visible(Path(path).name), grows=grows)
+
+
+class LineStream:
+    """Whole lines, as soon as they are there.
+
+    Attributes
+    ----------
+    name : str
+        Of the file, for messages.
+    grows : bool
+        Whether more may follow behind the end: of a file, not of a stream.
+    """
+
+    def __init__(self, stream: Any, name: str, *, grows: bool) -> None:
+        self.name, self.grows = name, grows
+        self._stream = stream
+        self._rest = b""
+        self._read = 0
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the last line had no end when it was read last."""
+        return bool(self._rest)
+
+    def until_now(self, length: int) -> bytes:
+        """Return the first `length` bytes of a file, all of them whole lines."""
+        data: bytes = self._stream.read(length)
+        if len(data) < length:
+            raise ValueError(f"{self.name} is shorter than it was: {len(data)} bytes of {length}")
+        self._read = length
+        return data
+
+    def __call__(self, idle: float) -> Iterator[list[bytes]]:
+        """Yield lines with their ends until none has come for `idle` seconds, or none can come."""
+        waited = time.monotonic()
+        while True:
+            data = self._more()
+            if data:
+                waited = time.monotonic()
+                *whole, self._rest = (self._rest + data).splitlines(keepends=True) or [b""]
+                if self._rest.endswith(b"\n"):
+                    whole, self._rest = [*whole, self._rest], b""
+                self._require_text(whole[0] if whole else self._rest)
+                if whole:
+                    yield whole
+            elif not self.grows:
+                if self._rest:
+                    yield [self._rest]
+                self._rest = b""
+                return
+            elif time.monotonic() - waited >= idle:
+                return
+            else:
+                time.sleep(min(_PAUSE, max(idle, 0.0)))
+
+    def _more(self) -> bytes:
+        read = getattr(self._stream, "read1", self._stream.read)
+        data: bytes = read(_CHUNK)
+        self._read += len(data)
+        if not data and self.grows and os.fstat(self._stream.fileno()).st_size < self._read:
+            raise ValueError(f"{self.name} became shorter while it was read")
+        return data
+
+    def _require_text(self, line: bytes) -> None:
+        if packed.is_compressed(line) or packed.is_zip(line):
+            raise ValueError(
+                f"{self.name} is compressed, and --watch reads lines as they come: unpack it into "
+                "a pipe, as in 'gzip -dc FILE | leakscore audit - --watch'"
+            )
+        if b"\0" in line or files.File(self.name, line[:64]).kind != "text":
+            raise ValueError(
+                f"{self.name} is no text: --watch reads csv, or JSON lines, a round in each; other "
+                "tables are read whole, without --watch"
+            )
+        if len(line) > _LONGEST:
+            raise ValueError(f"{self.name} has a line of more than {_LONGEST} bytes")
+
 
 _DELIMITERS = (",", ";", "\t", " ")
 _BITS = {**WORDS, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
@@ -63,9 +167,9 @@ class RoundParser:
         self.places = [line - self.lines - 1 for line, _ in texts]
         self.lines += len(lines)
         cells = self._cells if self.format == "csv" else self._entries
-        found = [(line, *cells(text, line)) for line, text in texts]
-        scores = [self._score(score, line) for line, score, _ in found]
-        member = [self._bit(bit, line) for line, _, bit in found]
+        rounds = [(line, *cells(text, line)) for line, text in texts]
+        scores = [self._score(score, line) for line, score, _ in rounds]
+        member = [self._bit(bit, line) for line, _, bit in rounds]
         return np.array(scores, dtype=np.float64), np.array(member, dtype=bool)
 
     def resume(self, counted: bytes) -> None:
@@ -87,34 +191,34 @@ class RoundParser:
         if first.lstrip().startswith("{"):
             kind, names = "json lines", list(self._parsed(first, line))
         else:
-            found = [mark for mark in _DELIMITERS if mark in first]
-            self._delimiter = self._delimiter or (found[0] if found else ",")
+            marks = [mark for mark in _DELIMITERS if mark in first]
+            self._delimiter = self._delimiter or (marks[0] if marks else ",")
             if self._delimiter == "space":
                 self._delimiter = " "
             kind, names = "csv", [name.strip() for name in self._split(first, line)]
         self._width = len(names)
-        known = {"score": SCORE_NAMES, "member": MEMBER_NAMES}
-        for role, own in known.items():
-            self.columns[role] = self._column(role, names, own)
+        usual = {"score": SCORE_NAMES, "member": MEMBER_NAMES}
+        for role, accepted in usual.items():
+            self.columns[role] = self._column(role, names, accepted)
         if self.columns["score"] == self.columns["member"]:
             raise ValueError(f"{self._name}: one column is named as score and as membership")
         self.format, self._headed = kind, kind == "csv"
         if kind == "csv":
             self._places = (names.index(self.columns["score"]), names.index(self.columns["member"]))
 
-    def _column(self, role: str, names: list[str], known: tuple[str, ...]) -> str:
+    def _column(self, role: str, names: list[str], accepted: tuple[str, ...]) -> str:
         """Return the name of a column, given or known; the first line must hold it."""
         given = self._given[role]
-        found = [n for n in names if n == given or (given is None and plain_name(n) in known)]
-        if len(found) == 1:
-            return found[0]
-        if not found and given is None:
+        matches = [n for n in names if n == given or (given is None and plain_name(n) in accepted)]
+        if len(matches) == 1:
+            return matches[0]
+        if not matches and given is None:
             raise ValueError(
                 f"{self._name}: expected the first line to name the columns, {role} among them, "
                 f"not {listed(names)}: name them, or say --{role} COLUMN"
             )
         raise ValueError(
-            f"{self._name} has {len(found)} columns for --{role}"
+            f"{self._name} has {len(matches)} columns for --{role}"
             + (f" {given!r}" if given is not None else "")
             + f"; it has {listed(names)}"
         )
@@ -175,12 +279,12 @@ class RoundParser:
 
     def _bit(self, cell: Any, line: int) -> bool:
         if isinstance(cell, str):
-            found = _BITS.get(cell.strip().lower())
+            bit = _BITS.get(cell.strip().lower())
         else:
-            found = float(cell) if isinstance(cell, (bool, int, float)) and cell in (0, 1) else None
-        if found is None:
+            bit = float(cell) if isinstance(cell, (bool, int, float)) and cell in (0, 1) else None
+        if bit is None:
             raise ValueError(self._wrong(cell, line, "neither 1 (member) nor 0 (non-member)"))
-        return found == 1.0
+        return bit == 1.0
 
     def _wrong(self, cell: Any, line: int, what: str) -> str:
         return f"{self._name}, line {line}: {visible(repr(cell)[:40])} is {what}"

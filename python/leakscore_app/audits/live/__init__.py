@@ -1,1 +1,0 @@
-"""Rounds that are read as they come, and looked at after each."""
