@@ -7,6 +7,7 @@ used. The CPU build suffices:
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
 from importlib import import_module
@@ -121,7 +122,7 @@ def per_sample_gradients(
         rows: torch.Tensor = _empty_rows(samples, list(parameters.values()), pytorch)
         for start in range(0, samples, step):
             part = slice(start, start + step)
-            piece = _each(batch, lambda tensor, part=part: tensor[part])
+            piece = _each(batch, operator.itemgetter(part))
             _write(gradients(parameters, piece), rows[part])
             _clip(rows[part], bound, pytorch)
     return rows

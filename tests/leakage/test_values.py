@@ -115,6 +115,16 @@ def test_noise_in_some_columns_alone_hides_only_these() -> None:
     np.testing.assert_array_equal(result, [np.inf, 0.25])
 
 
+def test_noise_of_low_rank_hides_only_its_span() -> None:
+    factor = np.array([[1.0], [2.0], [0.0], [0.0]])
+    pairs = np.array([[3.0, 6.0, 0.0, 0.0], [3.0, 6.1, 0.0, 0.0], [3.0, 6.0, 1.0, 0.0]])
+    for noise in ({"noise_factor": factor}, {"noise_cov": factor @ factor.T}):
+        result = leakage.attribute_leakage(
+            pairs + MEAN, MEAN, REFERENCE, 4, known_members=3, **noise
+        )
+        np.testing.assert_allclose(result, [9 / 16, np.inf, np.inf], rtol=1e-12)
+
+
 @pytest.mark.parametrize("noise_std", [0.0, 1e-3, 0.02])
 @pytest.mark.parametrize("width", [0.3, 0.7, 0.999, 2.0])
 def test_members_to_disclose_is_the_least_number(noise_std: float, width: float) -> None:

@@ -306,11 +306,15 @@ def _distances(
     if unknown:
         noisy = noise.added(reference, n * (n / unknown))
         return forms.distances(noisy.invertible(), "a - b", differences, centre) / unknown
-    if noise.independent:  # nothing but the noise is open, perhaps not in every column
-        std = n * np.broadcast_to(noise.std, centre.shape)
-        ratios = np.divide(
-            differences, std, out=np.where(differences != 0, np.inf, 0.0), where=std > 0
-        )
-        return np.asarray(np.square(ratios).sum(axis=1))
-    only = noise.added(Reference(centre, centre), float(n) * n)
-    return forms.distances(only.invertible(), "a - b", differences, centre)
+    # Nothing but the noise is open: it hides only what lies in the span of its covariance.
+    std = n * np.broadcast_to(noise.std, centre.shape)
+    ratios = np.divide(differences, std, out=np.where(differences != 0, np.inf, 0.0), where=std > 0)
+    if not noise.independent:
+        covered = noise.std > 0
+        revealed = np.isinf(ratios[:, ~covered]).any(axis=1)
+        root = noise.root()[covered] / noise.std[covered, np.newaxis]
+        parts = np.linalg.lstsq(root, ratios[:, covered].T, rcond=None)[0].T
+        outside = np.linalg.norm(parts @ root.T - ratios[:, covered], axis=1)
+        revealed |= outside > 1e-7 * np.linalg.norm(ratios[:, covered], axis=1)
+        ratios = np.where(revealed[:, np.newaxis], np.inf, parts)
+    return np.asarray(np.square(ratios).sum(axis=1))

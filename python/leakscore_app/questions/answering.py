@@ -247,13 +247,13 @@ def _ledger(file: kept.LedgerFile, values: Any, limits: Mapping[str, Any]) -> Le
     """Return the ledger of a file; a new one if there is none yet."""
     budget = any(name in limits for name in _LIMITS)
     if file.content is None:
-        usual = {"max_noise": 1.0} | ({} if budget else {"max_advantage": 0.2})
-        return Ledger(values, **(usual | limits))
+        usual = {"max_noise": 1.0} if budget else {"max_noise": 1.0, "max_advantage": 0.2}
+        return Ledger(values, **{**usual, **limits})
     try:
         ledger = Ledger.from_bytes(file.content, values)
     except ValueError as error:
         raise ValueError(f"{visible(file.path)}: {error}") from None
-    fresh = Ledger(np.zeros((3, 1)), **(limits if budget else limits | {"max_leakage": 1.0}))
+    fresh = Ledger(np.zeros((3, 1)), **(limits if budget else {**limits, "max_leakage": 1.0}))
     differs = {
         "limit": budget and fresh.limit != ledger.limit,
         "max_noise": "max_noise" in limits and fresh.max_noise != ledger.max_noise,
