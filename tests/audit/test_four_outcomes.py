@@ -154,7 +154,10 @@ def test_it_proves_more_than_bands() -> None:
         gains = []
         for _ in range(8):
             audit = Audit(rng.normal(shift, 1.0, n), rng.normal(0.0, 1.0, n))
-            gains.append(float(audit.epsilon(1e-5, method=METHOD)) - float(audit.epsilon(1e-5)))
+            gains.append(
+                float(audit.epsilon(1e-5, method=METHOD))
+                - float(audit.epsilon(1e-5, method="weighted-ell"))
+            )
         assert np.mean(gains) > 0.3
 
 
@@ -203,7 +206,7 @@ def test_it_spends_its_level_on_ties_too() -> None:
     members, others = np.repeat([1.0, 0.0], [73, 27]), np.repeat([1.0, 0.0], [27, 73])
     audit = Audit(members, others)
     assert float(audit.epsilon(method=METHOD)) >= float(audit.epsilon(method="split")) + 0.05
-    assert float(audit.epsilon(method=METHOD)) >= float(audit.epsilon()) + 0.2
+    assert float(audit.epsilon(method=METHOD)) >= float(audit.epsilon(method="weighted-ell")) + 0.2
 
 
 def test_refusals_and_ends() -> None:
@@ -221,3 +224,25 @@ def test_refusals_and_ends() -> None:
         assert bound.epsilon == 0.0
         assert "nothing is refuted" in bound.algorithm
         assert np.isfinite(bound.max_certifiable)
+
+
+@pytest.mark.parametrize(
+    ("n1", "delta", "reason"),
+    [
+        (2600, 0.0, ""),
+        (2600, 2e-5, ""),
+        (2600, 2.1e-5, "the default for delta * rounds > 0.1"),
+        (2601, 0.0, "the default for more than 5000 rounds"),
+        (60, [0.0], "the default for an array of delta"),
+    ],
+)
+def test_it_is_the_default_where_it_applies(n1: int, delta: float, reason: str) -> None:
+    """The number of rounds and the shape of delta decide, and the result says why it is not."""
+    audit = Audit(np.full(n1, 1.0), np.zeros(2400))
+    bound = audit.epsilon(delta)
+    assert bound.method == ("weighted-ell" if reason else METHOD)
+    assert bound.algorithm.endswith(reason)
+    expected = audit.epsilon(delta, method=bound.method)
+    assert np.all(bound.epsilon == expected.epsilon)
+    assert bound.algorithm == "; ".join(filter(None, (expected.algorithm, reason)))
+    assert Audit(np.zeros(n1), np.arange(2400)).epsilon(delta).method == bound.method
