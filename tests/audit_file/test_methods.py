@@ -49,7 +49,8 @@ def test_a_slow_method_is_only_tried_on_few_rounds(
     default = parsed(capsys, path)
     assert default["method"] == "four-outcomes"
     assert default["mu"]["method"] == "weighted-ell"
-    assert parsed(capsys, path, "--claimed-mu", "9")["method"] == "weighted-ell"
+    claimed = parsed(capsys, path, "--claimed-mu", "9", code=3)
+    assert claimed["method"] == "weighted-ell"
     asked = parsed(capsys, path, "--method", "four-outcomes", "--only-method")
     assert asked["bounds"][0]["epsilon"] == float(expected) > 1.0
     assert asked["bounds"][0]["algorithm"] == expected.algorithm

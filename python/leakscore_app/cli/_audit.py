@@ -26,8 +26,8 @@ exit codes
      with a claim or without, all scores are equal, or there is none
 
 methods
-  four-outcomes (the default for one delta and up to 5,000 rounds, if delta times
-  rounds is at most 0.1; takes up to 20,000), weighted-ell (the default
+  four-outcomes (the default for one delta and up to 5,000 rounds, if delta
+  times rounds is at most 0.1; takes up to 20,000), weighted-ell (the default
   otherwise, and with --claimed-mu), ell, berk-jones, bonferroni, ks, dkw,
   dkw-two-sided; sorted-bits (experimental, needs --random-bits); split and
   credible (at one threshold; credible is no confidence bound)
