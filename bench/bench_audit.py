@@ -110,7 +110,7 @@ def two_threads() -> None:
         for threads in wall:
             leakscore.set_num_threads(threads)
             start = time.perf_counter()
-            Audit(members, nonmembers).epsilon(DELTA)
+            Audit(members, nonmembers).epsilon(DELTA, method="weighted-ell")
             wall[threads] = min(wall[threads], time.perf_counter() - start)
     leakscore.set_num_threads(1)
     print(

@@ -255,7 +255,7 @@ def compared(name: str, curve: TradeOff, members: Doubles, nonmembers: Doubles) 
     low, high = curve.interval("power", np.array([ALPHA - around, ALPHA + around]))
     power = float((members > np.quantile(nonmembers, 1.0 - ALPHA)).mean())
     error = STANDARD_ERRORS * float(np.sqrt(max(power * (1.0 - power), 1e-3) / members.size))
-    certified = float(audit.Audit(members, nonmembers).epsilon(DELTA))
+    certified = float(audit.Audit(members, nonmembers).epsilon(DELTA, method="weighted-ell"))
     return [
         AtLeast(f"{name}: power, attack", power, float(low[0]), error),
         AtMost(f"{name}: power, guarantee", power, float(high[1]), error),

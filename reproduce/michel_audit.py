@@ -140,7 +140,7 @@ class Played:
 
     def bound(self, attack: str) -> EpsilonBound:
         """Certify a lower bound, by the default method."""
-        return Audit(*self.scores[attack]).epsilon(DELTA)
+        return Audit(*self.scores[attack]).epsilon(DELTA, method="weighted-ell")
 
     def auc(self, attack: str) -> Auc:
         """Area under the ROC curve of an attack."""

@@ -260,7 +260,8 @@ def _times(game: FineTuning, rounds: int, rng: np.random.Generator) -> Times:
         pair = scores[member], scores[~member]
         name = f"noise {game.noise:g}, step {step + 1}: mu"
         rows.append(separation_row(name, *pair, played.leakage[:, 0]))
-        bounds.append([float(audit.Audit(*pair).epsilon(DELTA, level)) for level in levels])
+        played_pair = audit.Audit(*pair)
+        bounds.append([float(played_pair.epsilon(DELTA, x, "weighted-ell")) for x in levels])
     single, corrected = np.array(bounds).T
     mu = float(np.mean([row.measured for row in rows]))
     return Times(game, tuple(rows), single, corrected, equal_gap(mu, rounds, rng))

@@ -114,6 +114,7 @@ BLOCKS: dict[str, Callable[[], list[str]]] = {
     "times": compared.times,
     "sorted bits": coins.sorted_bits,
     "four outcomes": outcomes.four_outcomes,
+    "false claims": outcomes.false_claims,
     "every size": training.every_size,
     "stopping": lambda: list(stopping.stopping()),
     "false alarms": _false_alarms,
@@ -121,6 +122,7 @@ BLOCKS: dict[str, Callable[[], list[str]]] = {
 PAGES = {
     "sorted bits": DOCS / "sorted-bits.md",
     "four outcomes": DOCS / "four-outcomes.md",
+    "false claims": DOCS / "four-outcomes.md",
     "every size": DOCS / "one-run.md",
     "stopping": WATCHING,
     "false alarms": WATCHING,

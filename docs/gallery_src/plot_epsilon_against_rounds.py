@@ -17,7 +17,8 @@ from leakscore.audit import Audit
 
 rng = np.random.default_rng(2)
 sizes = [20, 50, 100, 300, 1000, 3000, 10_000, 30_000, 100_000]
-bounds = [Audit(rng.normal(3.0, 1.0, n), rng.normal(size=n)).epsilon(1e-5) for n in sizes]
+audits = [Audit(rng.normal(3.0, 1.0, n), rng.normal(size=n)) for n in sizes]
+bounds = [audit.epsilon(1e-5, method="weighted-ell") for audit in audits]
 print([round(bound.epsilon, 2) for bound in bounds])
 
 # %%

@@ -32,9 +32,10 @@ CANARIES = [
 DPSGD = "Poisson sampling, a record that is added or removed, and exact noise"
 
 RESULTS: dict[str, tuple[Any, list[str]]] = {
-    "bands": (AUDIT.epsilon(1e-5), BANDS),
+    "bands": (AUDIT.epsilon(1e-5, method="weighted-ell"), BANDS),
+    "by default": (AUDIT.epsilon(1e-5), [*BANDS, "Delta was fixed"]),
     "many deltas": (AUDIT.epsilon([0.0, 1e-5], method="dkw", orientation="both"), BANDS),
-    "sorted bits": (AUDIT.epsilon(1e-5, method="sorted-bits"), COINS),
+    "sorted bits": (AUDIT.epsilon(1e-5, method="sorted-bits"), [*COINS, "Delta was fixed"]),
     "split": (AUDIT.epsilon(method="split"), [*BANDS, "every other one"]),
     "credible": (AUDIT.epsilon(method="credible"), [*BANDS, "every other one", "prior"]),
     "at a threshold": (

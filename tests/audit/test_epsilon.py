@@ -137,10 +137,10 @@ def test_vector_delta_is_each_scalar_delta() -> None:
     rng = np.random.default_rng(2)
     audit = Audit(rng.normal(1, 1, 2000), rng.normal(0, 1, 1500))
     delta = np.array([[0.0, 1e-5, 1e-2], [0.1, 0.5, 0.999]])
-    many = audit.epsilon(delta)
+    many = audit.epsilon(delta, method="weighted-ell")
     assert many.epsilon.shape == many.direction.shape == many.max_certifiable.shape == (2, 3)
     for index, value in np.ndenumerate(delta):
-        one = audit.epsilon(value)
+        one = audit.epsilon(value, method="weighted-ell")
         for name, field in one.to_dict().items():
             wide = getattr(many, name)
             wide = list(wide) if isinstance(wide, tuple) else wide
@@ -175,7 +175,7 @@ def test_result_as_dict_and_json() -> None:
         ({"confidence": math.nan}, ValueError, "confidence"),
         ({"confidence": [0.9]}, TypeError, "confidence"),
         ({"method": "clopper-pearson"}, ValueError, "dkw, dkw-two-sided"),
-        ({"method": None}, TypeError, "method"),
+        ({"method": 3}, TypeError, "method"),
     ],
 )
 def test_refused_arguments(arguments: dict, error: type, words: str) -> None:

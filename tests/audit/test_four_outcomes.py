@@ -1,10 +1,10 @@
-"""The test by four outcomes: its probability and its theorem by enumeration, and its fields."""
+"""The test by four outcomes: random events and laws, its level, and its fields."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import combinations, combinations_with_replacement, product
+from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 import pytest
@@ -70,17 +70,15 @@ def test_crossing_probability_is_exact(n1: int, n0: int, delta: float, epsilon: 
 
 
 @pytest.mark.parametrize(("n1", "n0", "delta", "epsilon"), SIZES[:4])
-def test_no_mechanism_crosses_more_often(n1: int, n0: int, delta: float, epsilon: float) -> None:
-    """The theorem: for functions of the four outcomes, and for random kernels of them."""
+def test_no_random_function_of_the_outcomes_crosses_more_often(
+    n1: int, n0: int, delta: float, epsilon: float
+) -> None:
     rng = np.random.default_rng(5)
     counts = [random_counts(rng, n1 + n0) for _ in range(6)]
     limits = [_core.four_outcomes_crossing(c, n1, n0, delta, epsilon, 1e-15) for c in counts]
     laws = np.array(four(epsilon, delta))
-    kernels = [np.eye(4)[list(f)] for f in product(range(4), repeat=4)]
-    kernels = [kernels[k] for k in rng.choice(len(kernels), 8, replace=False)]
-    kernels += list(rng.dirichlet([0.3] * 4, (4, 4)))
     below = []
-    for kernel in kernels:
+    for kernel in rng.dirichlet([0.3] * 4, (4, 4)):
         rankings = ranked(n1, n0, *(laws @ kernel).tolist())
         rates = [crossing(rankings, c) for c in counts]
         assert max(rate - limit for rate, limit in zip(rates, limits, strict=True)) <= 1e-15
@@ -156,7 +154,10 @@ def test_it_proves_more_than_bands() -> None:
         gains = []
         for _ in range(8):
             audit = Audit(rng.normal(shift, 1.0, n), rng.normal(0.0, 1.0, n))
-            gains.append(float(audit.epsilon(1e-5, method=METHOD)) - float(audit.epsilon(1e-5)))
+            gains.append(
+                float(audit.epsilon(1e-5, method=METHOD))
+                - float(audit.epsilon(1e-5, method="weighted-ell"))
+            )
         assert np.mean(gains) > 0.3
 
 
@@ -205,7 +206,7 @@ def test_it_spends_its_level_on_ties_too() -> None:
     members, others = np.repeat([1.0, 0.0], [73, 27]), np.repeat([1.0, 0.0], [27, 73])
     audit = Audit(members, others)
     assert float(audit.epsilon(method=METHOD)) >= float(audit.epsilon(method="split")) + 0.05
-    assert float(audit.epsilon(method=METHOD)) >= float(audit.epsilon()) + 0.2
+    assert float(audit.epsilon(method=METHOD)) >= float(audit.epsilon(method="weighted-ell")) + 0.2
 
 
 def test_refusals_and_ends() -> None:
@@ -223,3 +224,25 @@ def test_refusals_and_ends() -> None:
         assert bound.epsilon == 0.0
         assert "nothing is refuted" in bound.algorithm
         assert np.isfinite(bound.max_certifiable)
+
+
+@pytest.mark.parametrize(
+    ("n1", "delta", "reason"),
+    [
+        (2600, 0.0, ""),
+        (2600, 2e-5, ""),
+        (2600, 2.1e-5, "the default for delta * rounds > 0.1"),
+        (2601, 0.0, "the default for more than 5000 rounds"),
+        (60, [0.0], "the default for an array of delta"),
+    ],
+)
+def test_it_is_the_default_where_it_applies(n1: int, delta: float, reason: str) -> None:
+    """The number of rounds and the shape of delta decide, and the result says why it is not."""
+    audit = Audit(np.full(n1, 1.0), np.zeros(2400))
+    bound = audit.epsilon(delta)
+    assert bound.method == ("weighted-ell" if reason else METHOD)
+    assert bound.algorithm.endswith(reason)
+    expected = audit.epsilon(delta, method=bound.method)
+    assert np.all(bound.epsilon == expected.epsilon)
+    assert bound.algorithm == "; ".join(filter(None, (expected.algorithm, reason)))
+    assert Audit(np.zeros(n1), np.arange(2400)).epsilon(delta).method == bound.method

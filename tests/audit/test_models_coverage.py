@@ -91,4 +91,4 @@ def test_epsilon_if_gaussian_is_wrong_elsewhere() -> None:
     rng = np.random.default_rng(14)
     played = [Audit(rng.laplace(1, 1, 1000), rng.laplace(0, 1, 1000)) for _ in range(50)]
     assert min(float(audit.epsilon_if_gaussian(1e-5)) for audit in played) > 1.0
-    assert max(float(audit.epsilon(1e-5)) for audit in played) < 1.0
+    assert max(float(audit.epsilon(1e-5, method="weighted-ell")) for audit in played) < 1.0

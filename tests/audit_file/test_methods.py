@@ -31,11 +31,11 @@ def codes(result: dict[str, Any]) -> set[str]:
 def test_a_slow_method_is_only_tried_on_few_rounds(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, rounds: int
 ) -> None:
-    """Asked for by its name it takes more; wherever it is tried, it is called experimental."""
+    """As the default, or by its name, it takes more; wherever it is tried, whose proof it is."""
     path = tmp_path / "rounds.npz"
     scores, member = drawn(rounds)
     np.savez(path, score=scores, member=member)
-    result = parsed(capsys, path)
+    result = parsed(capsys, path, "--method", "weighted-ell")
     other = row(result, "four-outcomes")
     expected = Audit.from_rounds(scores, member).epsilon(1e-5, method="four-outcomes")
     tried = rounds == 1000
@@ -46,6 +46,11 @@ def test_a_slow_method_is_only_tried_on_few_rounds(
     else:
         assert "--method four-outcomes" in other["refused"]
         assert not other["bounds"]
+    default = parsed(capsys, path)
+    assert default["method"] == "four-outcomes"
+    assert default["mu"]["method"] == "weighted-ell"
+    claimed = parsed(capsys, path, "--claimed-mu", "9", code=3)
+    assert claimed["method"] == "weighted-ell"
     asked = parsed(capsys, path, "--method", "four-outcomes", "--only-method")
     assert asked["bounds"][0]["epsilon"] == float(expected) > 1.0
     assert asked["bounds"][0]["algorithm"] == expected.algorithm

@@ -30,8 +30,8 @@ def test_every_input_is_used_and_known() -> None:
     ("epsilon", "arguments", "code", "verdict"),
     [
         ("0.5", "--one-run --seed 3", 2, "refuted"),
-        ("3.9", "--only-method", 0, "consistent"),
-        ("3.9", "--only-method --threat-model 'black box'", 0, "consistent"),
+        ("4.5", "--only-method", 0, "consistent"),
+        ("4.5", "--only-method --threat-model 'black box'", 0, "consistent"),
         ("3.9", "--threat-model 'black box", 1, "error"),
         ("$(touch broken)", "", 1, "error"),
     ],

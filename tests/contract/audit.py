@@ -74,7 +74,7 @@ AUDITS: dict[str, list[Call]] = {
             scalars={
                 "delta": (1e-5, (-0.1, 1.0, good.NAN, "0", None, 1j)),
                 "confidence": (0.9, (0.0, 1.0, good.NAN, "0.9", None, 1j)),
-                "method": ("dkw-two-sided", ("best", None, 1)),
+                "method": ("dkw-two-sided", ("best", 1)),
                 "orientation": ("both", ("low", None, 1)),
             },
         ),

@@ -42,7 +42,7 @@ class Audit(Certified, Refuted, Rates):
     >>> audit = Audit(rng.normal(3.0, 1.0, 1000), rng.normal(0.0, 1.0, 1000))
     >>> bound = audit.epsilon(delta=1e-5)
     >>> print(round(float(bound), 2), "of at most", round(bound.max_certifiable, 2))
-    4.46 of at most 5.23
+    4.75 of at most 5.6
     """
 
     __slots__ = ()

@@ -10,7 +10,7 @@ import numpy as np
 
 from leakscore import _core, validation
 from leakscore.audit.bands import BAND_METHODS, band
-from leakscore.audit.results import ROUNDS, ROUNDS_OF_COINS
+from leakscore.audit.results import DELTA, ROUNDS, ROUNDS_OF_COINS
 from leakscore.audit.scores import MAX_ROUNDS, ClassScores, RankedBits, Samples
 from leakscore.typing import Array, Counts, Doubles, Flags
 
@@ -203,7 +203,7 @@ class SortedBits(_Refuter):
     @property
     def assumptions(self) -> tuple[str, ...]:
         """Those of rounds whose memberships were coins."""
-        return ROUNDS_OF_COINS
+        return (*ROUNDS_OF_COINS, DELTA)
 
     def _require(self, samples: Samples, deltas: Doubles) -> None:
         """Refuse scores without random bits, too."""
@@ -298,7 +298,7 @@ def _threshold(scores: ClassScores, best: _Guesses, low: bool) -> float:
 
 @dataclass(frozen=True)
 class FourOutcomes(_Refuter):
-    """Members above every threshold, both error rates at once; experimental, see `Audit.epsilon`.
+    """Members above every threshold, against both error rates together; see `Audit.epsilon`.
 
     Notes
     -----
@@ -314,6 +314,11 @@ class FourOutcomes(_Refuter):
     name = "four-outcomes"
     most_rounds = MOST_OUTCOMES
     remedy = "use a method that bounds error rates"
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Those of rounds, and one delta."""
+        return (*ROUNDS, DELTA)
 
     def _one_way(self, samples: Samples, deltas: Doubles, miss: float, *, low: bool) -> Proof:
         """Count members above every threshold; for low scores, non-members in their place."""
@@ -350,15 +355,10 @@ class FourOutcomes(_Refuter):
 
 @lru_cache(maxsize=64)
 def _most(sought: int, others: int, delta: float, miss: float) -> float:
-    """Return the bound of separated scores; that it is the end of a run is not checked."""
+    """Return the bound of separated scores, which have the largest counts."""
     sizes: Counts = np.arange(1, sought + others, dtype=np.int64)
     counts = np.minimum(sizes, sought)
-    law = (sought, others, delta, miss)
-    good, bad = 0, 1
-    while _core.four_outcomes_refutes(sizes, counts, *law, bad / _STEPS):
-        good, bad = bad, 2 * bad
-    while bad - good > 1:
-        middle = (good + bad) // 2
-        refuted = _core.four_outcomes_refutes(sizes, counts, *law, middle / _STEPS)
-        good, bad = (middle, bad) if refuted else (good, middle)
-    return good / _STEPS
+    steps, _, _ = _core.four_outcomes_refuted(
+        sizes, counts, sought, others, delta, miss, 1.0 / _STEPS
+    )
+    return float(steps / _STEPS)

@@ -116,8 +116,9 @@ def required_rounds(
         Probability, in (0, 1), over the rounds, with which the bound exceeds `epsilon`.
     method : str
         The band around the error rates, as in `Audit.epsilon`: one that holds at all thresholds at
-        once. Or ``"monitor"``: a `Monitor` of the claim (epsilon, delta) with fair coins, that is
-        looked at after every round and ends when the claim is refuted.
+        once; its default, "four-outcomes", needs fewer rounds. Or ``"monitor"``: a `Monitor` of the
+        claim (epsilon, delta) with fair coins, that is looked at after every round and ends when
+        the claim is refuted.
     neighbours : {"replace", "add-remove"}, optional
         What the planned rounds without the target hold instead, as in `Audit.compare`: it must be
         the curve's relation.

@@ -39,6 +39,7 @@ _FIXED = (
     "playing on."
 )
 _COMPLETE = "No score was left out."
+DELTA = "Delta was fixed before any score was seen."
 ORDER = (
     "The order of the scores, every other one of which chose the threshold, does not depend on "
     "their values."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -40,8 +39,7 @@ from leakscore_app.document.checks import Check
 from leakscore_app.document.document import Document, Notice
 from leakscore_app.document.findings import Findings
 
-_DEFAULT_METHOD = str(inspect.signature(Audit.epsilon).parameters["method"].default)
-
+_BAND = "weighted-ell"  # the default of what is about error rates: `Audit.band` and `Audit.mu`
 _RATES = (0.0, 0.0001, 0.001, 0.01, 0.1)
 _FEW_ROUNDS = 1000  # "four-outcomes" takes .1 s for so many, and 3 s for the most that it takes
 _SLOW = (
@@ -251,14 +249,16 @@ def judge(
         random_bits=setting.random_bits,
         seed=setting.seed,
     )
-    chosen = method or _DEFAULT_METHOD
+    # A claimed mu needs a band; otherwise the default is that of `Audit.epsilon`.
+    chosen = _BAND if method is None and claim is not None and claim.mu is not None else method
     bounds_by = _Bounds(audit, read, setting, deltas, confidence, orientation, lower_is_member)
     bounds = bounds_by(chosen, setting.threshold is not None)
-    others = _others(bounds_by, chosen) if all_methods else ()
-    whole = audit.band(confidence, chosen if chosen in BAND_METHODS else _DEFAULT_METHOD)
+    others = _others(bounds_by, bounds.method) if all_methods else ()
+    of_rates = bounds.method if bounds.method in BAND_METHODS else _BAND
+    whole = audit.band(confidence, of_rates)
     mu = None
-    if chosen in BAND_METHODS:
-        mu = audit.mu(confidence, chosen, orientation=orientation)
+    if chosen is None or chosen in BAND_METHODS:
+        mu = audit.mu(confidence, of_rates, orientation=orientation)
     void = words.why_none(
         constant=audit.constant,
         turned=orientation != "both" and audit.below_chance,
@@ -309,7 +309,9 @@ def _shown(audit: Audit, whole: RocBand) -> Shown:
 
 
 def _each(bound: EpsilonBound) -> tuple[EpsilonBound, ...]:
-    """Return the bounds of an array of deltas one by one."""
+    """Return the bounds of an array of deltas one by one, or that of one delta."""
+    if not isinstance(bound.epsilon, np.ndarray):
+        return (bound,)
     columns = {
         field.name: value.tolist()
         for field in fields(bound)
@@ -331,8 +333,9 @@ class _Bounds:
     orientation: str
     lower_is_member: bool
 
-    def __call__(self, method: str, at_threshold: bool = False) -> MethodBounds:
+    def __call__(self, method: str | None, at_threshold: bool = False) -> MethodBounds:
         """Return them; `at_threshold` insists on the given one, which not every method takes."""
+        delta = self.deltas[0] if len(self.deltas) == 1 else self.deltas
         name = self.read.files[0].name
         threshold = self.setting.threshold
         if method == "sorted-bits" and not self.setting.random_bits:
@@ -344,8 +347,8 @@ class _Bounds:
         options: dict[str, Any] = {"orientation": self.orientation}
         if threshold is not None and (at_threshold or method in ONE_THRESHOLD):
             options["threshold"] = -threshold if self.lower_is_member else threshold
-        bounds = self.audit.epsilon(self.deltas, self.confidence, method, **options)
-        return MethodBounds(method, _each(bounds))
+        bounds = self.audit.epsilon(delta, self.confidence, method, **options)
+        return MethodBounds(bounds.method, _each(bounds))
 
 
 def _others(bounds_by: _Bounds, chosen: str) -> tuple[MethodBounds, ...]:

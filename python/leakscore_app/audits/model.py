@@ -29,8 +29,8 @@ stands for what was not asked for or does not apply)
         probability `miss`; null for a method without one, and k where a maximal inequality stands
         for the rule, in the middle of more than 200,000 scores
     mu
-        the same for mu-GDP (a `MuBound`), null if the method has no band: of every mechanism; that
-        an epsilon follows from it needs a Gaussian curve
+        the same for mu-GDP (a `MuBound`), by its own method where none was asked for, null if that
+        one has no band: of every mechanism; that an epsilon follows from it needs a Gaussian curve
     methods
         the other methods on the same scores: bounds, or why there are none. The verdict does not
         use them: a method chosen by its result has no confidence

@@ -115,11 +115,12 @@ def _bounds(findings: Certificates) -> doc.Section:
         parts.append(doc.Paragraph(words.certificate(findings, bound), "soft"))
     if findings.mu is not None:
         mu, most = words.lower_bound(findings.mu.mu), words.lower_bound(findings.mu.max_certifiable)
+        by = "" if findings.mu.method == findings.method else f", by {findings.mu.method}"
         parts.append(
             doc.Paragraph(
                 f"mu >= {mu} of mu-GDP, of at most {most}, by flagging "
-                f"{words.rule(findings, findings.mu)}. That holds for every mechanism; an epsilon "
-                "follows from a mu only if the mechanism is known to be Gaussian.",
+                f"{words.rule(findings, findings.mu)}{by}. That holds for every mechanism; an "
+                "epsilon follows from a mu only if the mechanism is known to be Gaussian.",
                 "soft",
             )
         )

@@ -224,7 +224,8 @@ def _about_rounds(findings: Certificates) -> Iterator[Notice]:
     yield _note(
         "fixed-beforehand",
         "The attack, and whether large or small scores mean a member, must not have been chosen "
-        "on these scores; threshold, direction and delta may be, the bound pays for them.",
+        "on these scores; threshold and direction may be, the bound pays for them, and with a band "
+        "around the error rates delta, too.",
     )
     if findings.setting.random_bits:
         yield from _about_bits(findings)
@@ -293,8 +294,8 @@ def _about_bounds(findings: Certificates) -> Iterator[Notice]:
     if "four-outcomes" in tried:
         yield _note(
             "four-outcomes",
-            'The method "four-outcomes" is experimental: its proof is new, and nobody outside this '
-            "project has checked it.",
+            'The theorem behind "four-outcomes" and its proof are of this project; nobody outside '
+            "it has refereed them (docs/explanation/four-outcomes.md).",
         )
     if "credible" in tried:
         make = _warning if findings.method == "credible" else _note

@@ -26,11 +26,11 @@ exit codes
      with a claim or without, all scores are equal, or there is none
 
 methods
-  weighted-ell (the default: the tightest where the attack is strong), ell,
-  berk-jones, bonferroni, ks, dkw, dkw-two-sided; sorted-bits (experimental,
-  needs --random-bits); four-outcomes (experimental, up to 20,000 rounds; beside
-  another method only up to 1,000); split and credible (at one threshold;
-  credible is no confidence bound)
+  four-outcomes (the default for one delta and up to 5,000 rounds, if delta
+  times rounds is at most 0.1; takes up to 20,000), weighted-ell (the default
+  otherwise, and with --claimed-mu), ell, berk-jones, bonferroni, ks, dkw,
+  dkw-two-sided; sorted-bits (experimental, needs --random-bits); split and
+  credible (at one threshold; credible is no confidence bound)
 
 files
   csv, npz, npy, parquet, JSON, workbooks and more; nothing is ever unpickled
