@@ -12,7 +12,7 @@ import numpy.typing as npt
 from leakscore.leakage.table_law import TableLaw
 from leakscore_app._visible import listed, visible
 from leakscore_app.passes.first import Columns, First, Lost, first
-from leakscore_app.passes.projections import Triangle, Triangulate
+from leakscore_app.passes.projections import Remaining, Triangle, Triangulate
 from leakscore_app.report._model import Doubles
 from leakscore_app.report.engine.features import GROUPLESS
 from leakscore_app.tables.columns import ASKED, NOT_PUBLISHED
@@ -22,8 +22,10 @@ from leakscore_app.tables.labels import plain
 from leakscore_app.tables.records import (
     CONSTANT,
     NOTHING,
+    Explained,
     LeftColumn,
     LeftRows,
+    Remainder,
     cells_by_column,
     combinations,
     dependent_columns,
@@ -318,6 +320,10 @@ def _law(
     if not surely_independent(law.cov):
         triangle: Triangle = passes(source, Triangulate(law), "looking for dependent columns")
         sources = combinations(triangle.triangle)
+        if sources:
+            rest = Remaining(law, Explained.of(triangle.triangle))
+            remainder: Remainder = passes(source, rest, "looking at dependent columns")
+            remainder.require_spread(opened.name, names)
     for column in dependent_columns(names, sources):
         left[column.name] = column.reason
     independent = [k for k in range(len(kept)) if k not in sources]
