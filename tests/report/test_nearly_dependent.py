@@ -38,7 +38,9 @@ def test_few_records_that_differ_are_refused_by_name(
 ) -> None:
     third = values[:, 0] if kind == "copy" else values.sum(axis=1)
     third = third + np.where(np.isin(np.arange(N), range(7, 7 + holders)), 1e-4, 0.0)
-    with pytest.raises(ValueError, match="'column 3' follows from others but for record (8|9|10|11), and"):
+    with pytest.raises(
+        ValueError, match=r"'column 3' follows from others but for record (8|9|10|11),"
+    ):
         analyse(np.column_stack([values, third]))
 
 

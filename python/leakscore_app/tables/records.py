@@ -23,7 +23,10 @@ _DEPENDENT = 1e-6
 # Beyond this share of what is left of such a column, a record's presence shows: its leakage in a
 # mean of all N records is t / (1 - t) there, and an advantage of 0.2 at t = 0.2.
 _SHARE = 0.2
-_LAST_BITS = 2.0**-50  # of a number, of which a residual is rounding
+EXACT = 2.0**-50
+"""Share of a table's number that is rounding in a residual."""
+COMPUTED = 2.0**-30
+"""The same of features that are computed from a table's numbers."""
 _CONSTANT = 1e-12
 _SAME = 2.0**-48  # of the largest value: less is rounding
 CONSTANT = "the same in every record: it tells nothing"
@@ -95,6 +98,7 @@ def records_of(
     columns: Sequence[str] | None = None,
     exclude: Sequence[str] = (),
     missing: str = "rows",
+    rounding: float = EXACT,
 ) -> Records:
     """Choose what is judged.
 
@@ -107,6 +111,8 @@ def records_of(
         Columns that are not published.
     missing : {"rows", "columns"}
         What is left out where a value is missing or infinite.
+    rounding : float
+        Share of a number that is.
 
     Returns
     -------
@@ -125,7 +131,11 @@ def records_of(
     _require_squares(table, values, kept)
     values, kept = _varying(table, values, kept, left)
     _require(table, values, kept, left, left_rows)
-    values, kept, dependent = _independent(table, values, kept, left, complete)
+    triangle, names = _triangle(values), [table.columns[j] for j in kept]
+    if triangle is not None:
+        explained = Explained.of(triangle, rounding)
+        _require_spread(table, values, names, np.flatnonzero(complete), explained)
+    values, kept, dependent = _independent(table, values, kept, left, triangle)
     return Records(
         values=np.ascontiguousarray(values),
         columns=tuple(table.columns[j] for j in kept),
@@ -303,23 +313,33 @@ def _independent(
     values: Doubles,
     kept: list[int],
     left: list[LeftColumn],
-    complete: npt.NDArray[np.bool_],
+    triangle: Doubles | None,
 ) -> tuple[Doubles, list[int], tuple[str, ...]]:
     """Leave out every column that follows from the earlier ones: it does not change the leakage."""
-    triangle = _triangle(values)
     sources = _duplicates(values) if triangle is None else combinations(triangle)
     names = [table.columns[j] for j in kept]
-    if sources and triangle is not None:
-        mean, unit = values.mean(axis=0), np.sqrt(len(values)) * values.std(axis=0)
-        rows, owners = np.flatnonzero(complete), None
-        if table.ids is not None:
-            owners = np.unique(table.ids[rows], return_inverse=True)[1].reshape(-1)
-        remainder = Remainder.of(Explained.of(triangle), values / unit, mean / unit, rows, owners)
-        remainder.require_spread(table.name, names)
     left.extend(dependent_columns(names, sources))
     keep = [k for k in range(len(kept)) if k not in sources]
     chosen = values[:, keep] if sources else values
     return chosen, [kept[k] for k in keep], tuple(names[k] for k in sources)
+
+
+def _require_spread(
+    table: Table,
+    values: Doubles,
+    names: Sequence[str],
+    rows: npt.NDArray[np.int64],
+    explained: Explained,
+) -> None:
+    """Refuse columns that follow from others but for a person."""
+    if not len(explained.columns):
+        return
+    owners = None
+    if table.ids is not None:
+        owners = np.unique(table.ids[rows], return_inverse=True)[1].reshape(-1)
+    mean, unit = values.mean(axis=0), np.sqrt(len(values)) * values.std(axis=0)
+    remainder = Remainder.of(explained, values / unit, mean / unit, rows, owners)
+    remainder.require_spread(table.name, names)
 
 
 def dependent_columns(names: Sequence[str], sources: dict[int, list[int]]) -> list[LeftColumn]:
@@ -389,15 +409,15 @@ class Explained:
     rounding: float
 
     @classmethod
-    def of(cls, triangle: Doubles) -> Explained:
-        """Find them."""
+    def of(cls, triangle: Doubles, rounding: float = EXACT) -> Explained:
+        """Find them; `rounding` is the share of a number that is."""
         small = np.abs(np.diag(triangle)) <= _DEPENDENT
         kept, columns = np.flatnonzero(~small), np.flatnonzero(small)
         if not len(columns):
-            return cls(kept, columns, np.empty((len(kept), 0)), _LAST_BITS)
+            return cls(kept, columns, np.empty((len(kept), 0)), rounding)
         basis = triangle[:, kept]
         weights, *_ = np.linalg.lstsq(basis, triangle[:, columns], rcond=None)
-        return cls(kept, columns, weights, _LAST_BITS * float(np.linalg.cond(basis)))
+        return cls(kept, columns, weights, rounding * float(np.linalg.cond(basis)))
 
 
 def combinations(triangle: Doubles) -> dict[int, list[int]]:
@@ -447,7 +467,7 @@ class Remainder:
         residuals = away[:, columns] - away[:, kept] @ weights
         sizes = np.abs(values) + np.abs(mean)
         sizes = sizes[:, columns] + sizes[:, kept] @ np.abs(weights)
-        sizes += np.abs(away[:, kept]).sum(axis=1, keepdims=True)  # weights are rounded, too
+        sizes += 1  # the columns' norm: weights and features are rounded, too
         squares = residuals * residuals
         seen = np.where(np.abs(residuals) > explained.rounding * sizes, squares, 0.0)
         by_person = seen

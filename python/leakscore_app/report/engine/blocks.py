@@ -18,7 +18,7 @@ import numpy as np
 
 from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Moments, Reference
-from leakscore.statistics import Mean, Statistic
+from leakscore.statistics import Mean, Regression, Statistic
 from leakscore_app.document.document import Notice
 from leakscore_app.passes.first import Copies
 from leakscore_app.passes.lattices import ColumnSteps, Off, lattices_of
@@ -51,7 +51,12 @@ from leakscore_app.report._model import (
 )
 from leakscore_app.report._notices import about_copies, doubt_of, equal_records
 from leakscore_app.report.engine.attack import LinearAttack, Others, ProjectedBins
-from leakscore_app.report.engine.block_features import cells_of, features_of
+from leakscore_app.report.engine.block_features import (
+    Features,
+    cells_of,
+    features_of,
+    narrowing_in_blocks,
+)
 from leakscore_app.report.engine.crowd import (
     THRESHOLDS,
     Clipping,
@@ -495,7 +500,13 @@ class BlockTable:
             notices.insert(0, about_copies(equal, int(copies.several().max())))
             if not self.options.distinct_records:
                 doubt = doubt_of([equal_records(equal)])
-        return Observations(tuple(self.judged.counting), tuple(notices), doubt=doubt)
+        narrowing, source = None, self.judged.source
+        if isinstance(self.statistic, Regression) and isinstance(source, Features):
+            narrowing = narrowing_in_blocks(
+                source, self.passes, self.statistic, self.size, self.published.n
+            )
+        counting = tuple(self.judged.counting)
+        return Observations(counting, tuple(notices), doubt=doubt, narrowing=narrowing)
 
 
 def _middle(histogram: SparseHistogram, ties: Ties) -> tuple[Doubles, int]:

@@ -21,6 +21,7 @@ from leakscore_app.tables.grammar.codes import code_at_end
 from leakscore_app.tables.labels import plain
 from leakscore_app.tables.records import (
     CONSTANT,
+    EXACT,
     NOTHING,
     Explained,
     LeftColumn,
@@ -103,6 +104,7 @@ def judged_of(
     columns: Sequence[str] | None,
     exclude: Sequence[str],
     missing: str,
+    rounding: float = EXACT,
 ) -> Judged:
     """Read the table once, and again where columns are left out that lose rows.
 
@@ -113,6 +115,8 @@ def judged_of(
         Takes source, pass and its name; returns the merged result.
     columns, exclude, missing
         As in `leakscore_app.analyse`.
+    rounding : float
+        Share of a number that is.
     """
     asked = opened.asked if columns is None else columns
     left: dict[str, str] = {}
@@ -135,7 +139,7 @@ def judged_of(
     kept = [j for j, name in enumerate(source.columns) if name not in left]
     _require_columns(opened, kept, left)
     _require_rows(opened, found, source.columns)
-    law, dependent, kept = _law(opened, source, found, kept, passes, left)
+    law, dependent, kept = _law(opened, source, found, kept, passes, left, rounding)
     names = tuple(source.columns[j] for j in kept)
     counting = tuple(
         source.columns[j] for j in kept if found.judged.stepping[j] and found.moments.count > 1
@@ -303,6 +307,7 @@ def _law(
     kept: list[int],
     passes: Passes,
     left: dict[str, str],
+    rounding: float,
 ) -> tuple[TableLaw, tuple[str, ...], list[int]]:
     """Return the law of the columns that vary and do not follow from others."""
     columns, read = found.judged, np.arange(len(source.columns))
@@ -321,7 +326,7 @@ def _law(
         triangle: Triangle = passes(source, Triangulate(law), "looking for dependent columns")
         sources = combinations(triangle.triangle)
         if sources:
-            rest = Remaining(law, Explained.of(triangle.triangle))
+            rest = Remaining(law, Explained.of(triangle.triangle, rounding))
             remainder: Remainder = passes(source, rest, "looking at dependent columns")
             remainder.require_spread(opened.name, names)
     for column in dependent_columns(names, sources):
