@@ -494,6 +494,8 @@ class BlockTable:
         if self.options.records is None:
             text += " The JSON lists the worst records (--records all lists all)."
         copies, doubt = self.judged.found.copies, ""
+        if not copies.whole:
+            text += f" Equal records are looked for among {len(copies.hashes):,} different ones."
         notices = [Notice("note", "long-table", text)]
         if len(copies.several()):
             equal = _equal(copies, self.size)
@@ -522,4 +524,4 @@ def _equal(copies: Copies, rows: int) -> str:
     several = int(copies.several().sum())
     if copies.whole:
         return f"{several} of {rows}"
-    return f"About {100 * several / float(copies.counts.sum()):.2g} % of {rows}"
+    return f"About {100 * several / copies.rows:.2g} % of {rows}"
