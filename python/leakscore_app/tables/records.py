@@ -417,7 +417,7 @@ class Explained:
             return cls(kept, columns, np.empty((len(kept), 0)), rounding)
         basis = triangle[:, kept]
         weights, *_ = np.linalg.lstsq(basis, triangle[:, columns], rcond=None)
-        return cls(kept, columns, weights, rounding * float(np.linalg.cond(basis)))
+        return cls(kept, columns, np.asarray(weights), rounding * float(np.linalg.cond(basis)))
 
 
 def combinations(triangle: Doubles) -> dict[int, list[int]]:

@@ -320,7 +320,7 @@ class Narrow:
         complete = np.flatnonzero(np.isfinite(block.values).all(axis=1))
         if not len(complete):
             return Narrowest(-1.0, -1, "")
-        values = block.values[np.ix_(complete, self.places)]
+        values = block.values[complete][:, self.places]
         leverages = self.regression.leverages(values)
         worst = int(leverages.argmax())
         column = self.regression.column_of(values[worst])
