@@ -228,7 +228,7 @@ class Regression(Statistic):
         values, fit = self._checked(block), self._prepared()
         rows, result = fit.whitened(self._split(values)[0]), np.empty(len(values))
         persons = None if owners is None else np.asarray(owners).astype(np.intp)
-        for batch in _batches(persons, len(rows), rows.shape[1]):
+        for batch in batches(persons, len(rows), rows.shape[1]):
             of_person = rows[batch]
             hat = of_person @ of_person.swapaxes(1, 2)
             result[batch] = np.linalg.eigvalsh(hat)[:, -1:]
