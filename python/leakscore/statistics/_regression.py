@@ -196,13 +196,79 @@ class Regression(Statistic):
         predictors = (self.columns[j] for j in self._numbers(self.response))
         return ("intercept", *(f"coefficient of {name}" for name in predictors))
 
+    def leverages(self, block: npt.ArrayLike, owners: npt.ArrayLike | None = None) -> Doubles:
+        """Return by what share each record narrows the spread of the coefficients.
+
+        Of a person's records it is the largest eigenvalue of their part of the hat matrix. In the
+        direction of which a record with leverage h tells most, the coefficients without it vary by
+        1, and with it by 1 - h about sqrt(h / (1 - h)) e / sigma: the residual e may be 0, and the
+        record's presence still shows.
+
+        Parameters
+        ----------
+        block : (k, d) array_like
+            Records of the table that `prepare` fitted.
+        owners : (k,) array_like of int, optional
+            The person of each; by default each is another one.
+
+        Returns
+        -------
+        (k,) ndarray of float64
+            From 0 to 1.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from leakscore import statistics
+        >>> table = np.column_stack([[1, 1, *[0] * 8], np.arange(10.0)])
+        >>> fit = statistics.Regression(response="y").on(["flag", "y"]).prepare(table)
+        >>> fit.leverages(table).round(3)[:3]
+        array([0.5  , 0.5  , 0.125])
+        """
+        values, fit = self._checked(block), self._prepared()
+        rows, result = fit.whitened(self._split(values)[0]), np.empty(len(values))
+        persons = None if owners is None else np.asarray(owners).astype(np.intp)
+        for batch in batches(persons, len(rows), rows.shape[1]):
+            of_person = rows[batch]
+            hat = of_person @ of_person.swapaxes(1, 2)
+            result[batch] = np.linalg.eigvalsh(hat)[:, -1:]
+        return np.minimum(result, 1.0)
+
+    def column_of(self, record: npt.ArrayLike) -> str:
+        """Return the predictor whose coefficient hangs most on a record.
+
+        Parameters
+        ----------
+        record : (d,) array_like
+            Of the table that `prepare` fitted.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from leakscore import statistics
+        >>> table = np.column_stack([[1, 1, *[0] * 8], np.arange(10.0) % 3, np.arange(10.0)])
+        >>> fit = statistics.Regression(response="y").on(["flag", "x", "y"]).prepare(table)
+        >>> fit.column_of(table[0])
+        'flag'
+        """
+        fit = self._prepared()
+        x, _ = self._split(self._checked(np.asarray(record)[np.newaxis]))
+        return self._column_along(fit, fit.whitened(x)[0])
+
+    def _prepared(self) -> _Fit:
+        if self._fit is None:
+            raise ValueError("Expected estimates of the coefficients: call prepare(values) first")
+        return self._fit
+
     def _features(self, values: Doubles) -> Doubles:
         return self._features_of(values, None)
 
     def _features_of(self, values: Doubles, owners: npt.NDArray[np.intp] | None) -> Doubles:
-        fit = self._fit
-        if fit is None:
-            raise ValueError("Expected estimates of the coefficients: call prepare(values) first")
+        fit = self._prepared()
         x, y = self._split(values)
         residual = y - fit.level - (x - fit.means) @ fit.slopes
         rows = fit.whitened(x)
@@ -217,10 +283,14 @@ class Regression(Statistic):
 
     def _no_fit(self, fit: _Fit, direction: Doubles, row: int) -> NoFitError:
         """Name the last column that only the records without which there is no fit tell apart."""
+        return NoFitError(self._column_along(fit, direction), row)
+
+    def _column_along(self, fit: _Fit, direction: Doubles) -> str:
+        """Return the last of the predictors that move most along a whitened direction."""
         spread = np.sqrt(np.square(np.linalg.inv(fit.whitening)).sum(axis=0))
         weight = np.abs(fit.whitening @ direction[1:]) * spread
         last = int(np.flatnonzero(weight >= 0.5 * weight.max())[-1])
-        return NoFitError(self.columns[self._numbers(self.response)[last]], row)
+        return self.columns[self._numbers(self.response)[last]]
 
 
 class OwnedError(ValueError):

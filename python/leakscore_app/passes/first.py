@@ -158,7 +158,7 @@ def _are_whole(values: Doubles) -> bool:
     return bool(values[0] == np.floor(values[0])) and bool((values == np.floor(values)).all())
 
 
-_MOST = 16_384
+_MOST = 1 << 22  # different rows whose hashes are kept: 32 MB
 Words = npt.NDArray[np.uint64]
 
 
@@ -166,51 +166,67 @@ Words = npt.NDArray[np.uint64]
 class Copies:
     """The smallest hashes of rows, and how many rows have each.
 
-    Equal rows have equal hashes, and a hash is as good as drawn at random: of all different rows,
-    those of smallest hash are a sample, and each is there with all of its copies.
+    Equal rows have equal hashes, and a hash is as good as drawn at random: of more different rows
+    than are kept, those of smallest hash are a sample, and each is there with all of its copies.
+    Of 4 million different rows two have one hash with probability 5e-7.
 
     Attributes
     ----------
     hashes : (k,) ndarray of uint64
-        Increasing, at most 16,384.
-    counts : (k,) ndarray of int
+        Increasing, at most 4,194,304.
+    repeated : (r,) ndarray of uint64
+        Those of more than one row, increasing.
+    more : (r,) ndarray of int
+        How many rows beyond the first have each of these.
     """
 
     hashes: Words
-    counts: npt.NDArray[np.int64]
+    repeated: Words
+    more: npt.NDArray[np.int64]
 
     @classmethod
     def of(cls, values: Doubles) -> Copies:
         """Hash rows."""
         rows = np.ascontiguousarray(values + 0.0)  # -0 and 0 are the same value
         factors = np.random.default_rng(0).integers(1, 2**63, rows.shape[1], dtype=np.uint64)
-        return cls._smallest(mixed(rows.view(np.uint64) @ (factors * 2 + 1)))
+        # The low bits of small whole numbers are all 0: they are mixed before they are added.
+        hashes = mixed(mixed(rows.view(np.uint64)) @ (factors * 2 + 1))
+        return cls._smallest(hashes, np.zeros(0, np.uint64), np.zeros(0, np.int64))
 
     def merge(self, other: Copies) -> Copies:
         """Add other rows."""
-        hashes = np.concatenate([self.hashes, other.hashes])
-        return self._smallest(hashes, np.concatenate([self.counts, other.counts]))
+        return self._smallest(
+            np.concatenate([self.hashes, other.hashes]),
+            np.concatenate([self.repeated, other.repeated]),
+            np.concatenate([self.more, other.more]),
+        )
 
     @classmethod
-    def _smallest(cls, hashes: Words, counts: npt.NDArray[np.int64] | None = None) -> Copies:
-        if not len(hashes):
-            return cls(hashes, np.zeros(0, np.int64))
-        order = np.zeros(0, np.intp)
-        if counts is None:
-            ordered = np.sort(hashes)
-        else:
-            order = np.argsort(hashes, kind="stable")
-            ordered = hashes[order]
-        starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-        if counts is None:
-            sums = np.diff(starts, append=len(ordered))
-        else:
-            sums = np.add.reduceat(counts[order], starts)
-        return cls(ordered[starts[:_MOST]], sums[:_MOST])
+    def _smallest(cls, hashes: Words, repeated: Words, more: npt.NDArray[np.int64]) -> Copies:
+        """Return hashes once each, and what is repeated; `hashes` are sorted in place."""
+        hashes.sort(kind="stable")  # two ordered halves are merged in linear time
+        again = hashes[1:] == hashes[:-1]
+        if again.any():
+            doubled = hashes[1:][again]
+            repeated = np.concatenate([repeated, doubled])
+            more = np.concatenate([more, np.ones(len(doubled), np.int64)])
+            hashes = hashes[np.concatenate([[True], ~again])]
+        repeated, place = np.unique(repeated, return_inverse=True)
+        more = np.bincount(place.reshape(-1), more, minlength=len(repeated)).astype(np.int64)
+        if len(hashes) > _MOST:
+            hashes = hashes[:_MOST].copy()
+            kept = repeated <= hashes[-1]
+            repeated, more = repeated[kept], more[kept]
+        return cls(hashes, repeated, more)
+
+    @property
+    def rows(self) -> int:
+        """How many rows have these hashes."""
+        return len(self.hashes) + int(self.more.sum())
 
     def several(self) -> npt.NDArray[np.int64]:
         """Return how often each row of the sample occurs that occurs more than once."""
-        return np.asarray(self.counts[self.counts > 1])
+        return self.more + 1
 
     @property
     def whole(self) -> bool:

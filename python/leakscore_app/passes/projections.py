@@ -13,6 +13,7 @@ from leakscore.reference import Moments
 from leakscore.typing import Doubles
 from leakscore_app.passes.lattices import ColumnSteps, Off
 from leakscore_app.passes.scores import GUESSED, Ties, Views, bin_of, counted
+from leakscore_app.tables.records import Explained, Remainder
 from leakscore_app.tables.sources.blocks import Block
 
 SINGLE = 128  # extreme values on each side that are bins of their own
@@ -294,6 +295,23 @@ class Triangulate:
         values, _ = self.law.chosen(block.values)
         standard = (self.law.scaled(values) - self.law.mean) / np.sqrt(self.law.rows)
         return Triangle(np.asarray(np.linalg.qr(standard, mode="r")))
+
+
+@dataclass(frozen=True, eq=False)
+class Remaining:
+    """A pass that looks at what records leave of columns that follow from others."""
+
+    law: TableLaw
+    explained: Explained
+
+    def __call__(self, block: Block) -> Remainder:
+        """Look at a block."""
+        values, places = self.law.chosen(block.values)
+        root = np.sqrt(self.law.rows)
+        scaled, mean = self.law.scaled(values) / root, self.law.mean / root
+        if not len(values):
+            scaled, places = mean[np.newaxis], np.zeros(1, np.intp)  # nothing is left of it
+        return Remainder.of(self.explained, scaled, mean, places + block.start)
 
 
 @dataclass(frozen=True, eq=False)

@@ -470,17 +470,33 @@ class Bars:
 
 
 @dataclass(frozen=True)
+class Narrowing:
+    """The record that narrows the spread of a regression's coefficients most by being there.
+
+    `column` is the predictor whose coefficient hangs most on it, `advantage` that of an attacker
+    who knows all predictors.
+    """
+
+    row: int
+    column: str
+    leverage: float
+    advantage: float
+
+
+@dataclass(frozen=True)
 class Observations:
     """What an analysis saw of the table, for the notices: columns that count the records among it.
 
     `embedded` is what is said of the embedded table, if it is judged, `records` are notices about
-    whose the records are, `doubt` is why some may be of one person.
+    whose the records are, `doubt` is why some may be of one person. `narrowing` is there if
+    coefficients of a regression are published.
     """
 
     counting: tuple[str, ...]
     records: tuple[Notice, ...]
     embedded: str | None = None
     doubt: str = ""
+    narrowing: Narrowing | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from leakscore_app._visible import visible
 from leakscore_app.document.text import counted
 from leakscore_app.report._model import Content, Doubles, Game, Noise, Verdict, Worst
 from leakscore_app.report._words import named, rounded_up, several, share_beside, times
 from leakscore_app.report.engine.leakage import Budget, risk_of
+from leakscore_app.tables.doubts import option
 
 PUBLISH, PUBLISH_WITH_NOISE = "publish", "publish with noise"
 DO_NOT_PUBLISH = "do not publish"
@@ -77,7 +79,7 @@ def judged(report: Content, budget: Budget) -> VerdictBasis:
     refused = ""
     if len(certain):
         refused = f"{named(report, int(certain[0]))} {how}. {remedy}"
-    refused = refused or _small_cells(report)
+    refused = refused or _small_cells(report) or _narrowed(report, budget)
     added = {row: more for row, more in report.arithmetic.added.items() if row in rows}
     return VerdictBasis(rows, leakage, games, added, noise, refused, remedy)
 
@@ -92,6 +94,20 @@ def _small_cells(report: Content) -> str:
     return (
         f"the cell {first.cell} holds {counted(first.persons, whom)}{more}, fewer than "
         f"{report.min_cell} (--min-cell). Join cells, or leave them out."
+    )
+
+
+def _narrowed(report: Content, budget: Budget) -> str:
+    """Say which record narrows the spread of the coefficients by more than the limit allows."""
+    worst = report.observations.narrowing
+    if worst is None or worst.advantage <= budget.allowed_advantage:
+        return ""
+    who, column = named(report, worst.row), visible(worst.column)
+    return (
+        f"{who} has leverage {worst.leverage:.2g}: by being there it narrows the spread of the "
+        f"coefficient of {column!r}, an advantage of {100 * worst.advantage:.3g} % to who knows "
+        "all predictors, even if its residual is 0; no noise is sought for that. Leave out the "
+        f"column ({option('--exclude', worst.column.partition('=')[0])}) or that record."
     )
 
 

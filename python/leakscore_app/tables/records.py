@@ -20,7 +20,15 @@ from leakscore_app.tables.table import Table
 # A column whose residual on the earlier ones is below this share of its standard deviation carries
 # rounding only: float32 data resolve 6e-8 of the largest value.
 _DEPENDENT = 1e-6
+# Beyond this share of what is left of such a column, a record's presence shows: its leakage in a
+# mean of all N records is t / (1 - t) there, and an advantage of 0.2 at t = 0.2.
+_SHARE = 0.2
+EXACT = 2.0**-50
+"""Share of a table's number that is rounding in a residual."""
+COMPUTED = 2.0**-30
+"""The same of features that are computed from a table's numbers."""
 _CONSTANT = 1e-12
+_SAME = 2.0**-48  # of the largest value: less is rounding
 CONSTANT = "the same in every record: it tells nothing"
 NOTHING = "no value in any record"
 _LARGEST = 1e70  # so that fourth powers, with room, stay within float64
@@ -90,6 +98,7 @@ def records_of(
     columns: Sequence[str] | None = None,
     exclude: Sequence[str] = (),
     missing: str = "rows",
+    rounding: float = EXACT,
 ) -> Records:
     """Choose what is judged.
 
@@ -102,6 +111,8 @@ def records_of(
         Columns that are not published.
     missing : {"rows", "columns"}
         What is left out where a value is missing or infinite.
+    rounding : float
+        Share of a number that is.
 
     Returns
     -------
@@ -120,7 +131,11 @@ def records_of(
     _require_squares(table, values, kept)
     values, kept = _varying(table, values, kept, left)
     _require(table, values, kept, left, left_rows)
-    values, kept, dependent = _independent(table, values, kept, left)
+    triangle, names = _triangle(values), [table.columns[j] for j in kept]
+    if triangle is not None:
+        explained = Explained.of(triangle, rounding)
+        _require_spread(table, values, names, np.flatnonzero(complete), explained)
+    values, kept, dependent = _independent(table, values, kept, left, triangle)
     return Records(
         values=np.ascontiguousarray(values),
         columns=tuple(table.columns[j] for j in kept),
@@ -243,6 +258,7 @@ def require_squares(name: str, columns: Sequence[str], lowest: Doubles, highest:
     largest = np.maximum(np.abs(highest), np.abs(lowest))
     with np.errstate(over="ignore"):
         spread = highest - lowest
+    _require_digits(name, columns, spread, largest)
     wrong = (largest > _LARGEST) | ((spread > _CONSTANT * largest) & (spread < 1 / _LARGEST))
     if wrong.any():
         j = int(wrong.argmax())
@@ -250,6 +266,17 @@ def require_squares(name: str, columns: Sequence[str], lowest: Doubles, highest:
             f"{name}: the values of column {columns[j]!r}, up to "
             f"{largest[j]:.3g} in size, are too large or too small to be squared: give it in other "
             "units, or leave it out with --exclude"
+        )
+
+
+def _require_digits(name: str, columns: Sequence[str], spread: Doubles, largest: Doubles) -> None:
+    """Refuse a column of which no digits that are judged, but later ones, tell records apart."""
+    hidden = (spread > _SAME * largest) & (spread <= _CONSTANT * largest)
+    if hidden.any():
+        raise ValueError(
+            f"{name}: the values of column {columns[int(hidden.argmax())]!r} differ only beyond "
+            "their twelfth digit, and what is published of it may give records away: subtract a "
+            "constant from them, or leave the column out with --exclude"
         )
 
 
@@ -282,15 +309,37 @@ def independent_columns(values: Doubles) -> list[int]:
 
 
 def _independent(
-    table: Table, values: Doubles, kept: list[int], left: list[LeftColumn]
+    table: Table,
+    values: Doubles,
+    kept: list[int],
+    left: list[LeftColumn],
+    triangle: Doubles | None,
 ) -> tuple[Doubles, list[int], tuple[str, ...]]:
     """Leave out every column that follows from the earlier ones: it does not change the leakage."""
-    sources = _sources(values)
+    sources = _duplicates(values) if triangle is None else combinations(triangle)
     names = [table.columns[j] for j in kept]
     left.extend(dependent_columns(names, sources))
     keep = [k for k in range(len(kept)) if k not in sources]
     chosen = values[:, keep] if sources else values
     return chosen, [kept[k] for k in keep], tuple(names[k] for k in sources)
+
+
+def _require_spread(
+    table: Table,
+    values: Doubles,
+    names: Sequence[str],
+    rows: npt.NDArray[np.int64],
+    explained: Explained,
+) -> None:
+    """Refuse columns that follow from others but for a person."""
+    if not len(explained.columns):
+        return
+    owners = None
+    if table.ids is not None:
+        owners = np.unique(table.ids[rows], return_inverse=True)[1].reshape(-1)
+    mean, unit = values.mean(axis=0), np.sqrt(len(values)) * values.std(axis=0)
+    remainder = Remainder.of(explained, values / unit, mean / unit, rows, owners)
+    remainder.require_spread(table.name, names)
 
 
 def dependent_columns(names: Sequence[str], sources: dict[int, list[int]]) -> list[LeftColumn]:
@@ -305,18 +354,22 @@ def dependent_columns(names: Sequence[str], sources: dict[int, list[int]]) -> li
 
 def _sources(values: Doubles) -> dict[int, list[int]]:
     """Column -> the earlier columns of which it is a combination."""
-    if not values.shape[1]:
-        return {}
-    if len(values) < values.shape[1] + 2:  # any column is a combination of so many others
-        return _duplicates(values)
+    triangle = _triangle(values)
+    return _duplicates(values) if triangle is None else combinations(triangle)
+
+
+def _triangle(values: Doubles) -> Doubles | None:
+    """Return R of the centred columns X = QR in their units; None of too few records for it."""
+    if not values.shape[1] or len(values) < values.shape[1] + 2:
+        return None  # any column is a combination of so many others
     centred = values - values.mean(axis=0)
     # Squaring loses half the digits, so this only shows when there surely is no dependence.
     products = centred.T @ centred
     unit = np.sqrt(np.diag(products))
     if surely_independent(products / unit[:, None] / unit):
-        return {}
+        return np.eye(len(unit))
     centred /= unit
-    return combinations(np.asarray(np.linalg.qr(centred, mode="r")))
+    return np.asarray(np.linalg.qr(centred, mode="r"))
 
 
 def surely_independent(correlations: Doubles) -> bool:
@@ -334,17 +387,114 @@ def _duplicates(values: Doubles) -> dict[int, list[int]]:
     return copies
 
 
-def combinations(triangle: Doubles) -> dict[int, list[int]]:
-    """Find the columns that the earlier ones explain, from the triangle R of X = QR.
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """The columns that earlier ones explain, from the triangle R of X = QR.
 
     The diagonal of R holds what the earlier columns leave unexplained of each unit column.
+
+    Attributes
+    ----------
+    kept, columns : ndarray of int
+        The others, and those that are explained.
+    weights : (k, s) ndarray
+        Of the kept columns in each of these.
+    rounding : float
+        Share of the numbers of a record that is rounding in what is left of a column.
     """
-    small = np.abs(np.diag(triangle)) <= _DEPENDENT
-    if not small.any():
-        return {}
-    kept, suspects = np.flatnonzero(~small), np.flatnonzero(small)
-    weights, *_ = np.linalg.lstsq(triangle[:, kept], triangle[:, suspects], rcond=None)
+
+    kept: npt.NDArray[np.intp]
+    columns: npt.NDArray[np.intp]
+    weights: Doubles
+    rounding: float
+
+    @classmethod
+    def of(cls, triangle: Doubles, rounding: float = EXACT) -> Explained:
+        """Find them; `rounding` is the share of a number that is."""
+        small = np.abs(np.diag(triangle)) <= _DEPENDENT
+        kept, columns = np.flatnonzero(~small), np.flatnonzero(small)
+        if not len(columns):
+            return cls(kept, columns, np.empty((len(kept), 0)), rounding)
+        basis = triangle[:, kept]
+        weights, *_ = np.linalg.lstsq(basis, triangle[:, columns], rcond=None)
+        return cls(kept, columns, np.asarray(weights), rounding * float(np.linalg.cond(basis)))
+
+
+def combinations(triangle: Doubles) -> dict[int, list[int]]:
+    """Return the columns that earlier ones explain, and which of these do."""
+    explained = Explained.of(triangle)
     return {
-        int(j): [int(kept[k]) for k in np.flatnonzero(np.abs(weights[:, s]) > 1e-6)]
-        for s, j in enumerate(suspects)
+        int(j): [int(explained.kept[k]) for k in np.flatnonzero(np.abs(weights) > 1e-6)]
+        for j, weights in zip(explained.columns, explained.weights.T, strict=True)
     }
+
+
+@dataclass(frozen=True, eq=False)
+class Remainder:
+    """What records leave of columns that follow from others, all arrays (s,).
+
+    Attributes
+    ----------
+    columns : ndarray of int
+    total : ndarray
+        Sum of the squares that are left.
+    largest : ndarray
+        The most of it that is one person's, and no rounding.
+    rows : ndarray of int
+        A record of that person, from 0.
+    """
+
+    columns: npt.NDArray[np.intp]
+    total: Doubles
+    largest: Doubles
+    rows: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        explained: Explained,
+        values: Doubles,
+        mean: Doubles,
+        rows: npt.NDArray[np.int64],
+        owners: npt.NDArray[np.intp] | None = None,
+    ) -> Remainder:
+        """Look at records, in units of the norms of the centred columns.
+
+        `rows` are their numbers, and `owners` whose they are, from 0; else each is a person's only.
+        """
+        kept, columns, weights = explained.kept, explained.columns, explained.weights
+        away = values - mean
+        residuals = away[:, columns] - away[:, kept] @ weights
+        sizes = np.abs(values) + np.abs(mean)
+        sizes = sizes[:, columns] + sizes[:, kept] @ np.abs(weights)
+        sizes += 1  # the columns' norm: weights and features are rounded, too
+        squares = residuals * residuals
+        seen = np.where(np.abs(residuals) > explained.rounding * sizes, squares, 0.0)
+        by_person = seen
+        if owners is not None:
+            by_person = np.zeros((int(owners.max()) + 1, len(columns)))
+            np.add.at(by_person, owners, seen)
+            by_person = by_person[owners]
+        places = by_person.argmax(axis=0)
+        largest = by_person[places, np.arange(len(columns))]
+        return cls(columns, squares.sum(axis=0), largest, rows[places])
+
+    def merge(self, other: Remainder) -> Remainder:
+        """Add later records, of other persons."""
+        ahead = other.largest > self.largest
+        return Remainder(
+            self.columns,
+            self.total + other.total,
+            np.where(ahead, other.largest, self.largest),
+            np.where(ahead, other.rows, self.rows),
+        )
+
+    def require_spread(self, name: str, names: Sequence[str]) -> None:
+        """Refuse a column that follows from others but for a person: that gives the person away."""
+        shown = (self.largest > 0) & (self.largest > _SHARE * self.total)
+        for at in np.flatnonzero(shown)[:1].tolist():
+            raise ValueError(
+                f"{name}: column {visible(names[self.columns[at]])!r} follows from others but for "
+                f"record {self.rows[at] + 1}, and what is published of it gives that record away; "
+                "leave the column out with --exclude, or that record"
+            )

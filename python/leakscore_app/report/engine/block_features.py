@@ -10,19 +10,19 @@ from typing import TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from leakscore.statistics import GroupMeans, Mean, NoFitError, Statistic
+from leakscore.statistics import GroupMeans, Mean, NoFitError, Regression, Statistic
 from leakscore_app._visible import visible
 from leakscore_app.passes.first import Copies, First, Lost, first
 from leakscore_app.passes.scores import SAMPLED, InCells
-from leakscore_app.report._model import LEVELS, Cell, Doubles
+from leakscore_app.report._model import LEVELS, Cell, Doubles, Narrowing
 from leakscore_app.report.engine.crowd import Crowd
 from leakscore_app.report.engine.features import UNCOUNTED, by_group, learns, no_fit, only_counts
-from leakscore_app.report.engine.leakage import risk_of
+from leakscore_app.report.engine.leakage import narrowed, released_leverages, risk_of
 from leakscore_app.report.engine.pooled import RECORDS
 from leakscore_app.report.engine.survey import Judged, Passes, judged_of
 from leakscore_app.tables import memory_limit
 from leakscore_app.tables.columns import NOT_PUBLISHED
-from leakscore_app.tables.records import LeftColumn
+from leakscore_app.tables.records import COMPUTED, LeftColumn
 from leakscore_app.tables.sources.blocks import Block, Source, Span
 from leakscore_app.tables.sources.opened import Opened
 
@@ -295,6 +295,54 @@ class _Needed:
         return first(Block(block.number, block.start, values))
 
 
+@dataclass(frozen=True)
+class Narrowest:
+    """The record of largest leverage: its leverage, its number from 0, and the predictor."""
+
+    leverage: float
+    row: int
+    column: str
+
+    def merge(self, other: Narrowest) -> Narrowest:
+        """Add later records."""
+        return max(self, other, key=lambda narrowest: narrowest.leverage)
+
+
+@dataclass(frozen=True)
+class Narrow:
+    """A pass that finds it; `places` are the columns of the regression in a block."""
+
+    regression: Regression
+    places: tuple[int, ...]
+
+    def __call__(self, block: Block) -> Narrowest:
+        """Look at the complete rows of a block."""
+        complete = np.flatnonzero(np.isfinite(block.values).all(axis=1))
+        if not len(complete):
+            return Narrowest(-1.0, -1, "")
+        values = block.values[complete][:, self.places]
+        leverages = self.regression.leverages(values)
+        worst = int(leverages.argmax())
+        column = self.regression.column_of(values[worst])
+        return Narrowest(float(leverages[worst]), block.start + int(complete[worst]), column)
+
+
+def narrowing_in_blocks(
+    source: Features, passes: Passes, regression: Regression, size: int, n: int
+) -> Narrowing:
+    """Return which of `size` records narrows the spread of the coefficients most, its shift aside.
+
+    With a leverage as large as one that shows, it is one of few of many records.
+    """
+    rows = Source(
+        source.parts, source.read, source.size, source.missing, source.memory, source.levels
+    )
+    places = tuple(source.read.index(name) for name in regression.columns)
+    worst: Narrowest = passes(rows, Narrow(regression, places), "looking at leverages")
+    leverage = float(released_leverages(np.float64(worst.leverage), size, n))
+    return Narrowing(worst.row + 1, worst.column, leverage, float(narrowed(0.0, leverage)))
+
+
 def features_of(
     opened: Opened,
     passes: Passes,
@@ -341,6 +389,7 @@ def features_of(
         columns=None,
         exclude=(),
         missing="rows",
+        rounding=COMPUTED,
     )
     none = Lost(0, ())
     left = [one for one in base.left if one.name not in apart]

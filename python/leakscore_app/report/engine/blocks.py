@@ -18,7 +18,7 @@ import numpy as np
 
 from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Moments, Reference
-from leakscore.statistics import Mean, Statistic
+from leakscore.statistics import Mean, Regression, Statistic
 from leakscore_app.document.document import Notice
 from leakscore_app.passes.first import Copies
 from leakscore_app.passes.lattices import ColumnSteps, Off, lattices_of
@@ -51,7 +51,12 @@ from leakscore_app.report._model import (
 )
 from leakscore_app.report._notices import about_copies, doubt_of, equal_records
 from leakscore_app.report.engine.attack import LinearAttack, Others, ProjectedBins
-from leakscore_app.report.engine.block_features import cells_of, features_of
+from leakscore_app.report.engine.block_features import (
+    Features,
+    cells_of,
+    features_of,
+    narrowing_in_blocks,
+)
 from leakscore_app.report.engine.crowd import (
     THRESHOLDS,
     Clipping,
@@ -489,13 +494,21 @@ class BlockTable:
         if self.options.records is None:
             text += " The JSON lists the worst records (--records all lists all)."
         copies, doubt = self.judged.found.copies, ""
+        if not copies.whole:
+            text += f" Equal records are looked for among {len(copies.hashes):,} different ones."
         notices = [Notice("note", "long-table", text)]
         if len(copies.several()):
             equal = _equal(copies, self.size)
             notices.insert(0, about_copies(equal, int(copies.several().max())))
             if not self.options.distinct_records:
                 doubt = doubt_of([equal_records(equal)])
-        return Observations(tuple(self.judged.counting), tuple(notices), doubt=doubt)
+        narrowing, source = None, self.judged.source
+        if isinstance(self.statistic, Regression) and isinstance(source, Features):
+            narrowing = narrowing_in_blocks(
+                source, self.passes, self.statistic, self.size, self.published.n
+            )
+        counting = tuple(self.judged.counting)
+        return Observations(counting, tuple(notices), doubt=doubt, narrowing=narrowing)
 
 
 def _middle(histogram: SparseHistogram, ties: Ties) -> tuple[Doubles, int]:
@@ -511,4 +524,4 @@ def _equal(copies: Copies, rows: int) -> str:
     several = int(copies.several().sum())
     if copies.whole:
         return f"{several} of {rows}"
-    return f"About {100 * several / float(copies.counts.sum()):.2g} % of {rows}"
+    return f"About {100 * several / copies.rows:.2g} % of {rows}"

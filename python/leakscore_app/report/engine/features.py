@@ -24,7 +24,14 @@ from leakscore_app.report.engine.pooled import PooledCells
 from leakscore_app.report.engine.population import Shrinkage
 from leakscore_app.tables import memory_limit
 from leakscore_app.tables.doubts import option
-from leakscore_app.tables.records import CONSTANT, LeftColumn, LeftRows, Records, records_of
+from leakscore_app.tables.records import (
+    COMPUTED,
+    CONSTANT,
+    LeftColumn,
+    LeftRows,
+    Records,
+    records_of,
+)
 from leakscore_app.tables.sources.blocks import ROWS
 from leakscore_app.tables.table import Table
 
@@ -293,7 +300,8 @@ def _features(
             left={},
             lines=records.lines,
             ids=records.ids,
-        )
+        ),
+        rounding=COMPUTED,
     )
     unasked = [LeftColumn(column.name, column.reason) for column in made.left_columns]
     return replace(

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from leakscore import tradeoff
 from leakscore.distributions import norm
 from leakscore.numeric import bisect
+from leakscore.statistics import Regression
 from leakscore_app.report._model import (
     ALPHA,
     LEVELS,
@@ -22,6 +23,7 @@ from leakscore_app.report._model import (
     Drivers,
     Game,
     IdentifiedCounts,
+    Narrowing,
     Risk,
 )
 from leakscore_app.report.engine.population import Population
@@ -52,6 +54,63 @@ def interval_of(score: float, rows: int, dim: int, confidence: float) -> tuple[f
     tails = np.array([(1 + confidence) / 2, (1 - confidence) / 2])
     low, high = score * chdtri(rows - dim, tails) / rows
     return float(low), float(high)
+
+
+def narrowed(leakage: npt.ArrayLike, leverages: npt.ArrayLike) -> Doubles:
+    """Return the advantage of who knows all predictors and sees the coefficients of a regression.
+
+    Without the record they are Gaussian, of variance 1 in the direction of which it tells most.
+    With it their standard deviation is 1 - h there, h the leverage, and the mean is m with
+    m^2 = (1 - h) times the leakage of the record's shift: the normal theory of a mean, whose two
+    laws have one variance, counts the shift alone. The best test is a likelihood ratio, above its
+    threshold between the roots of a quadratic.
+
+    Leverages are from 0 to 1; the advantage is the total variation of N(0, 1) and N(m, (1 - h)^2).
+    """
+    scores = np.asarray(leakage, dtype=np.float64)
+    h = np.asarray(leverages, dtype=np.float64)
+    scores, h = np.broadcast_arrays(scores, h)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        s = 1 - h
+        m, gap = np.sqrt(scores * s), h * (2 - h)  # gap = 1 - s^2
+        fall = -2 * np.log1p(-h)
+        root = s * np.sqrt(m * m + gap * fall)
+        high = np.where(gap > 0, (m + root) / gap, np.inf)
+        low = np.where(m + root > 0, (m * m - s * s * fall) / (m + root), 0.0)
+        inside = norm.cdf((high - m) / s) - norm.cdf((low - m) / s)
+        advantage = inside - (norm.cdf(high) - norm.cdf(low))
+    same = (scores == 0) & (h == 0)
+    return np.where(same, 0.0, np.where((h >= 1) | np.isinf(scores), 1.0, advantage))
+
+
+def released_leverages(inside: Doubles, size: int, n: int) -> Doubles:
+    """Return leverages beside n others from those in a table of `size` records."""
+    return np.asarray(inside * size / (n * (1 - inside) + inside * size))
+
+
+def narrowing_of(
+    regression: Regression,
+    block: Doubles,
+    rows: npt.NDArray[np.int64],
+    leakage: Doubles,
+    *,
+    n: int,
+    budget: Budget,
+    owners: npt.NDArray[np.intp] | None = None,
+) -> Narrowing:
+    """Return the worst record of a table, of which `n` are fitted, by `narrowed`.
+
+    Of a record whose shift is above the limit, noise must hide the shift: its spread alone counts.
+    """
+    leverages = released_leverages(regression.leverages(block, owners), len(block), n)
+    advantages = narrowed(np.where(leakage <= budget.largest_leakage(), leakage, 0.0), leverages)
+    worst = int(advantages.argmax())
+    return Narrowing(
+        int(rows[worst]),
+        regression.column_of(block[worst]),
+        float(leverages[worst]),
+        float(advantages[worst]),
+    )
 
 
 def counts_of(attacker: str, risk: Risk, rows: np.ndarray) -> IdentifiedCounts:
@@ -195,6 +254,11 @@ class Budget:
         nothing takes the rest back.
         """
         return np.where(told > self.largest_leakage(), 0.0, told) + added
+
+    @property
+    def allowed_advantage(self) -> float:
+        """The advantage of the largest leakage that this allows."""
+        return float(tradeoff.gaussian(leakage=self.largest_leakage()).advantage())
 
     def noise_options(self, told: float) -> dict[str, Any]:
         """Return the keywords of `leakage.noise_for`, less what earlier means told of a person."""

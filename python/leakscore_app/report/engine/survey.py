@@ -12,7 +12,7 @@ import numpy.typing as npt
 from leakscore.leakage.table_law import TableLaw
 from leakscore_app._visible import listed, visible
 from leakscore_app.passes.first import Columns, First, Lost, first
-from leakscore_app.passes.projections import Triangle, Triangulate
+from leakscore_app.passes.projections import Remaining, Triangle, Triangulate
 from leakscore_app.report._model import Doubles
 from leakscore_app.report.engine.features import GROUPLESS
 from leakscore_app.tables.columns import ASKED, NOT_PUBLISHED
@@ -21,9 +21,12 @@ from leakscore_app.tables.grammar.codes import code_at_end
 from leakscore_app.tables.labels import plain
 from leakscore_app.tables.records import (
     CONSTANT,
+    EXACT,
     NOTHING,
+    Explained,
     LeftColumn,
     LeftRows,
+    Remainder,
     cells_by_column,
     combinations,
     dependent_columns,
@@ -101,6 +104,7 @@ def judged_of(
     columns: Sequence[str] | None,
     exclude: Sequence[str],
     missing: str,
+    rounding: float = EXACT,
 ) -> Judged:
     """Read the table once, and again where columns are left out that lose rows.
 
@@ -111,6 +115,8 @@ def judged_of(
         Takes source, pass and its name; returns the merged result.
     columns, exclude, missing
         As in `leakscore_app.analyse`.
+    rounding : float
+        Share of a number that is.
     """
     asked = opened.asked if columns is None else columns
     left: dict[str, str] = {}
@@ -133,7 +139,7 @@ def judged_of(
     kept = [j for j, name in enumerate(source.columns) if name not in left]
     _require_columns(opened, kept, left)
     _require_rows(opened, found, source.columns)
-    law, dependent, kept = _law(opened, source, found, kept, passes, left)
+    law, dependent, kept = _law(opened, source, found, kept, passes, left, rounding)
     names = tuple(source.columns[j] for j in kept)
     counting = tuple(
         source.columns[j] for j in kept if found.judged.stepping[j] and found.moments.count > 1
@@ -301,6 +307,7 @@ def _law(
     kept: list[int],
     passes: Passes,
     left: dict[str, str],
+    rounding: float,
 ) -> tuple[TableLaw, tuple[str, ...], list[int]]:
     """Return the law of the columns that vary and do not follow from others."""
     columns, read = found.judged, np.arange(len(source.columns))
@@ -318,6 +325,10 @@ def _law(
     if not surely_independent(law.cov):
         triangle: Triangle = passes(source, Triangulate(law), "looking for dependent columns")
         sources = combinations(triangle.triangle)
+        if sources:
+            rest = Remaining(law, Explained.of(triangle.triangle, rounding))
+            remainder: Remainder = passes(source, rest, "looking at dependent columns")
+            remainder.require_spread(opened.name, names)
     for column in dependent_columns(names, sources):
         left[column.name] = column.reason
     independent = [k for k in range(len(kept)) if k not in sources]

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from leakscore.statistics import Regression
 from leakscore_app.passes.lattices import ColumnSteps, Off, lattices_of
 from leakscore_app.report._model import Doubles, Observations, Owned, Release
 from leakscore_app.report._notices import observed
 from leakscore_app.report.engine.attack import LinearAttack, Others, projected
 from leakscore_app.report.engine.features import cells_of, featured
-from leakscore_app.report.engine.leakage import Budget, counts_of, risk_of
+from leakscore_app.report.engine.leakage import Budget, counts_of, narrowing_of, risk_of
 from leakscore_app.report.engine.noise import TheoryNoise
 from leakscore_app.report.engine.pooled import Pooled, small_cells
 from leakscore_app.report.engine.population import Population
@@ -30,6 +32,7 @@ from leakscore_app.report.engine.remedies import (
 from leakscore_app.report.engine.setup import (
     AnalysisOptions,
     Listing,
+    budget_of,
     input_of,
     published_of,
     require_plain,
@@ -243,6 +246,18 @@ class WholeTable:
 
     def observations(self, listing: Listing) -> Observations:
         """Say what was seen of the records."""
-        distinct = self.options.distinct_records
-        block = self.featured.block
-        return observed(self.table, self.records, listing.owned, block, distinct=distinct)
+        distinct, owned = self.options.distinct_records, self.published.owned
+        block, regression = self.featured.block, self.statistic
+        seen = observed(self.table, self.records, listing.owned, block, distinct=distinct)
+        if not isinstance(regression, Regression) or block is None:
+            return seen
+        narrowing = narrowing_of(
+            regression,
+            block,
+            self.rows[owned.of_row],
+            listing.informed.leakage[owned.of_row],
+            n=self.release_n,
+            budget=budget_of(self.options),
+            owners=owned.of_row,
+        )
+        return replace(seen, narrowing=narrowing)
