@@ -71,7 +71,7 @@ def _maximum(likelihood: Callable[[Doubles], Curvature], start: Doubles) -> tupl
 
 
 @dataclass(frozen=True)
-class _Fit:
+class _ModelFit:
     """A model fitted to N records, in units of the predictors' standard deviations.
 
     `refitted` are the records without which the fit was repeated, with their exact features.
@@ -92,7 +92,7 @@ class FittedModel(Statistic):
     exact: ClassVar[Exactness] = "asymptotic"
     intercept: ClassVar[bool] = True
     by: str | Sequence[str] = field(default=(), kw_only=True)
-    _fit: _Fit | None = field(default=None, kw_only=True, repr=False, compare=False)
+    _fit: _ModelFit | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Take one name for a list of one."""
@@ -188,7 +188,7 @@ class FittedModel(Statistic):
             raise ValueError("Expected values to have records")
         self._require_targets(data)
         means, scales = self._standards(data)
-        bare = replace(self, _fit=_Fit(means, scales, means, np.eye(1), len(data)))
+        bare = replace(self, _fit=_ModelFit(means, scales, means, np.eye(1), len(data)))
         design = bare._design(data)
         bare._require_independent(design)
         start = self._start(data, design.shape[1])
@@ -202,12 +202,13 @@ class FittedModel(Statistic):
             ) from None
         inverse = np.linalg.inv(hessian)
         fitted = replace(
-            bare, _fit=_Fit(means, scales, point, np.asarray(inverse, dtype=np.float64), len(data))
+            bare,
+            _fit=_ModelFit(means, scales, point, np.asarray(inverse, dtype=np.float64), len(data)),
         )
         fitted = fitted._with_baseline(data, design)
         return replace(fitted, _fit=fitted._refits(data, design))
 
-    def _refits(self, data: Doubles, design: Doubles) -> _Fit:
+    def _refits(self, data: Doubles, design: Doubles) -> _ModelFit:
         """Fit without each of the records that leak most by one step."""
         fit = self._fitted()
         steps = self._shifts(data, None)
@@ -244,7 +245,7 @@ class FittedModel(Statistic):
         self._require_targets(values)
         return self._unscaled(self._shifts(values, owners))
 
-    def _fitted(self) -> _Fit:
+    def _fitted(self) -> _ModelFit:
         if self._fit is None:
             raise ValueError("Expected estimates of the coefficients: call prepare(values) first")
         return self._fit
@@ -323,7 +324,7 @@ class FittedModel(Statistic):
         return self._predictors()[last][0]
 
 
-class _Law(NamedTuple):
+class _Family(NamedTuple):
     """An exponential family with its canonical link, by the linear predictor eta."""
 
     loss: Callable[[Any, Any], Any]
@@ -341,29 +342,29 @@ def _gamma_loss(y: Doubles, eta: Doubles) -> Doubles:
     return np.where(eta > 0, y * eta - np.log(np.where(eta > 0, eta, 1.0)), np.inf)
 
 
-_LAWS: dict[str, _Law] = {
-    "gaussian": _Law(
+_FAMILIES: dict[str, _Family] = {
+    "gaussian": _Family(
         lambda y, eta: 0.5 * np.square(y - eta),
         lambda y, eta: y - eta,
         np.ones_like,
         lambda mean: mean,
         (np.isfinite, "finite"),
     ),
-    "binomial": _Law(
+    "binomial": _Family(
         lambda y, eta: np.logaddexp(0.0, eta) - y * eta,
         lambda y, eta: y - special.expit(eta),
         _logistic_weight,
         lambda mean: float(special.logit(mean)),
         (lambda y: (y == 0) | (y == 1), "0 or 1"),
     ),
-    "poisson": _Law(
+    "poisson": _Family(
         lambda y, eta: np.exp(eta) - y * eta,
         lambda y, eta: y - np.exp(eta),
         np.exp,
         lambda mean: float(np.log(mean)),
         (lambda y: y >= 0, "at least 0"),
     ),
-    "gamma": _Law(
+    "gamma": _Family(
         _gamma_loss,
         lambda y, eta: 1.0 / eta - y,
         lambda eta: 1.0 / np.square(eta),
@@ -421,7 +422,7 @@ class GLM(FittedModel):
     def __post_init__(self) -> None:
         """Take one name for a list of one, and refuse other families."""
         super().__post_init__()
-        validation.choice("family", self.family, tuple(_LAWS))
+        validation.choice("family", self.family, tuple(_FAMILIES))
 
     def _targets(self) -> tuple[str, ...]:
         return (self.response,) if self.offset is None else (self.response, self.offset)
@@ -439,7 +440,7 @@ class GLM(FittedModel):
 
     def _require_targets(self, values: Doubles) -> None:
         y, _ = self._response(values)
-        inside, words = _LAWS[self.family].range
+        inside, words = _FAMILIES[self.family].range
         good = inside(y)
         if not good.all():
             row = int((~good).argmax())
@@ -465,7 +466,7 @@ class GLM(FittedModel):
             raise ValueError(
                 f"Expected response={self.response!r} to vary: it is {mean:g} throughout"
             )
-        start[0] = _LAWS[self.family].start(mean)
+        start[0] = _FAMILIES[self.family].start(mean)
         if self.family == "gamma":  # eta above 0 everywhere
             start[0] += max(0.0, -float(offset.min()))
         return start
@@ -474,7 +475,7 @@ class GLM(FittedModel):
         self, values: Doubles, design: Doubles, remaining: Flags | slice
     ) -> Callable[[Doubles], Curvature]:
         y, offset = (part[remaining] for part in self._response(values))
-        x, law = design[remaining], _LAWS[self.family]
+        x, law = design[remaining], _FAMILIES[self.family]
 
         def likelihood(point: Doubles) -> Curvature:
             with np.errstate(all="ignore"):
@@ -487,7 +488,7 @@ class GLM(FittedModel):
         return likelihood
 
     def _shifts(self, values: Doubles, owners: npt.NDArray[np.intp] | None) -> Doubles:
-        fit, law = self._fitted(), _LAWS[self.family]
+        fit, law = self._fitted(), _FAMILIES[self.family]
         y, offset = self._response(values)
         x = self._design(values)
         eta = x @ fit.coefficients + offset

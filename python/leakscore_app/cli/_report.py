@@ -424,11 +424,11 @@ def _model(options: argparse.Namespace) -> Statistic:
     allowed = (*needed, *_ALLOWED.get(options.statistic, ()))
     for name in (*_OF_MODELS, "family", "factors"):
         value = getattr(options, name)
+        what = "FAMILY" if name == "family" else "COLUMN"
         if value and name not in allowed:
             of = [kind for kind in _NEEDED if name in (*_NEEDED[kind], *_ALLOWED.get(kind, ()))]
-            raise ValueError(f"--{name} belongs to --statistic {' or '.join(of)}")
+            raise ValueError(f"--{name} {what} belongs to --statistic {' or '.join(of)}")
         if not value and name in needed:
-            what = "FAMILY" if name == "family" else "COLUMN"
             raise ValueError(f"--statistic {options.statistic} needs --{name} {what}")
     factors = tuple(options.factors or ())
     if options.statistic == "cox":

@@ -28,7 +28,7 @@ Named: TypeAlias = Callable[[int], str]
 
 
 @dataclass(frozen=True)
-class Answer:
+class WholeAnswer:
     """A factor (d, r) of the least noise per record, its cost, and a lower bound."""
 
     factor: Doubles
@@ -40,7 +40,7 @@ class Answer:
 
 def least_noise(
     problem: Whole, weights: Doubles, named: Named, *, independent: bool, least: float
-) -> Answer:
+) -> WholeAnswer:
     """Solve `problem` (its scale is set here) with C + S at least `least` times C.
 
     A singular C becomes `regular`: what that adds is noise as well.
@@ -69,18 +69,20 @@ def least_noise(
     if added.any():
         factor = _together(factor, added)
         cost += float(weights @ np.diag(added))
-    return Answer(factor, cost, bound, np.inf if singular else before)
+    return WholeAnswer(factor, cost, bound, np.inf if singular else before)
 
 
-def least_wide_noise(problem: WideProblem, named: Named) -> Answer:
+def least_wide_noise(problem: WideProblem, named: Named) -> WholeAnswer:
     """Solve a problem of very many columns, whose covariance can be inverted."""
     none = np.zeros((len(problem.scale), 0))
     before = _representable(problem.excess(none), named)
     if before <= 1.0:
-        return Answer(none, 0.0, 0.0, before)
+        return WholeAnswer(none, 0.0, 0.0, before)
     solution = wide_cover(problem)
     result = fitted_factor(problem.excess, solution.noise, problem.multiples)
-    return Answer(result.factor / problem.scale[:, np.newaxis], result.cost, solution.bound, before)
+    return WholeAnswer(
+        result.factor / problem.scale[:, np.newaxis], result.cost, solution.bound, before
+    )
 
 
 def _representable(excess: Doubles, named: Named) -> float:
