@@ -128,7 +128,7 @@ def _attacks(training: Training, noise: float, rounds: int, rng: np.random.Gener
     rows, found = [], {}
     for adversary, score in zip(ADVERSARIES, np.concatenate(parts, axis=1), strict=True):
         found[adversary] = summary = summarize(score, member, alpha=ALPHA)
-        low, high = training.curve(noise, adversary).interval("reconstruction", ALPHA)
+        low, high = training.curve(noise, adversary).interval("power", ALPHA)
         allowed = 0.5 * float(high - low) + STANDARD_ERRORS * float(summary.power_se[0])
         name = f"{training.name}, noise {noise:.4g}: gamma, {adversary}"
         rows.append(Row(name, float(summary.power[0]), 0.5 * float(low + high), allowed))
@@ -140,7 +140,7 @@ def _beaten(training: Training, noise: float, found: dict[str, GameSummary]) -> 
     if training.name != "CIFAR-10" or noise == training.noise:
         return []
     aligned = found["relaxed-aligned"]
-    claimed = float(training.curve(noise, "relaxed-unaligned").reconstruction(ALPHA))
+    claimed = float(training.curve(noise, "relaxed-unaligned").power(ALPHA))
     least = SEEN * float(aligned.power_se[0])
     return [Above("CIFAR-10: aligned > claimed", float(aligned.power[0]), claimed, least)]
 
@@ -174,7 +174,7 @@ def _draw_training(axes: Any, training: Training, calibrated: float) -> None:
     noises = np.geomspace(0.7 * calibrated, 1.5 * training.noise, 12)
     for adversary, colour in zip(ADVERSARIES, ("black", "C0", "C3"), strict=True):
         curves = [training.curve(float(noise), adversary) for noise in noises]
-        low, high = np.array([curve.interval("reconstruction", ALPHA) for curve in curves]).T
+        low, high = np.array([curve.interval("power", ALPHA) for curve in curves]).T
         if adversary == "relaxed-aligned":
             axes.fill_between(noises, low, high, color=colour, alpha=0.2, lw=0, label=adversary)
         else:

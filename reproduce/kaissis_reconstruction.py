@@ -47,7 +47,7 @@ def reproduce(*, rounds: int = 4000, seed: int = 1) -> Outcome:
 def _bounds(training: Training, noise: float) -> Doubles:
     """Return bounds on gamma of all attackers, (3, 2)."""
     curves = (training.curve(noise, adversary) for adversary in ADVERSARIES)
-    return np.array([curve.interval("reconstruction", ALPHA) for curve in curves], dtype=float)
+    return np.array([curve.interval("power", ALPHA) for curve in curves], dtype=float)
 
 
 def _ordered(training: Training, found: Doubles) -> list[Row]:

@@ -136,7 +136,7 @@ def _attacked(
         name, scores = f"{setting.name}, noise {noise:.3f}", np.concatenate(parts, axis=1)
         for attacker, score in zip(ADVERSARIES, scores, strict=True):
             found, curve = summarize(score, member, alpha=ALPHA), law.curve(noise, attacker)
-            low, high = (float(end) for end in curve.interval("reconstruction", ALPHA))
+            low, high = (float(end) for end in curve.interval("power", ALPHA))
             error = float(found.power_se[0])
             allowed = 0.5 * (high - low) + STANDARD_ERRORS * error
             power = float(found.power[0])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscore.tradeoff import gaussian
+from leakscore.tradeoff import gaussian, subsampled_gaussian
 from tests.oracles import tradeoff as oracle
 
 MUS = [1e-8, 1e-4, 0.01, 0.3, 1.0, 2.5, 5.0, 13.0, 40.0]
@@ -112,3 +112,15 @@ def test_ends_of_mu(mu: float) -> None:
     assert f.power(alpha).tolist() == [1.0 if perfect else 0.0, 1.0, 1.0, 1.0]
     assert f.log_power([-math.inf, -1e300, 0.0]).tolist() == [0.0 if perfect else -math.inf, 0, 0]
     assert (f.advantage(), f.auc()) == (1.0, 1.0)
+
+
+def test_an_attack_bounds_no_reconstruction() -> None:
+    """Others may reconstruct more: the mechanism's own curve allows .957 where this one has .777."""
+    f = gaussian(3.0)
+    assert f.reconstruction(0.1) == f.power(0.1) == pytest.approx(0.957, abs=1e-3)
+    assert f.best_of(10).power(0.1) == pytest.approx(0.777, abs=1e-3)
+    for attack in (f.best_of(10), f.best_of(10).symmetrized()):
+        with pytest.raises(ValueError, match="not 'attack': other attacks may reconstruct more"):
+            attack.reconstruction(0.1)
+    low, high = subsampled_gaussian(1.0, 0.01, 100).interval("reconstruction", 0.1)
+    assert high == subsampled_gaussian(1.0, 0.01, 100).reconstruction(0.1) >= low

@@ -102,7 +102,10 @@ class Monitor:
     References
     ----------
     J. Ville, "Etude critique de la notion de collectif" (1939). I. Waudby-Smith and A. Ramdas,
-    "Estimating means of bounded random variables by betting" (2024).
+    "Estimating means of bounded random variables by betting" (2024). Other audits that may stop at
+    any time: Gonzalez et al., "Sequentially auditing differential privacy" (NeurIPS 2025, arXiv
+    2509.07055); Kutta et al., "Sequential auditing for f-differential privacy" (2026,
+    arXiv 2602.06518), of curves.
 
     Examples
     --------

@@ -92,6 +92,13 @@ def linear_law(
     sqrt(h (1 - h)) and scale 1 - h, e the true residual. A record of zeros moves nothing: shift 0,
     scale 1.
 
+    References
+    ----------
+    Wang, "Per-instance differential privacy" (2019, arXiv 1707.07708): privacy by leverage and the
+    left-out residual, with added noise. Dorseuil, Atif & Cappe, "Generalized leverage score for
+    scalable assessment of privacy vulnerability" (2026, arXiv 2602.15919): leverage and membership
+    inference, without.
+
     Examples
     --------
     >>> import numpy as np
@@ -266,6 +273,10 @@ def logistic_law(
     with that of shadow models, and the standard deviation is .75 to .9 of theirs. So state no
     p-values from these scores. Where the linearisation ends, for records that turn the model round
     or fits with hardly any ridge, it says nothing; see docs/how-to/shadow-risk.md.
+
+    References
+    ----------
+    Dorseuil, Atif & Cappe (2026, arXiv 2602.15919) rank records by a generalised leverage score.
 
     Examples
     --------

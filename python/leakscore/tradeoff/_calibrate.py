@@ -134,7 +134,11 @@ def calibrate(
     References
     ----------
     Kaissis et al., "Optimal privacy guarantees for a relaxed threat model" (NeurIPS 2023), section
-    7.3. With `curve=` this is the larger of the two noises of their sandwich.
+    7.3. With `curve=` this is the larger of the two noises of their sandwich. Kulynych et al.,
+    "Attack-aware noise calibration for differential privacy" (NeurIPS 2024, arXiv 2407.02191),
+    calibrate to an attack's risk instead of an epsilon, as `advantage` and `power` do; their
+    "Unifying re-identification, attribute inference, and data reconstruction risks in differential
+    privacy" (NeurIPS 2025, arXiv 2507.06969) bound other attacks by the same curve.
 
     Examples
     --------

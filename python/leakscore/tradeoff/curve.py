@@ -382,7 +382,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
     @overload
     def reconstruction(self, kappa: npt.ArrayLike) -> Doubles: ...
     def reconstruction(self, kappa: npt.ArrayLike) -> Value | Doubles:
-        """Return 1 - f(kappa), which bounds the success of any reconstruction attack.
+        """Return 1 - f(kappa), the bound of reconstruction robustness (ReRo).
 
         Parameters
         ----------
@@ -393,16 +393,23 @@ class TradeOff(Premised, ABC, Generic[Value]):
         Returns
         -------
         float or ndarray, shape ``f.shape + kappa.shape``
-            Bound on the probability of success given the output.
+            Bound on the probability, given the output, that any attacker of this kind reconstructs
+            the record well enough; of a curve known within bounds, by its lower end. `kappa`, and
+            the bound, are given what else the attacker knows, such as all other records.
 
         Raises
         ------
         ValueError
-            If `kappa` is outside [0, 1] or NaN, or H0 is "with" the record, after `inverse`.
+            If `kappa` is outside [0, 1] or NaN, H0 is "with" the record, after `inverse`, or the
+            curve is of kind "attack": other attacks may reconstruct more.
 
         References
         ----------
-        Kaissis et al., "Optimal privacy guarantees for a relaxed threat model" (NeurIPS 2023).
+        Balle, Cherubin & Hayes, "Reconstructing training data with informed adversaries" (2022,
+        arXiv 2201.04845) define reconstruction robustness; Hayes, Mahloujifar & Balle, "Bounding
+        training data reconstruction in DP-SGD" (NeurIPS 2023, arXiv 2302.07225) bound it by blow-up
+        functions; Kaissis et al., "Optimal privacy guarantees for a relaxed threat model" (NeurIPS
+        2023), by trade-off functions.
 
         Examples
         --------
@@ -412,6 +419,11 @@ class TradeOff(Premised, ABC, Generic[Value]):
         """
         if self.null == "with":
             self._require_null("reconstruction", "ask the curve before `inverse`")
+        if self.kind == "attack":
+            raise ValueError(
+                f"Expected {self!r} of kind 'guarantee' for reconstruction, not 'attack': other "
+                "attacks may reconstruct more; ask the mechanism's own curve"
+            )
         return self._power(validation.interval("kappa", kappa, 0.0, 1.0))
 
     @overload
@@ -544,6 +556,9 @@ class TradeOff(Premised, ABC, Generic[Value]):
         """
         chosen = validation.choice("quantity", quantity, _QUANTITIES)
         method = "__call__" if chosen == "beta" else chosen
+        if chosen == "reconstruction":
+            self.reconstruction(*args, **kwargs)  # refuses a curve that bounds none
+            method, args, kwargs = "power", (*args, *kwargs.values()), {}
         ends = [getattr(curve, method)(*args, **kwargs) for curve in (self.lower, self.upper)]
         return np.minimum(*ends)[()], np.maximum(*ends)[()]
 

@@ -145,7 +145,7 @@ def _cards(report: Content, worst: Worst) -> Iterator[doc.Card]:
     power, more = _to_act_on(report, row, "weaker", report.weaker.power[index])
     text = (
         f"Without knowing how the columns vary together, a weaker attacker is right {times(power)} "
-        f"times in 100{more}."
+        f"times in 100{more}, at 1\u00a0% false positives."
     )
     yield doc.Card("weaker", "Same record, weaker attacker", percent(power), "recognised", text)
     counts, weaker = report.counts
@@ -507,7 +507,7 @@ def _worst_old(report: Content) -> Iterator[doc.Card]:
         return
     power = float(report.informed.power[index])
     who = named(report, int(report.rows[index]))
-    how = f"shown by the attack {times(power)} times in 100"
+    how = f"shown by the attack {times(power)} times in 100, at 1\u00a0% false positives"
     if math.isinf(report.informed.leakage[index]):
         how = "given away"
     text = (

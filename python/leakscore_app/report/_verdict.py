@@ -203,8 +203,8 @@ def _why(report: Content, found: VerdictBasis, verdict: Verdict, budget: Budget)
         most = f"{budget.quantity} at most {limit}{source}"
         return f"no {new}record exceeds the limit ({most}; worst {who}: {value})."
     seen = (
-        f"{who} is recognised {times(worst.power)} times in 100 ({budget.quantity} up to {value}, "
-        f"at most {limit} allowed{source})"
+        f"{who} is recognised {times(worst.power)} times in 100 (at 1\u00a0% false "
+        f"positives; {budget.quantity} up to {value}, at most {limit} allowed{source})"
     )
     rounded = _rounded(report) if worst.arithmetic else ""
     if worst.arithmetic:
