@@ -112,3 +112,14 @@ def test_rows_that_are_refused_among_others() -> None:
         alike[1] = one
         with pytest.raises(ValueError, match=r"member\[1\] to hold both"):
             epsilons(scores, alike)
+
+
+@pytest.mark.parametrize("spec", [".0g", ".1g", ".2g", ".5g", "g", ".3G", ".2e", ".1%", ".3f"])
+def test_a_printed_bound_is_not_above_it(spec: str) -> None:
+    for errors in range(1, 40, 3):
+        audit = Audit.from_counts([-np.inf, 0.0, np.inf], [errors, 900 - errors], [800, errors])
+        bound = audit.epsilon(method="split", threshold=0.0)
+        scale = 0.01 if spec.endswith("%") else 1.0
+        printed = float(format(bound, spec).rstrip("%")) * scale
+        unit = 10.0 ** (0 if spec in (".0g", ".1g") else -1 if spec == ".2g" else -2)
+        assert bound.epsilon - unit * (1.0 + 1e-9) <= printed <= bound.epsilon
