@@ -123,3 +123,8 @@ def test_a_printed_bound_is_not_above_it(spec: str) -> None:
         printed = float(format(bound, spec).rstrip("%")) * scale
         unit = 10.0 ** (0 if spec in (".0g", ".1g") else -1 if spec == ".2g" else -2)
         assert bound.epsilon - unit * (1.0 + 1e-9) <= printed <= bound.epsilon
+
+
+def test_single_scores_come_back_from_bytes() -> None:
+    audit = Audit.from_bytes(Audit([1.0], [0.0]).to_bytes())
+    assert audit.auc() == 1.0

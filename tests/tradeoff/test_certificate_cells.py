@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from leakscore.tradeoff import gaussian
+from leakscore.tradeoff._calibrate import _above
 from leakscore.tradeoff.operations import _cell_bounds
+from leakscore.tradeoff.premise import Certificate
 
 
 def convex(rng: np.random.Generator, x: list[Fraction], top: Fraction) -> list[Fraction]:
@@ -60,3 +65,12 @@ def test_cells_are_bounded_by_the_lowest_convex_curve(seed: int) -> None:
     bounds = _cell_bounds(*(np.array([float(each) for each in row]) for row in (x, f, g)))
     exact = [float(least(x, f, g, cell)) for cell in range(len(x) - 1)]
     assert bounds == pytest.approx(exact, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-30, -1e-30])
+@pytest.mark.parametrize("verdict", [None, False])
+def test_a_comparison_without_proof_meets_no_requirement(verdict: bool | None, gap: float) -> None:
+    """Noise is calibrated to a proof; points that agree to the last digit are none."""
+    answer = Certificate(verdict, 0.5, gap, -np.inf, tolerance=1e-9)
+    curve: Any = SimpleNamespace(at_least_as_private_as=lambda other: answer)
+    assert _above(gaussian(1.0)).excess(curve) > 0.0
