@@ -68,23 +68,14 @@ class Tests:
             digest.update(path.read_bytes() if path.exists() else b"")
         return digest.hexdigest()
 
-    def of(self, mutant: Mutant, recent: list[str]) -> list[str]:
-        """Choose the tests that may see a mutant: what caught its neighbours, then the cheapest."""
+    def of(self, mutant: Mutant) -> set[str]:
+        """Find the tests that may see a mutant."""
         if mutant.names:
-            chosen = self.of_names(mutant)
-        elif mutant.number:
-            chosen = set(self.by_line.get((mutant.file, mutant.lines[0]), ()))
-        else:
-            first, last = mutant.lines
-            lines = range(first, last + 1)
-            chosen = set().union(*(self.by_line.get((mutant.file, one), ()) for one in lines))
-        rank = {test: place for place, test in enumerate(recent)}
-
-        def price(test: str) -> tuple[int, float]:
-            seconds, files = self.seen[test]
-            return rank.get(test, len(rank)), seconds * len(files)  # tests of few modules see more
-
-        return sorted(chosen, key=price)
+            return self.of_names(mutant)
+        if mutant.number:
+            return self.by_line.get((mutant.file, mutant.lines[0]), set())
+        lines = range(mutant.lines[0], mutant.lines[1] + 1)
+        return set().union(*(self.by_line.get((mutant.file, line), ()) for line in lines))
 
     def of_names(self, mutant: Mutant) -> set[str]:
         """Choose the tests that run a line with a name bound at import, or else any of its file."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import importlib.abc
 import importlib.util
@@ -12,6 +13,7 @@ import sys
 import time
 import traceback
 from collections import Counter, defaultdict, deque
+from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import NoReturn
@@ -19,10 +21,10 @@ from typing import NoReturn
 import pytest
 
 from mutation.schemata import switch_on, watch_compiled
-from mutation.sites import Mutant
+from mutation.sites import DEFINITIONS, Mutant, text_of
 from mutation.touched import Tests, caches, in_turn, watch
 
-RECENT = 8
+RECENT = 3
 QUIET = [
     "--assert=plain",
     "-p",
@@ -57,6 +59,8 @@ class Trial:
         self.outcomes: dict[str, Counter[str]] = defaultdict(Counter)  # of each file
         self.survivors: list[tuple[Mutant, str]] = []
         self.recent: dict[str, list[str]] = defaultdict(list)
+        self.tries: dict[str, Counter[str]] = defaultdict(Counter)  # of each file, by test
+        self.kills: dict[str, Counter[str]] = defaultdict(Counter)
         self.doubted: set[str] = set()  # tests that fail alone, without a mutant
         self.trusted: set[str] = set()
 
@@ -86,6 +90,8 @@ class Trial:
             print(f"no time to watch {count} files of tests, the first {self.tests.unwatched[0]}")
         for cache in caches():
             cache.cache_clear()
+        gc.collect()
+        gc.freeze()  # no fork walks through, and so copies, what all share
         self.try_all()
         if self.doubted:
             print("not used, as they fail when they run alone:", *sorted(self.doubted), sep="\n  ")
@@ -120,16 +126,22 @@ class Trial:
                 return
 
     def chosen(self, mutant: Mutant) -> list[str]:
-        """Choose tests, as many as the time of a mutant allows."""
+        """Choose tests: what caught the last ones, then the most kills a second; for a time."""
+        tries, kills = self.tries[mutant.file], self.kills[mutant.file]
+        rank = {test: place for place, test in enumerate(self.recent[mutant.file])}
+
+        def price(test: str) -> tuple[int, float]:
+            seconds, files = self.tests.seen[test]  # tests of few modules see more
+            cost = (0.005 + seconds) * (tries[test] + 1) / (kills[test] + 1.0 / len(files))
+            return rank.get(test, len(rank)), cost
+
         chosen, total = [], 0.0
-        for test in self.tests.of(mutant, self.recent[mutant.file]):
-            total += self.tests.seen[test][0]
-            if (
-                test in self.items
-                and test not in self.doubted
-                and (total < self.each or not chosen)
-            ):
+        for test in sorted(self.tests.of(mutant), key=price):
+            seconds = self.tests.seen[test][0]
+            usable = test in self.items and test not in self.doubted
+            if usable and (total + seconds < self.each or not chosen):
                 chosen.append(test)
+                total += seconds
         return chosen
 
     def fork(self, mutant: Mutant | None, chosen: list[str]) -> tuple[int, int]:
@@ -178,7 +190,8 @@ class Trial:
             late = os.WTERMSIG(status) in (signal.SIGALRM, signal.SIGPROF, signal.SIGKILL)
             self.count(mutant, "timed out" if late else "killed")
         elif os.WEXITSTATUS(status) == 0:
-            rest = len(self.tests.of(mutant, [])) - len(chosen)
+            self.tries[mutant.file].update(chosen)
+            rest = len(self.tests.of(mutant)) - len(chosen)
             more = f" of {len(chosen) + rest}" if rest else ""
             self.count(mutant, "survived", f"{len(chosen)}{more} tests")
         elif os.WEXITSTATUS(status) > 1:
@@ -188,6 +201,8 @@ class Trial:
             self.waiting.append(mutant)
         else:
             if test:
+                self.tries[mutant.file].update(chosen[: chosen.index(test) + 1])
+                self.kills[mutant.file][test] += 1
                 recent = self.recent[mutant.file]
                 self.recent[mutant.file] = [test, *(one for one in recent if one != test)][:RECENT]
             self.count(mutant, "killed")
@@ -203,7 +218,8 @@ class Trial:
     def count(self, mutant: Mutant, outcome: str, why: str = "") -> None:
         if outcome == "survived" and self.tests.unwatched:
             outcome = "undecided"
-        self.outcomes[mutant.file][outcome] += 1
+        kind = "survived the quickest tests" if " of " in why else outcome
+        self.outcomes[mutant.file][kind] += 1
         if outcome == "survived":
             self.survivors.append((mutant, why))
             print(f"{mutant}  ({why})", flush=True)
@@ -211,7 +227,7 @@ class Trial:
     def swap(self, mutant: Mutant) -> bool:
         """Give the functions of a module their changed code; False if it runs at import."""
         if mutant.names:
-            return False
+            return rebind(self.root, mutant)
         path = str(self.root / mutant.file)
         changed: dict[tuple[str, int], CodeType] = {}
         parts = [compile(mutant.source(self.root), path, "exec", dont_inherit=True)]
@@ -232,6 +248,47 @@ class Trial:
         return True
 
 
+def rebind(root: Path, mutant: Mutant) -> bool:
+    """Give a private constant its changed value; False where something is made of it at import."""
+    name = module_of(mutant)
+    module = sys.modules.get(name)
+    body = ast.parse(text_of(root / mutant.file)).body
+    place = next(i for i, one in enumerate(body) if one.end_lineno >= mutant.line)
+    bound = body[place]
+    if not isinstance(bound, (ast.Assign, ast.AnnAssign)) or module is None:
+        return False
+    targets = bound.targets if isinstance(bound, ast.Assign) else [bound.target]
+    names = {part.id for one in targets for part in ast.walk(one) if isinstance(part, ast.Name)}
+    rest = body[:place] + body[place + 1 :]
+    elsewhere = {part.id for part in at_top(rest) if isinstance(part, ast.Name)}
+    copied = any(
+        names & vars(other).keys()
+        for title, other in list(sys.modules.items())
+        if title != name and title.partition(".")[0] in ("leakscore", "tests")
+    )
+    if names & elsewhere or copied or not all(one.startswith("_") for one in names):
+        return False
+    changed = ast.parse(mutant.source(root)).body[place]
+    exec(compile(ast.Module([changed], []), mutant.file, "exec"), vars(module))
+    return True
+
+
+def at_top(nodes: list[ast.stmt]) -> Iterator[ast.AST]:
+    """Visit what runs when a module is imported, annotations included."""
+    waiting: deque[ast.AST] = deque(nodes)
+    while waiting:
+        node = waiting.popleft()
+        yield node
+        inside = node.body if isinstance(node, (*DEFINITIONS,)) else ()
+        inner = inside if isinstance(inside, (list, tuple)) else [inside]
+        waiting.extend(one for one in ast.iter_child_nodes(node) if one not in inner)
+
+
+def module_of(mutant: Mutant) -> str:
+    name = Path(mutant.file).with_suffix("").parts[1:]
+    return ".".join(name[:-1] if name[-1] == "__init__" else name)
+
+
 def live_functions(paths: set[str]) -> dict[str, list[FunctionType]]:
     """Find the functions of modules, wherever they are kept."""
     found: dict[str, list[FunctionType]] = {path: [] for path in paths}
@@ -246,8 +303,7 @@ class Changed(importlib.abc.MetaPathFinder, importlib.abc.SourceLoader):
 
     def __init__(self, root: Path, mutant: Mutant) -> None:
         self.path, self.text = str(root / mutant.file), mutant.source(root)
-        name = Path(mutant.file).with_suffix("").parts[1:]
-        self.name = ".".join(name[:-1] if name[-1] == "__init__" else name)
+        self.name = module_of(mutant)
 
     def find_spec(self, name, path=None, target=None):  # type: ignore[no-untyped-def]
         if name != self.name:

@@ -61,6 +61,7 @@ def test_refutations(f: TradeOff, g: TradeOff) -> None:
     found = f.at_least_as_private_as(g)
     assert found.verdict is False
     assert not found
+    assert found.bound == -np.inf
     assert f(found.alpha) - g(found.alpha) == pytest.approx(found.gap, abs=1e-15)
     alpha = np.linspace(0, 1, 5001)
     assert found.gap <= 0.8 * (f(alpha) - g(alpha)).min()

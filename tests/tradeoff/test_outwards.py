@@ -119,3 +119,19 @@ def test_both_ends_hold_next_to_one(mu: float, rate: float) -> None:
             z = mp.findroot(lambda z, s=gap: mp.log(mp.ncdf(-z) / s), exponent**0.5 * 2.0)
             beta += mp.mpf(rate) * mp.ncdf(z - mp.mpf(mu))
             assert low <= beta <= high
+
+
+@pytest.mark.parametrize("place", [2.0**-11, 3.0 * 2.0**-13, 2.0**-14, 2.0**-20])
+def test_next_to_a_vertex_beta_is_rounded_outwards(place: float) -> None:
+    """There beta is a difference of places that nearly cancels, after an edge from 0 to it."""
+    first, second = -0.125, -60.0
+    logs = np.array([-np.inf, -place, 0.0]), np.array([first, second, -np.inf])
+    low, high = (Polygon(*logs, "guarantee", side=side) for side in (-1, 1))  # type: ignore[arg-type]
+    with mp.workdps(60):
+        vertex, left, right = mp.exp(-mp.mpf(place)), mp.exp(first), mp.exp(second)
+        for step in range(60):
+            alpha = float(np.exp(-place)) - step * 2.0**-53
+            if mp.mpf(alpha) < vertex:
+                beta = left + (right - left) * mp.mpf(alpha) / vertex
+                assert low(alpha) <= beta <= high(alpha)
+                assert high(alpha) - low(alpha) <= 1e-14 * (place + beta)

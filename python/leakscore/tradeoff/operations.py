@@ -68,7 +68,7 @@ def _prove(lower: TradeOff, upper: TradeOff, tolerance: float) -> Certificate:
     while True:
         bound = _cell_bounds(x, f, g)
         worst = int(np.argmin(f - g))
-        least = float(min(bound.min(), (f - g).min()))
+        least = float(bound.min())
         closest = (float(x[worst]), float(f[worst] - g[worst]))
         if least >= -tolerance:
             return Certificate(True, *closest, least, tolerance=tolerance)
@@ -93,15 +93,14 @@ def _cell_bounds(x: Doubles, f: Doubles, g: Doubles) -> Doubles:
     slope = np.diff(f) / width
     before = np.concatenate([[-np.inf], slope[:-1]])
     after = np.concatenate([slope[1:], [0.0]])  # f(1) = 0 and f never rises
-    chord = np.diff(g) / width
-    lean = chord  # of the other curve; f less its chord must not be negative
+    chord = np.diff(g) / width  # of the other curve; f less its chord must not be negative
     start, end = f[:-1] - g[:-1], f[1:] - g[1:]
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        # On the left line: start + (before - lean) t; on the right: end - (after - lean)(w - t).
-        meet = (end - start - (after - lean) * width) / (before - after)
+        # On the left line: start + (before - chord) t; on the right: end - (after - chord)(w - t).
+        meet = (end - start - (after - chord) * width) / (before - after)
         meet = np.clip(np.where(np.isfinite(meet), meet, 0.0), 0.0, width)
-        ahead = np.where(np.isinf(before), -np.inf, start + (before - lean) * meet)
-        behind = end - (after - lean) * (width - meet)
+        ahead = np.where(np.isinf(before), -np.inf, start + (before - chord) * meet)
+        behind = end - (after - chord) * (width - meet)
         lowest = np.maximum(ahead, behind)
     # Where the lines do not meet inside the cell, its ends decide.
     return np.asarray(np.minimum(lowest, np.minimum(start, end)))
