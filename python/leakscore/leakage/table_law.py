@@ -151,7 +151,9 @@ class TableLaw:
             Of the judged columns, in the units of the file.
         """
         if len(self.mean) > _LANES:
-            return self._left_out(self._reference.squared_mahalanobis(self.scaled(values)))
+            rows, place = _different(values)
+            squares = self._reference.squared_mahalanobis(self.scaled(rows))
+            return self._left_out(squares)[place]
         return self._left_out(_core.attackers(values, *self._form, _NO_COV, self.rows - 1)[0])
 
     def _left_out(self, squared: Doubles) -> Doubles:
@@ -167,8 +169,9 @@ class TableLaw:
     def both(self, values: Doubles) -> tuple[Doubles, Doubles]:
         """Return `distances` and `weaker` of rows."""
         if len(self.mean) > _LANES:
-            scaled = self.scaled(values)
-            return self.distances(values), self._weaker(scaled)
+            rows, place = _different(values)
+            squares = self._reference.squared_mahalanobis(self.scaled(rows))
+            return self._left_out(squares)[place], self._weaker(self.scaled(rows))[place]
         results = _core.attackers(values, *self._form, self.cov, self.rows - 1)
         return self._left_out(results[0]), results[1]
 
@@ -208,3 +211,21 @@ class TableLaw:
         scores = (grow * along) ** 2 / np.where(spread > 0, spread, 1.0)
         scores[alone.any(axis=1)] = np.inf
         return np.asarray(scores)
+
+
+def _different(values: Doubles) -> tuple[Doubles, npt.NDArray[np.intp] | slice]:
+    """Return rows once each and the place of every row among them, if most occur several times.
+
+    Records of a table of counts have as many features as there are cells, and are few different
+    rows. Equal rows have equal products, and rows of equal products are compared.
+    """
+    every = values, slice(None)
+    if not len(values):
+        return every
+    keys = values @ np.random.default_rng(0).normal(size=values.shape[1])
+    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+    place = place.reshape(-1)
+    if 2 * len(first) > len(values):
+        return every
+    rows = values[first]
+    return (rows, place) if (rows[place] == values).all() else every
