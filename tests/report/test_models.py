@@ -57,7 +57,10 @@ def test_models_are_judged(
         (["--statistic", "glm", "--response", "ill"], "needs --family FAMILY"),
         (["--statistic", "cox", "--time", "days"], "needs --event COLUMN"),
         (["--response", "ill"], "--response COLUMN belongs to --statistic regression"),
-        (["--statistic", "regression", "--response", "ill", "--time", "days"], "--time COLUMN belongs to"),
+        (
+            ["--statistic", "regression", "--response", "ill", "--time", "days"],
+            "--time COLUMN belongs to",
+        ),
         (["--statistic", "cox", "--time", "days", "--event", "dose"], "'dose' to be 0 or 1"),
     ],
 )

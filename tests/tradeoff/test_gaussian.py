@@ -115,7 +115,7 @@ def test_ends_of_mu(mu: float) -> None:
 
 
 def test_an_attack_bounds_no_reconstruction() -> None:
-    """Others may reconstruct more: the mechanism's own curve allows .957 where this one has .777."""
+    """Others may reconstruct more: the mechanism's own curve allows .957, this one .777."""
     f = gaussian(3.0)
     assert f.reconstruction(0.1) == f.power(0.1) == pytest.approx(0.957, abs=1e-3)
     assert f.best_of(10).power(0.1) == pytest.approx(0.777, abs=1e-3)
