@@ -93,8 +93,8 @@ def analyse(
         for their columns.
     max_advantage, max_power, epsilon : float, optional
         The limit for every record, one of them: a largest advantage (default 0.2), a largest power
-        at 1 % false positives, or a Gaussian epsilon at `delta` (of noiseless
-        privacy: the other records are independent draws, unknown to the attacker). The verdict holds theory and game
+        at 1 % false positives, or a Gaussian epsilon at `delta` (of noiseless privacy: the other
+        records are independent draws, unknown to the attacker). The verdict holds theory and game
         against it, and noise is sought that brings them under it.
     delta : float
         For `epsilon`, the audit, and the Gaussian-equivalent epsilon.
