@@ -29,7 +29,8 @@ _LANE = (np.arange(_BLOCK, dtype=np.uint16) % _LANES) * np.uint16(256)
 
 # What is orthogonal to so many parts of its length is not projected again.
 _ORTHOGONAL = 1e-10
-# A feature may depend on others if less than this share of it remains: each record is looked at.
+# A feature may depend on others if less than this share of its terms remains: each record is
+# looked at.
 _SUSPECT = 1e-6
 # Below this one rounding decides what the residual is.
 _ROUNDING = 1e-9
@@ -199,11 +200,12 @@ class Span:
             coordinates += step
             rest = rest - self.features.combined(self.basis @ step)
         remainder = float(np.linalg.norm(rest))
-        if remainder <= _SUSPECT * length:
+        terms = length + float(np.abs(self.weights(coordinates)) @ self.lengths())
+        if remainder <= _SUSPECT * terms:
             combination = self._dependent(feature, length, coordinates)
             if combination is not None:
                 return Projection(coordinates, 0.0, None, combination)
-            if remainder <= _ROUNDING * length:  # whatever it is, it is of those who differ
+            if remainder <= _ROUNDING * terms:  # whatever it is, it is of those who differ
                 return Projection(coordinates, remainder, np.where(rest == 0.0, 0.0, np.inf), None)
         self._extend(coordinates, remainder)
         self._lengths[self.size] = length

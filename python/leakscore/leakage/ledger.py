@@ -208,8 +208,10 @@ class Ledger:
     noise are of the same kind. Do not show `preview`, `leakage` or the reasons of a refusal to whom
     the answers are for.
 
-    A question with k columns takes k times three or four passes over the N records, each with a
-    look-up for every eight features so far.
+    A column of a question takes three or four passes over the N records, each with a look-up for
+    every eight features so far: of 1e6 records about 0.2 s of CPU after 100 features, 0.8 s after
+    1,000; the memory is the table, one byte of each record for eight features, and K^2 numbers for
+    K. `from_bytes` takes N K^2 multiplications.
 
     Examples
     --------
