@@ -131,13 +131,14 @@ class Features:
         return result
 
     def rows(self, part: slice) -> Doubles:
-        """Return all features of some records, (k, size)."""
-        result = np.empty((len(range(*part.indices(self.columns.shape[1]))), self.size))
+        """Return all features of some records, (size, k)."""
+        result = np.empty((self.size, len(range(*part.indices(self.columns.shape[1])))))
         for column, groups in self._bytes.items():
-            values = 1.0 if column == ONES else self.columns[column, part][:, np.newaxis]
             for group in groups:
-                bits = _BITS[group.codes[part], : len(group.features)]
-                result[:, group.features] = bits * values
+                bits = _BITS.T[: len(group.features)].take(group.codes[part], axis=1)
+                values = 1.0 if column == ONES else self.columns[column, part]
+                for row, bit in zip(group.features, bits, strict=True):
+                    np.multiply(bit, values, out=result[row])
         return result
 
 

@@ -631,9 +631,9 @@ class Ledger:
         step = max(_CELLS // self._span.size, 1)
         for start in range(0, len(used), step):
             part = slice(start, start + step)
-            squares = np.square(self._span.features.rows(part) @ self._span.basis)
-            used[part] = self._per_direction * (squares @ weights)
-            lengths += squares.sum(axis=0)
+            squares = np.square(self._span.basis.T @ self._span.features.rows(part))
+            used[part] = self._per_direction * (weights @ squares)
+            lengths += squares.sum(axis=1)
         if not (np.abs(lengths - 1.0) < _DAMAGED).all():
             raise ValueError("Expected raw to be a ledger of this table: its directions are others")
         return used
