@@ -204,3 +204,22 @@ def test_seven_overlapping_answers_are_played(target: int) -> None:
     power = (within > np.quantile(without, 0.95)).mean()
     theory = tradeoff.gaussian(root).power(0.05)
     assert abs(power - theory) < 0.01 + 4 * np.sqrt(0.3 / rounds)
+
+
+def test_what_rounding_decides_is_free_or_refused() -> None:
+    """Copies of a column that differ in a last digit; what is tiny but not that is judged."""
+    X, mask = table(), masks(1)[0]
+    rng = np.random.default_rng(3)
+    X = np.column_stack([X, X[:, 0] + 1e-11 * rng.normal(size=N), X[:, 0] + 1e-5 * X[:, 1]])
+    ledger = Ledger(X, max_leakage=1.0)
+    answered(ledger, mask, "sum", [0])
+    assert answered(ledger, mask, "sum", [3]).free
+    answered(ledger, mask, "sum", [4])
+    expected = left_out(np.stack([mask * X[:, 0], mask * X[:, 1]], axis=1))
+    np.testing.assert_allclose(ledger.leakage, expected, rtol=1e-5)
+    X[:, 3] = np.where(np.arange(N) == np.flatnonzero(mask)[0], X[:, 0] + 3e-8, X[:, 0])
+    ledger = Ledger(X, max_leakage=1.0)
+    answered(ledger, mask, "sum", [0])
+    refusal = ledger.ask(mask, "sum", [3])
+    assert isinstance(refusal, Refusal)
+    assert (refusal.leakage, refusal.standard_errors) == (np.inf, np.inf)

@@ -23,10 +23,14 @@ _BLOCK = 32_768  # rows whose numbers stay in the cache
 _LEAST_ROOM = 64  # features
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
 _BITS_OF = _BITS.astype(np.float64)  # (256, 8)
+# Neighbours count in different lanes: a sum waits for no other if most codes are equal.
+_LANES = 8
+_LANE = (np.arange(_BLOCK, dtype=np.uint16) % _LANES) * np.uint16(256)
 
 # What is orthogonal to so many parts of its length is not projected again.
 _ORTHOGONAL = 1e-10
-# A feature may depend on others if less than this share of it remains: each record is looked at.
+# A feature may depend on others if less than this share of its terms remains: each record is
+# looked at.
 _SUSPECT = 1e-6
 # Below this one rounding decides what the residual is.
 _ROUNDING = 1e-9
@@ -92,15 +96,16 @@ class Features:
         """Return the sum of weight times feature over the records, of every feature, (size,)."""
         result = np.zeros(self.size)
         for column, groups in self._bytes.items():
-            counts = np.zeros((len(groups), 256))
+            counts = np.zeros((len(groups), _LANES * 256))
             for start in range(0, len(weights), _BLOCK):
                 part = slice(start, start + _BLOCK)
                 weight = weights[part]
                 if column != ONES:
                     weight = weight * self.columns[column, part]
+                lane = _LANE[: len(weight)]
                 for j, group in enumerate(groups):
-                    counts[j] += np.bincount(group.codes[part], weight, 256)
-            totals = counts @ _BITS_OF
+                    counts[j] += np.bincount(group.codes[part] + lane, weight, _LANES * 256)
+            totals = counts.reshape(len(groups), _LANES, 256).sum(axis=1) @ _BITS_OF
             for j, group in enumerate(groups):
                 result[group.features] = totals[j, : len(group.features)]
         return result
@@ -126,13 +131,14 @@ class Features:
         return result
 
     def rows(self, part: slice) -> Doubles:
-        """Return all features of some records, (k, size)."""
-        result = np.empty((len(range(*part.indices(self.columns.shape[1]))), self.size))
+        """Return all features of some records, (size, k)."""
+        result = np.empty((self.size, len(range(*part.indices(self.columns.shape[1])))))
         for column, groups in self._bytes.items():
-            values = 1.0 if column == ONES else self.columns[column, part][:, np.newaxis]
             for group in groups:
-                bits = _BITS[group.codes[part], : len(group.features)]
-                result[:, group.features] = bits * values
+                bits = _BITS.T[: len(group.features)].take(group.codes[part], axis=1)
+                values = 1.0 if column == ONES else self.columns[column, part]
+                for row, bit in zip(group.features, bits, strict=True):
+                    np.multiply(bit, values, out=result[row])
         return result
 
 
@@ -195,11 +201,12 @@ class Span:
             coordinates += step
             rest = rest - self.features.combined(self.basis @ step)
         remainder = float(np.linalg.norm(rest))
-        if remainder <= _SUSPECT * length:
+        terms = length + float(np.abs(self.weights(coordinates)) @ self.lengths())
+        if remainder <= _SUSPECT * terms:
             combination = self._dependent(feature, length, coordinates)
             if combination is not None:
                 return Projection(coordinates, 0.0, None, combination)
-            if remainder <= _ROUNDING * length:  # whatever it is, it is of those who differ
+            if remainder <= _ROUNDING * terms:  # whatever it is, it is of those who differ
                 return Projection(coordinates, remainder, np.where(rest == 0.0, 0.0, np.inf), None)
         self._extend(coordinates, remainder)
         self._lengths[self.size] = length

@@ -208,8 +208,10 @@ class Ledger:
     noise are of the same kind. Do not show `preview`, `leakage` or the reasons of a refusal to whom
     the answers are for.
 
-    A question with k columns takes k times three or four passes over the N records, each with a
-    look-up for every eight features so far.
+    A column of a question takes three or four passes over the N records, each with a look-up for
+    every eight features so far: of 1e6 records about 0.2 s of CPU after 100 features, 0.8 s after
+    1,000; the memory is the table, one byte of each record for eight features, and K^2 numbers for
+    K. `from_bytes` takes N K^2 multiplications.
 
     Examples
     --------
@@ -629,9 +631,9 @@ class Ledger:
         step = max(_CELLS // self._span.size, 1)
         for start in range(0, len(used), step):
             part = slice(start, start + step)
-            squares = np.square(self._span.features.rows(part) @ self._span.basis)
-            used[part] = self._per_direction * (squares @ weights)
-            lengths += squares.sum(axis=0)
+            squares = np.square(self._span.basis.T @ self._span.features.rows(part))
+            used[part] = self._per_direction * (weights @ squares)
+            lengths += squares.sum(axis=1)
         if not (np.abs(lengths - 1.0) < _DAMAGED).all():
             raise ValueError("Expected raw to be a ledger of this table: its directions are others")
         return used

@@ -59,32 +59,19 @@ def add_ask(commands: Any) -> None:
 
 def _add_ledger_options(group: Any) -> None:
     group.add_argument("--ledger", metavar="PATH", required=True, help="of all answers so far")
-    limit = group.add_mutually_exclusive_group()
-    limit.add_argument(
-        "--max-advantage", type=float, metavar="A", help="limit for every record, in (0, 1) (0.2)"
-    )
-    limit.add_argument(
-        "--max-power",
-        type=float,
-        metavar="P",
-        help="limit for every record: how often the attack may recognise it, at 1 %% false alarms",
-    )
-    limit.add_argument(
-        "--epsilon", type=float, metavar="E", help="limit for every record: a Gaussian epsilon"
-    )
-    group.add_argument("--delta", type=float, metavar="D", help="with --epsilon (1e-5)")
-    group.add_argument(
-        "--max-noise",
-        type=float,
-        metavar="X",
-        help="the most noise of an answer, in its own standard errors (1; 0: refuse instead)",
-    )
-    group.add_argument(
-        "--share",
-        type=float,
-        metavar="S",
-        help="what part of the remaining leakage of a record an answer with noise may take (0.5)",
-    )
+    for option, letter, text in (
+        ("--max-advantage", "A", "limit for every record, in (0, 1) (0.2)"),
+        ("--max-power", "P", "in its place: the power of an attack with 1 %% false alarms"),
+        ("--epsilon", "E", "in their place: a Gaussian epsilon, with --delta"),
+        ("--delta", "D", "with --epsilon (1e-5)"),
+        ("--max-noise", "X", "the most noise of an answer, in its own standard errors (1)"),
+        (
+            "--share",
+            "S",
+            "what part of what remains to a record an answer with noise may take (0.5)",
+        ),
+    ):
+        group.add_argument(option, type=float, metavar=letter, help=text)
 
 
 def _ask(options: argparse.Namespace) -> int:
@@ -115,7 +102,7 @@ def _ask(options: argparse.Namespace) -> int:
             reading=reading,
         )
     _cli.deliver(reply, options)
-    return 0 if reply.refusal is None else 2
+    return 2 if reply.refused else 0
 
 
 def _limits(options: argparse.Namespace) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -52,21 +51,6 @@ class Question:
         where = "of all records" if self.where is None else f"where {self.where}"
         return f"the {self.statistic}{of} {where}"
 
-    @property
-    def label(self) -> str:
-        """What the ledger keeps of it."""
-        plain = {"where": self.where, "statistic": self.statistic, "columns": self.columns}
-        return json.dumps(plain)
-
-    @classmethod
-    def from_label(cls, label: str) -> Question | None:
-        """Return what `label` was made of; None if it is the label of another program."""
-        try:
-            plain = json.loads(label)
-            return cls(plain["where"], plain["statistic"], tuple(plain["columns"]))
-        except (ValueError, TypeError, KeyError):
-            return None
-
 
 @dataclass(frozen=True, eq=False)
 class Reply(Findings):
@@ -77,9 +61,8 @@ class Reply(Findings):
     question : Question
     limit : float
         The largest leakage of a record that is allowed.
-    answer : Answer or None
+    outcome : Answer or Refusal
         Its columns are numbers of the ledger's table; the question names them.
-    refusal : Refusal or None
     collides : tuple of (int, str)
         Earlier answers and their questions.
     preview : bool
@@ -92,8 +75,7 @@ class Reply(Findings):
 
     question: Question
     limit: float
-    answer: Answer | None
-    refusal: Refusal | None
+    outcome: Answer | Refusal
     collides: tuple[tuple[int, str], ...]
     preview: bool
     input: Mapping[str, Any]
@@ -103,82 +85,82 @@ class Reply(Findings):
         """What must be known to read the numbers."""
         return _NOTICES
 
+    @property
+    def refused(self) -> bool:
+        """Whether the question is refused."""
+        return isinstance(self.outcome, Refusal)
+
     def contents(self) -> dict[str, Any]:
         """Return what the JSON holds besides envelope and notices."""
-        collides = [{"number": number, "question": words} for number, words in self.collides]
         return {
             "input": self.input,
             "question": self.question,
             "limit": self.limit,
             "preview": self.preview,
-            "answer": self.answer,
-            "refusal": self.refusal,
-            "collides": collides,
+            "answer": None if self.refused else self.outcome,
+            "refusal": self.outcome if self.refused else None,
+            "collides": [{"number": k, "question": words} for k, words in self.collides],
         }
 
     def document(self) -> doc.Document:
         """Return the sections of the text and the page."""
-        head, told = _answered(self) if self.refusal is None else _refused(self, self.refusal)
-        sections = [
-            doc.Section("For the keeper of the table alone", [*told, doc.Notices(_NOTICES)])
-        ]
-        return doc.Document("leakscore: an answer", [head], sections)
+        head: list[doc.Part] = []
+        verb = "Would be refused" if self.preview else "Refused"
+        if isinstance(self.outcome, Refusal):
+            details = _refusal(self, self.outcome)
+        else:
+            verb = "Would be answered" if self.preview else f"Answer {self.outcome.number}"
+            head += [] if self.preview else [_values(self.question, self.outcome)]
+            details = [doc.Paragraph(_costs(self.outcome, self.limit))]
+        secret = doc.Section("For the keeper of the table alone", [*details, doc.Notices(_NOTICES)])
+        return doc.Document(
+            "leakscore: an answer",
+            [[doc.Heading(f"{verb}: {self.question.words}"), *head]],
+            [secret],
+        )
 
 
-def _answered(reply: Reply) -> tuple[list[doc.Part], list[doc.Part]]:
-    answer = reply.answer
-    if answer is None:
-        raise ValueError("Expected a reply with an answer or a refusal")
-    words = reply.question.words
-    if reply.preview:
-        head: list[doc.Part] = [doc.Heading(f"Would be answered: {words}")]
-    else:
-        names = [*map(visible, reply.question.columns)] or ["records"]
-        rows = [
-            [name, _number(value), _number(std)]
-            for name, value, std in zip(names, answer.values, answer.noise_std, strict=True)
-        ]
-        if answer.count is not None:
-            rows.append(["records", _number(answer.count), ""])
-        caption = "noise: the standard deviation of the Gaussian noise in the value"
-        head = [
-            doc.Heading(f"Answer {answer.number}: {words}"),
-            doc.TextTable(["column", reply.question.statistic, "noise"], rows, caption),
-        ]
-    tells = (
-        "It follows from earlier answers and tells nothing new."
-        if answer.free
-        else f"With it a record leaks at most {_number(answer.leakage)}."
+def _values(question: Question, answer: Answer) -> doc.Part:
+    names = [*question.columns] or ["records"]
+    rows = [
+        [visible(name), f"{value:.10g}", _number(std)]
+        for name, value, std in zip(names, answer.values, answer.noise_std, strict=True)
+    ]
+    if answer.count is not None:
+        rows.append(["records", f"{answer.count:.10g}", ""])
+    caption = "noise: the standard deviation of the Gaussian noise in the value"
+    return doc.TextTable(["column", question.statistic, "noise"], rows, caption)
+
+
+def _costs(answer: Answer, limit: float) -> str:
+    costs = (
+        f"With it a record leaks at most {_number(answer.leakage)}; {_number(limit)} is allowed."
     )
-    noise = (
-        f" Its noise is {_number(answer.standard_errors)} of its own standard error."
-        if answer.standard_errors
-        else ""
-    )
-    allowed = f" {_number(reply.limit)} is allowed."
-    return head, [doc.Paragraph(f"{tells}{allowed}{noise}")]
+    if answer.free:
+        costs = f"It follows from earlier answers and tells nothing new. {costs}"
+    if answer.standard_errors:
+        costs += f" Its noise is {_number(answer.standard_errors)} of its own standard error."
+    return costs
 
 
-def _refused(reply: Reply, refusal: Refusal) -> tuple[list[doc.Part], list[doc.Part]]:
-    records = counted(refusal.exceeding, "record")
-    leakage = _number(refusal.leakage)
-    told = f"It would tell too much of {records}: leakage {leakage}, {_number(reply.limit)} allowed"
-    told += ", together with earlier answers:" if reply.collides else ", by itself."
-    noise = (
-        "No noise is enough."
-        if refusal.standard_errors == np.inf
-        else f"With noise of {_number(refusal.standard_errors)} of its own standard error it could "
-        "be answered, which is more than the ledger allows."
+def _refusal(reply: Reply, refusal: Refusal) -> list[doc.Part]:
+    records, leakage = counted(refusal.exceeding, "record"), _number(refusal.leakage)
+    reason = (
+        f"It would tell too much of {records}: leakage {leakage}, {_number(reply.limit)} allowed"
     )
-    parts: list[doc.Part] = [doc.Paragraph(told)]
-    if reply.collides:
-        parts.append(doc.Definitions([(str(n), words) for n, words in reply.collides]))
-    verb = "Would be refused" if reply.preview else "Refused"
-    return [doc.Heading(f"{verb}: {reply.question.words}")], [*parts, doc.Paragraph(noise)]
+    reason += ", together with earlier answers:" if reply.collides else ", by itself."
+    noise = "No noise is enough."
+    if refusal.standard_errors < np.inf:
+        noise = (
+            f"With noise of {_number(refusal.standard_errors)} of its own standard error it could "
+            "be answered, which is more than the ledger allows."
+        )
+    earlier = [doc.Definitions([(str(k), words) for k, words in reply.collides])]
+    return [doc.Paragraph(reason), *(earlier if reply.collides else []), doc.Paragraph(noise)]
 
 
 def _number(value: float) -> str:
-    return f"{value:.10g}" if float(value).is_integer() else f"{value:.6g}"
+    return f"{value:.4g}"
 
 
 def ask(
@@ -203,13 +185,13 @@ def ask(
     reading : mapping
         Arguments of `read_table`.
     """
-    node = None if question.where is None else grammar.parse(question.where)
+    where = None if question.where is None else grammar.parse(question.where)
     table = read_table(path, **reading)
     names = [j for j in range(len(table.columns)) if j not in table.left and j not in table.refused]
     if not names:
         raise ValueError(f"{table.name} has no column of numbers")
     chosen = [names.index(_number_column(table, name)) for name in question.columns]
-    mask = _mask(table, node, path, reading)
+    mask = _mask(table, where, path, reading)
     values = table.values[:, names]
     missing = np.isnan(values)
     mask &= ~missing[:, chosen].any(axis=1)
@@ -217,30 +199,19 @@ def ask(
         raise ValueError("--where: no record is selected that has a value in every column")
     with kept.opened(ledger_path) as file:
         ledger = _ledger(file, np.where(missing, 0.0, values), limits)
-        asked = (mask, question.statistic, chosen)
-        outcome = ledger.preview(*asked) if preview else ledger.ask(*asked, label=question.label)
+        parts = (mask, question.statistic, chosen)
+        outcome = ledger.preview(*parts) if preview else ledger.ask(*parts, label=question.words)
         if isinstance(outcome, Answer) and not preview:
             file.write(ledger.to_bytes())
-    refusal = outcome if isinstance(outcome, Refusal) else None
+    numbers = outcome.collides if isinstance(outcome, Refusal) else ()
     return Reply(
         question=question,
         limit=ledger.limit,
-        answer=outcome if isinstance(outcome, Answer) else None,
-        refusal=refusal,
-        collides=() if refusal is None else _named(ledger, refusal.collides),
+        outcome=outcome,
+        collides=tuple((number, ledger.labels[number - 1]) for number in numbers),
         preview=preview,
         input={"table": table.name, "sha256": table.sha256, "notes": table.notes},
     )
-
-
-def _named(ledger: Ledger, numbers: Sequence[int]) -> tuple[tuple[int, str], ...]:
-    """Return earlier answers and their questions in words."""
-    named = []
-    for number in numbers:
-        label = ledger.labels[number - 1]
-        question = Question.from_label(label)
-        named.append((number, label if question is None else question.words))
-    return tuple(named)
 
 
 def _ledger(file: kept.LedgerFile, values: Any, limits: Mapping[str, Any]) -> Ledger:
@@ -281,46 +252,44 @@ def _place(table: Table, name: str) -> int:
     return table.columns.index(name)
 
 
-def _number_column(table: Table, name: str) -> int:
-    """Return a column of numbers that can be published."""
+def _number_column(table: Table, name: str, *, published: bool = True) -> int:
+    """Return a column of numbers, that can be published or at least compared."""
     at = _place(table, name)
     if at in table.refused:
         raise ValueError(f"column {visible(name)!r}: {table.refused[at]}")
-    if at in table.left:
+    if published and at in table.left:
         raise ValueError(f"column {visible(name)!r} cannot be published: {table.left[at]}")
-    return at
-
-
-def _mask(table: Table, node: grammar.Node | None, path: str, reading: Mapping[str, Any]) -> Any:
-    """Return which records a selection holds."""
-    if node is None:
-        return np.ones(len(table.values), dtype=np.bool_)
-    comparisons = list(grammar.columns_of(node))
-    numbers = {c.column: _numbers(table, c.column) for c in comparisons if not c.of_text}
-    words = {c.column: table.columns[_place(table, c.column)] for c in comparisons if c.of_text}
-    if not words:
-        return grammar.selected(node, numbers, {})
-    labelled = read_table(path, **{**reading, "groups": tuple(dict.fromkeys(words.values()))})
-    if labelled.sha256 != table.sha256:
-        raise ValueError(f"{table.name} changed while it was read: wait until it is complete")
-    labels = {name: labelled.groups[column] for name, column in words.items()}
-    for comparison in comparisons:
-        if comparison.of_text:
-            _require_words(table, comparison, labels[comparison.column])
-    return grammar.selected(node, numbers, labels)
-
-
-def _numbers(table: Table, name: str) -> Any:
-    """Return a column of numbers for comparisons."""
-    at = _place(table, name)
-    if at in table.refused:
-        raise ValueError(f"column {visible(name)!r}: {table.refused[at]}")
     if np.isnan(table.values[:, at]).all():
         raise ValueError(
             f"--where: column {visible(name)!r} holds no numbers: put what it is compared with in "
             "quotes"
         )
-    return table.values[:, at]
+    return at
+
+
+def _mask(
+    table: Table, where: grammar.Selection | None, path: str, reading: Mapping[str, Any]
+) -> Any:
+    """Return which records a selection holds."""
+    if where is None:
+        return np.ones(len(table.values), dtype=np.bool_)
+    texts = {
+        c.column: table.columns[_place(table, c.column)] for c in where.comparisons if c.of_text
+    }
+    labelled = (
+        read_table(path, **{**reading, "groups": tuple(set(texts.values()))}) if texts else table
+    )
+    if labelled.sha256 != table.sha256:
+        raise ValueError(f"{table.name} changed while it was read: wait until it is complete")
+
+    def column(comparison: grammar.Comparison) -> Any:
+        if not comparison.of_text:
+            return table.values[:, _number_column(table, comparison.column, published=False)]
+        labels = labelled.groups[texts[comparison.column]]
+        _require_words(table, comparison, labels)
+        return labels
+
+    return where.of(column)
 
 
 def _require_words(table: Table, comparison: grammar.Comparison, labels: Any) -> None:

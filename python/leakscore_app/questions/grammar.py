@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -19,25 +19,21 @@ import numpy.typing as npt
 
 from leakscore_app._visible import visible
 
-__all__ = ["Comparison", "Node", "columns_of", "parse", "selected"]
+__all__ = ["Comparison", "Selection", "parse"]
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<sign><=|>=|!=|<>|==|[=<>(),])|(?P<quoted>'(?:[^']|'')*'|"(?:[^"]|"")*")"""
-    r"""|(?P<word>[^\s=<>!(),'"]+))"""
+    r"""|(?P<word>[^\s=<>!(),'"]+)|(?P<end>$)|(?P<other>.))""",
+    re.DOTALL,
 )
 _SIGNS: dict[str, Callable[[Any, Any], Any]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
+    **{"=": operator.eq, "==": operator.eq, "!=": operator.ne, "<>": operator.ne},
+    **{"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge},
 }
-_SAME = {"==": "=", "<>": "!="}
-_WORDS = ("and", "or", "not", "in")
 _DEEPEST = 100
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
+Truth: TypeAlias = tuple[Flags, Flags]
 
 
 @dataclass(frozen=True)
@@ -53,218 +49,148 @@ class Comparison:
         """Whether it compares words, not numbers."""
         return isinstance(self.values[0], str)
 
-
-@dataclass(frozen=True)
-class Negation:
-    """What holds where a part does not."""
-
-    part: Node
-
-
-@dataclass(frozen=True)
-class Junction:
-    """What holds where all parts do, or any of them."""
-
-    all: bool
-    parts: tuple[Node, ...]
+    def truth(self, column: npt.NDArray[Any]) -> Truth:
+        """Return where it is true and where it is false; of a missing value it is neither."""
+        present = column != "" if self.of_text else ~np.isnan(column)
+        holds = np.zeros(len(column), dtype=np.bool_)
+        for value in self.values:
+            holds |= _SIGNS[self.sign](column, value)
+        return holds & present, ~holds & present
 
 
-Node: TypeAlias = Comparison | Negation | Junction
+Tree: TypeAlias = Callable[[Mapping[Comparison, Truth]], Truth]
 
 
 @dataclass(frozen=True)
-class _Token:
-    text: str
-    kind: str
-    place: int
+class Selection:
+    """A selection that was read."""
 
-    def is_word(self, *words: str) -> bool:
-        return self.kind == "word" and self.text.lower() in words
+    comparisons: tuple[Comparison, ...]
+    tree: Tree
+
+    def of(self, column: Callable[[Comparison], npt.NDArray[Any]]) -> Flags:
+        """Return which records are selected.
+
+        A comparison with a missing value is neither true nor false, and nor is its negation: such a
+        record is selected if the rest of the selection decides it.
+
+        Parameters
+        ----------
+        column : callable
+            Returns the column of a comparison, (N,): of text str, "" where a value is missing,
+            otherwise numbers, NaN there.
+        """
+        return self.tree({part: part.truth(column(part)) for part in self.comparisons})[0]
 
 
-def parse(text: str) -> Node:
-    """Return the tree of a selection; refuse, with the place, what is none."""
+def parse(text: str) -> Selection:
+    """Read a selection; refuse, with the place, what is none."""
     parser = _Parser(text)
-    node = parser.junction(0)
-    parser.expect_end()
-    return node
+    tree = parser.junction(0, "or", "and")
+    if parser.kind != "end":
+        raise parser.refusal("and, or, or the end")
+    return Selection(tuple(dict.fromkeys(parser.comparisons)), tree)
 
 
 class _Parser:
     """Reads a selection from left to right, one token ahead."""
 
     def __init__(self, text: str) -> None:
-        self._tokens = list(_tokens(text))
-        self._at = 0
+        self._tokens = _TOKEN.finditer(text)
+        self.comparisons: list[Comparison] = []
+        self._advance()
 
-    @property
-    def _token(self) -> _Token:
-        return self._tokens[self._at]
+    def _advance(self) -> None:
+        match = next(self._tokens)
+        self.kind = str(match.lastgroup)
+        self._text, self._place = match[self.kind], match.start(self.kind) + 1
 
-    def _next(self) -> _Token:
-        token = self._token
-        self._at += token.kind != "end"
-        return token
-
-    def _refuse(self, expected: str) -> ValueError:
-        token = self._token
-        shown = "its end" if token.kind == "end" else f"{visible(token.text)[:40]!r}"
+    def refusal(self, expected: str) -> ValueError:
+        """Return the error of the next token."""
+        shown = "its end" if self.kind == "end" else f"{visible(self._text)[:40]!r}"
+        if self.kind == "other" and self._text in "'\"":
+            expected = "a quote that is closed"
         return ValueError(
-            f"--where: expected {expected} in place of {shown} (character {token.place + 1})"
+            f"--where: expected {expected} in place of {shown} (character {self._place})"
         )
 
-    def _sign(self, *signs: str) -> str | None:
-        """Return the next token if it is one of the signs."""
-        token = self._token
-        return self._next().text if token.kind == "sign" and token.text in signs else None
+    def _take(self, *texts: str) -> str:
+        """Return the next token if it is one of these signs or words, otherwise nothing."""
+        text = self._text.lower() if self.kind in ("sign", "word") else ""
+        if text not in texts:
+            return ""
+        self._advance()
+        return text
 
-    def expect_end(self) -> None:
-        if self._token.kind != "end":
-            raise self._refuse("and, or, or the end")
-
-    def junction(self, depth: int, words: tuple[str, ...] = ("or", "and")) -> Node:
+    def junction(self, depth: int, word: str, *inner: str) -> Tree:
         """Read parts joined by a word; those of "or" are joined by "and"."""
+        parts = [self.junction(depth, *inner) if inner else self._part(depth)]
+        while self._take(word):
+            parts.append(self.junction(depth, *inner) if inner else self._part(depth))
+        every, some = np.logical_and.reduce, np.logical_or.reduce
+        first, second = (every, some) if word == "and" else (some, every)
+
+        def tree(truths: Mapping[Comparison, Truth]) -> Truth:
+            true, false = zip(*(part(truths) for part in parts), strict=True)
+            return first(true), second(false)
+
+        return tree
+
+    def _part(self, depth: int) -> Tree:
         if depth > _DEEPEST:
             raise ValueError(f"--where: more than {_DEEPEST} parentheses and negations deep")
-        word, *inner = words
+        if self._take("not"):
+            return _negated(self._part(depth + 1))
+        if not self._take("("):
+            return self._comparison()
+        tree = self.junction(depth + 1, "or", "and")
+        if not self._take(")"):
+            raise self.refusal("and, or, or a closing parenthesis")
+        return tree
 
-        def part() -> Node:
-            return self.junction(depth, tuple(inner)) if inner else self._part(depth)
-
-        parts = [part()]
-        while self._token.is_word(word):
-            self._next()
-            parts.append(part())
-        return parts[0] if len(parts) == 1 else Junction(word == "and", tuple(parts))
-
-    def _part(self, depth: int) -> Node:
-        if self._token.is_word("not"):
-            self._next()
-            if depth > _DEEPEST:
-                raise ValueError(f"--where: more than {_DEEPEST} parentheses and negations deep")
-            return Negation(self._part(depth + 1))
-        if self._sign("("):
-            node = self.junction(depth + 1)
-            if not self._sign(")"):
-                raise self._refuse("and, or, or a closing parenthesis")
-            return node
-        return self._comparison()
-
-    def _comparison(self) -> Node:
-        column = self._word("a column")
-        if self._token.is_word("not", "in"):
-            negated = self._next().is_word("not")
-            if negated and not self._token.is_word("in"):
-                raise self._refuse("in")
-            if negated:
-                self._next()
-            comparison = self._members(column)
-            return Negation(comparison) if negated else comparison
-        sign = self._sign(*_SIGNS, *_SAME)
-        if sign is None:
-            raise self._refuse("one of = != < <= > >= in")
-        sign = _SAME.get(sign, sign)
-        value = self._value()
-        if isinstance(value, str) and sign not in ("=", "!="):
-            raise ValueError(
-                f"--where: {visible(column)!r} {sign} {visible(value)!r} compares text by size: "
-                "only numbers have one"
-            )
-        return Comparison(column, sign, (value,))
-
-    def _members(self, column: str) -> Comparison:
-        """Read the list after in."""
-        if not self._sign("("):
-            raise self._refuse("a list in parentheses")
-        values = [self._value()]
-        while self._sign(","):
-            values.append(self._value())
-        if not self._sign(")"):
-            raise self._refuse("a comma or a closing parenthesis")
+    def _comparison(self) -> Tree:
+        column = str(self._value("a column", as_text=True))
+        negated = bool(self._take("not"))
+        if self._take("in"):
+            sign, values = "=", self._members()
+        elif not negated and (sign := self._take(*_SIGNS)):
+            values = [self._value()]
+        else:
+            raise self.refusal("in" if negated else "one of = != < <= > >= in")
         if len({isinstance(value, str) for value in values}) > 1:
             raise ValueError(f"--where: the list of {visible(column)!r} mixes numbers and text")
-        return Comparison(column, "=", tuple(values))
-
-    def _word(self, expected: str) -> str:
-        token = self._token
-        if token.kind == "quoted":
-            quote = token.text[0]
-            return self._next().text[1:-1].replace(2 * quote, quote)
-        if token.kind != "word" or token.is_word(*_WORDS):
-            raise self._refuse(expected)
-        return self._next().text
-
-    def _value(self) -> float | str:
-        quoted = self._token.kind == "quoted"
-        word = self._word("a number or a word")
-        if quoted:
-            return word
-        try:
-            number = float(word)
-        except ValueError:
-            return word
-        return number if math.isfinite(number) and "_" not in word else word
-
-
-def _tokens(text: str) -> Iterator[_Token]:
-    place = 0
-    while text[place:].strip():
-        match = _TOKEN.match(text, place)
-        if match is None:
-            place += len(text[place:]) - len(text[place:].lstrip())
-            reason = "a quote that is not closed" if text[place] in "'\"" else "no sign of it"
+        comparison = Comparison(column, sign, tuple(values))
+        if comparison.of_text and sign[0] in "<>" and sign != "<>":
             raise ValueError(
-                f"--where: {visible(text[place])!r} (character {place + 1}) is {reason}"
+                f"--where: {visible(f'{column} {sign} {values[0]}')!r} compares text by size"
             )
-        kind = str(match.lastgroup)
-        yield _Token(match[kind], kind, match.start(kind))
-        place = match.end()
-    yield _Token("", "end", len(text))
+        self.comparisons.append(comparison)
+        return _negated(lambda truths: truths[comparison], negated)
+
+    def _members(self) -> list[float | str]:
+        if not self._take("("):
+            raise self.refusal("a list in parentheses")
+        values = [self._value()]
+        while self._take(","):
+            values.append(self._value())
+        if not self._take(")"):
+            raise self.refusal("a comma or a closing parenthesis")
+        return values
+
+    def _value(self, what: str = "a number or a word", *, as_text: bool = False) -> float | str:
+        """Return a quoted text, a word or a number."""
+        kind, text = self.kind, self._text
+        if kind not in ("quoted", "word") or text.lower() in ("and", "or", "not", "in"):
+            raise self.refusal(what)
+        self._advance()
+        if kind == "quoted":
+            return text[1:-1].replace(2 * text[0], text[0])
+        try:
+            number = float(text)
+        except ValueError:
+            return text
+        return text if as_text or "_" in text or not math.isfinite(number) else number
 
 
-def columns_of(node: Node) -> Iterator[Comparison]:
-    """Yield the comparisons of a selection."""
-    if isinstance(node, Comparison):
-        yield node
-        return
-    for part in (node.part,) if isinstance(node, Negation) else node.parts:
-        yield from columns_of(part)
-
-
-def selected(
-    node: Node, numbers: Mapping[str, npt.NDArray[np.float64]], words: Mapping[str, Any]
-) -> Flags:
-    """Return which records a selection holds.
-
-    A comparison with a missing value is neither true nor false, and nor is its negation: such a
-    record is selected if the rest of the selection decides it.
-
-    Parameters
-    ----------
-    node : Node
-    numbers : mapping
-        Column -> (N,) numbers, NaN where a value is missing.
-    words : mapping
-        Column -> (N,) ndarray of str, "" where a value is missing.
-    """
-    return _truth(node, numbers, words)[0]
-
-
-def _truth(
-    node: Node, numbers: Mapping[str, npt.NDArray[np.float64]], words: Mapping[str, Any]
-) -> tuple[Flags, Flags]:
-    """Return where a selection is true and where it is false."""
-    if isinstance(node, Negation):
-        true, false = _truth(node.part, numbers, words)
-        return false, true
-    if isinstance(node, Junction):
-        parts = [_truth(part, numbers, words) for part in node.parts]
-        every, some = np.logical_and.reduce, np.logical_or.reduce
-        first, second = (every, some) if node.all else (some, every)
-        return first([true for true, _ in parts]), second([false for _, false in parts])
-    values = words[node.column] if node.of_text else numbers[node.column]
-    present = values != "" if node.of_text else ~np.isnan(values)
-    holds = np.zeros(len(values), dtype=np.bool_)
-    for value in node.values:
-        holds |= _SIGNS[node.sign](values, value)
-    return holds & present, ~holds & present
+def _negated(tree: Tree, really: bool = True) -> Tree:
+    return (lambda truths: tree(truths)[::-1]) if really else tree
