@@ -168,6 +168,22 @@ def test_beside_a_far_step_the_others_count() -> None:
     assert (high <= 0.8 * (1.0 - alpha) * (1.0 + 1e-6)).all()
 
 
+def test_deltas_beside_a_far_step() -> None:
+    """An infinite loss with the probability r, others less by log(1 - r) than without it.
+
+    Beside r the others' rare events are no vertices of their own: with them, delta was r alone.
+    """
+    others = subsampled_gaussian(1.0, 0.01, 1000)
+    for rate in (1e-3, 1e-7):
+        whole = compose([subsampled_gaussian(1.0 / 5000.0, rate, 3), others])
+        revealed = 1.0 - (1.0 - rate) ** 3
+        for epsilon in (0.0, 0.5, 1.0, 2.0):
+            at = epsilon - np.log1p(-revealed)
+            near = others.lower.delta(at, "forward")
+            expected = revealed + (1.0 - revealed) * near
+            assert whole.delta(epsilon, "forward") == pytest.approx(expected, rel=1e-6)
+
+
 def test_steps_in_the_place_of_far_ones() -> None:
     parts: list[tuple[Step, int]] = [
         (GaussianStep(2.0, 0.5), 3),

@@ -10,6 +10,7 @@ import numpy as np
 
 from leakscore import validation
 from leakscore.tradeoff.composition.ends import Ends, limit
+from leakscore.tradeoff.composition.laws import StatedPair, stated_pair
 from leakscore.tradeoff.composition.steps import (
     GaussianMagnitude,
     GaussianStep,
@@ -22,6 +23,7 @@ from leakscore.tradeoff.composition.steps import (
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.gaussian_curves import GaussianTradeOff, gaussian
 from leakscore.tradeoff.laplace_curves import _Laplace, laplace
+from leakscore.tradeoff.polygon import Polygon
 from leakscore.tradeoff.premise import EXACT_NOISE, NEIGHBOURS, POISSON, Premise, joined
 from leakscore.tradeoff.relaxed import _RelaxedGaussian, compose_relaxed_gaussian
 from leakscore.tradeoff.shapes import Bracket
@@ -315,19 +317,21 @@ def compose(curves: Iterable[TradeOff | tuple[TradeOff, int]]) -> TradeOff:
     curves : iterable of TradeOff or (TradeOff, num_steps)
         Curves of `gaussian`, `laplace`, `compose_relaxed_gaussian` in one dimension,
         `subsampled_gaussian`, `subsampled_laplace`, `random_allocation`, `fixed_batch_gaussian`,
-        `truncated_poisson_gaussian`, `shuffled_gaussian`, `correlated_gaussian` or `compose`, all
-        of one `adversary` and `kind` and of shape (); a pair is a curve and its number of
-        repetitions. All have the same hypotheses, in the same order: `neighbours` are the same, or
-        None.
+        `truncated_poisson_gaussian`, `shuffled_gaussian`, `correlated_gaussian` or `compose`, or
+        stated guarantees (`from_profile`, `from_pld`, `from_rdp`, `from_zcdp`, `approximate_dp`,
+        `lower` of a bracket), all of one `adversary` and `kind` and of shape (); a pair is a curve
+        and its number of repetitions. All have the same hypotheses, in the same order: `neighbours`
+        are the same, or None.
 
     Returns
     -------
     TradeOff
         ``gaussian`` if all are Gaussian, with mu the root of the sum of squares; otherwise a
-        `ComposedTradeOff`. It has the curves' relation and all their assumptions: for sub-sampled
-        curves Poisson sampling, drawn anew in every step, a record added or removed, and exact
-        (real-valued) noise. The bounds of more than 8 different mechanisms are wider, relatively
-        to those of `subsampled_gaussian` by a factor of up to 20 from 100 on.
+        `ComposedTradeOff`, of which stated guarantees leave the lower end alone. It has the curves'
+        relation and all their assumptions: for sub-sampled curves Poisson sampling, drawn anew in
+        every step, a record added or removed, and exact (real-valued) noise. The bounds of more
+        than 8 different mechanisms are wider, relatively to those of `subsampled_gaussian` by a
+        factor of up to 20 from 100 on.
 
     Raises
     ------
@@ -371,6 +375,8 @@ def compose(curves: Iterable[TradeOff | tuple[TradeOff, int]]) -> TradeOff:
     validation.count("the steps in curves", total, 1, _MOST_STEPS, why=_TOO_MANY)
     name = f"compose of {len(entries)} curves"
     about: Any = {"kind": first.kind, "adversary": first.adversary}
+    if any(isinstance(step, StatedPair) for step, _ in steps):  # which no attack is known to attain
+        return ComposedTradeOff(steps, name, premise, attack=[], **about).lower
     return ComposedTradeOff(steps, name, premise, attack=attack, **about)
 
 
@@ -401,6 +407,8 @@ def _steps(curve: TradeOff) -> tuple[Parts, Parts]:
         mu = float(curve._parameters[0])
         parts: Parts = [(law(mu, 1.0), 1)] if mu > 0.0 else []
         return parts, parts
+    if isinstance(curve, Polygon):
+        return [(stated_pair(*curve.vertices), 1)], []
     return [], []
 
 
@@ -408,6 +416,9 @@ def _composable(curve: object) -> bool:
     if isinstance(curve, _RelaxedGaussian):  # of a sign that all steps share
         line = bool((curve._parameters[1] == 1.0).all())
         return line and curve.adversary == "relaxed-aligned" and not curve._reversed
+    if isinstance(curve, Polygon):
+        informed = curve.kind == "guarantee" and curve.adversary == "informed"
+        return informed and curve._side < 1 and len(curve.vertices[0]) > 1
     return isinstance(curve, (GaussianTradeOff, ComposedTradeOff, _Laplace))
 
 
@@ -423,8 +434,9 @@ def _entry(index: int, item: Any) -> tuple[TradeOff, int]:
     if not _composable(curve):
         raise TypeError(
             f"Expected {name}={curve!r} to be a curve of gaussian, laplace, subsampled_gaussian, "
-            "subsampled_laplace, compose, compose_relaxed_gaussian in one dimension, or of batches "
-            "(random_allocation and the like)"
+            "subsampled_laplace, compose, compose_relaxed_gaussian in one dimension, of batches "
+            "(random_allocation and the like), or a guarantee of from_profile, from_pld, from_rdp "
+            "or from_zcdp; of a curve with an upper end take its `lower`"
         )
     if curve.shape:
         raise ValueError(f"Expected {name} of shape {curve.shape} to be of shape ()")

@@ -21,6 +21,7 @@ from leakscore.tradeoff.composition.laws import (
     Losses,
     MixedStep,
     ReplacedStep,
+    StatedPair,
     log_losses,
     lower_curve,
     upper_curve,
@@ -85,6 +86,10 @@ def ends(
 
 def _either(parts: Parts, kind: Kind, adversary: str, fineness: float) -> tuple[_End, _End]:
     """Prepare both ends, each of which is computed when it is called."""
+    finite, log_finite = _finite(parts)
+    if finite is not parts:
+        within, _ = _either(finite, kind, adversary, fineness)
+        return partial(_within, within, log_finite), partial(_within, within, log_finite)
     nearly_none = sum(n * step.distance for step, n in parts)
     if nearly_none < 1e-13:
         return _known(_nothing(nearly_none, kind, adversary))
@@ -261,8 +266,34 @@ def _nothing(distance: float, kind: Kind, adversary: str) -> tuple[Polygon, Poly
 
 def _damped(curve: Polygon, log_none: float) -> Polygon:
     """Multiply beta by P(no infinite loss); an infinite loss reveals the record."""
-    log_alpha, log_beta = curve.vertices
-    return curve._like(log_alpha, log_beta + log_none)
+    return _within(lambda: curve, (0.0, log_none))
+
+
+def _finite(parts: Parts) -> tuple[Parts, tuple[float, float]]:
+    """Give stated pairs without their infinite losses, and how probable that is under H0 and H1.
+
+    The same parts where there are none; else logs, rounded down.
+    """
+    stated = [(part, n) for part, n in parts if isinstance(part, StatedPair)]
+    outside, member = (
+        (1.0 + 1e-15) * math.fsum(n * part.log_finite[law] for part, n in stated) for law in (0, 1)
+    )
+    if outside == member == 0.0:
+        return parts, (0.0, 0.0)
+    rest = (0.0, 0.0)
+    finite = [
+        (replace(part, log_finite=rest) if isinstance(part, StatedPair) else part, n)
+        for part, n in parts
+    ]
+    return finite, (outside, member)
+
+
+def _within(curve: _End, log_finite: tuple[float, float]) -> Polygon:
+    """Give the curve of a sequence of which infinite losses are not in the given one."""
+    below = curve()
+    log_alpha, log_beta = below.vertices
+    # Powers that are nothing beside that of an infinite loss are no longer vertices.
+    return below._like(*lower_hull(log_alpha + log_finite[0], log_beta + log_finite[1]))
 
 
 def _revealed_only(log_none: float, kind: Kind, adversary: str) -> Polygon:

@@ -31,6 +31,7 @@ from leakscore.tradeoff.polygon import (
     from_above,
     from_below,
     joined_tests,
+    log_gap,
     lower_hull,
     moved_beta,
 )
@@ -275,6 +276,51 @@ class ReplacedStep(KnownLaw):
 
     def whole(self) -> Losses:
         return _mirrored(self.mu, self.sampled)
+
+
+@dataclass(frozen=True, eq=False)
+class StatedPair(KnownLaw):
+    """A guarantee that only a curve states: the pair of laws whose curve it is, and no attack.
+
+    `law` is given that the loss is finite, of which `log_finite` are the log probabilities under H0
+    and H1.
+    """
+
+    law: Losses | None = None
+    advantage: float = 1.0
+    log_finite: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def shift(self) -> float:
+        return self.advantage
+
+    def whole(self) -> Losses:
+        if self.law is None:
+            raise RuntimeError("a stated pair without a law")
+        return self.law
+
+
+def stated_pair(log_alpha: Doubles, log_beta: Doubles) -> StatedPair:
+    """Give the pair of which a polygon is the curve: an output for each edge.
+
+    An edge has the mass of its width under H0, of its height under H1, and the log of its slope as
+    loss. What is beyond the last vertex under H0, and above the first under H1, has an infinite
+    loss. The outputs may come in any order: sorted, their curve is the polygon's convex hull.
+    """
+    finite = float(log_alpha[-1]), float(log_beta[0])
+    outside = log_alpha[1:] + log_gap(log_alpha[:-1], log_alpha[1:]) - finite[0]
+    member = log_beta[:-1] + log_gap(log_beta[1:], log_beta[:-1]) - finite[1]
+    used = np.isfinite(outside) & np.isfinite(member)
+    outside, member = outside[used], member[used]
+    order = np.argsort(member - outside, kind="stable")
+    points, outside, member = (part[order] for part in (member - outside, outside, member))
+    sizes = np.abs(np.concatenate([outside, member, [1.0]]))
+    error = 16.0 * _U * float(sizes.max() + 1.0)  # of the logs and of what they are made of
+    with np.errstate(under="ignore"):
+        gains = np.maximum(np.exp(member) - np.exp(outside), 0.0)
+    advantage = float(gains.sum()) + error if points[-1] > points[0] else 0.0
+    law = Losses(points, (outside, member), None, error, error, (_NEVER, _NEVER))
+    return StatedPair(law=law, advantage=min(advantage, 1.0), log_finite=finite)
 
 
 @dataclass(frozen=True)
