@@ -108,3 +108,14 @@ def least_cost(
             best = min(best, float(found.fun))
     assert np.isfinite(best)
     return best
+
+
+def worst_left_out(X: np.ndarray, n: int, noise: np.ndarray, ridge: float = 0.0) -> float:
+    """Largest leakage of a row against mean and covariance of the others, estimated without it."""
+    scores = []
+    for i, row in enumerate(X):
+        others = np.delete(X, i, axis=0)
+        away = row - others.mean(axis=0)
+        cov = np.cov(others.T, ddof=0) + ridge * np.eye(len(row)) + n * noise
+        scores.append(float(away @ np.linalg.solve(cov, away)) / n)
+    return max(scores)

@@ -101,7 +101,7 @@ class ColumnReference:
             )
         return np.asarray(left_out.from_gram(self._capacity.gram.matrix, self._fit) / n)
 
-    def _score(self, name: str, observed: Any, target: Any, n: int, paired: bool) -> Any:
+    def _score(self, name: str, observed: Any, target: Any, *, n: int, paired: bool) -> Any:
         """Return scores (T, k), or (T,) if paired, as a dask array."""
         laid = [_cut_like(self._cut, array) for array in (observed, target)]
         shapes = [array.shape[0] for array in laid]

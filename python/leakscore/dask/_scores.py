@@ -73,7 +73,7 @@ def score(
     """
     validation.choice("name", name, _NAMES)
     if isinstance(reference, ColumnReference):
-        return _by_columns(name, observed, target, reference, n, options)
+        return _by_columns(name, observed, target, reference=reference, n=n, options=options)
     validation.instance("reference", reference, Reference)
     mean = reference.mean[np.newaxis]
     getattr(scores, name)(mean, mean, reference, n, **options)  # refuses what is wrong at once
@@ -104,6 +104,7 @@ def _by_columns(
     name: str,
     observed: Any,
     target: Any,
+    *,
     reference: ColumnReference,
     n: int,
     options: dict[str, Any],
@@ -122,7 +123,7 @@ def _by_columns(
         for argument, given in (("observed", observed), ("target", target))
     )
     _require_pairs(x, z, paired)
-    result = reference._score(name, x, z, n, paired)
+    result = reference._score(name, x, z, n=n, paired=paired)
     return result if paired else _shaped(result, observed, target)
 
 

@@ -109,11 +109,11 @@ def clopper_pearson(
         raise ValueError(
             f"Expected k={successes.flat[index]:.0f} to be at most n={trials.flat[index]:.0f}"
         )
-    return _bounds(successes, trials, miss, sure, side == "upper")
+    return _bounds(successes, trials, miss, sure, upper=side == "upper")
 
 
 def _bounds(
-    k: Doubles, n: Doubles, alpha: Doubles, confidence: Doubles, upper: bool
+    k: Doubles, n: Doubles, alpha: Doubles, confidence: Doubles, *, upper: bool
 ) -> tuple[Any, Any]:
     flat = [np.ascontiguousarray(array).ravel() for array in (k, n, alpha, confidence)]
     bounds = _core.clopper_pearson(flat[0], flat[1], flat[2], flat[3], upper)

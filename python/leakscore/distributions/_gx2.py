@@ -173,7 +173,7 @@ def _function(name: str, argument: tuple[str, str], summary: str) -> _Function:
         bound.apply_defaults()
         points, weights, df, nc, sigma, offset = bound.arguments.values()
         points = np.asarray(_plain(argument[0], points), dtype=np.float64)
-        law = _law(weights, df, nc, sigma, offset)
+        law = _law(weights, df, nc, sigma, offset=offset)
         try:
             values = compiled(np.ascontiguousarray(points).reshape(points.shape), *law)
         except RuntimeError as error:
@@ -184,7 +184,7 @@ def _function(name: str, argument: tuple[str, str], summary: str) -> _Function:
     return call
 
 
-def _law(weights: Any, df: Any, nc: Any, sigma: Any, offset: Any) -> tuple[Any, ...]:
+def _law(weights: Any, df: Any, nc: Any, sigma: Any, *, offset: Any) -> tuple[Any, ...]:
     """Check the parameters and return them as the compiled functions take them."""
     weights = validation.vector("weights", _plain("weights", weights))
     if not weights.any():

@@ -88,7 +88,7 @@ def start(reference: Reference, scale: Doubles, errors: Doubles, limit: float) -
         return max(least, float(((errors * errors) @ weight).max()) / limit - float(share.sum()))
 
 
-def root(reference: Reference, scale: Doubles, error: Doubles, limit: float, x: float) -> float:
+def root(reference: Reference, scale: Doubles, error: Doubles, limit: float, *, x: float) -> float:
     """Solve f(x) = e' (C + x diag(scale))^-1 e = limit from an x with f(x) > limit.
 
     f is a sum of p / (lambda + x), so 1/f is concave and increases: Newton's steps on 1/f never
@@ -305,11 +305,11 @@ def noise_for(
     for name, value in (("weights", weights), ("ids", ids), ("radius", radius)):
         if value is not None:
             raise ValueError(f"Expected {name} with shape='optimal' only, not shape={shape!r}")
-    return _of_one_shape(rows, reference, n, budget, shape, neighbours)
+    return _of_one_shape(rows, reference, n, budget, shape=shape, neighbours=neighbours)
 
 
 def _of_one_shape(
-    rows: Array, reference: Reference, n: int, budget: float, shape: str, neighbours: Neighbours
+    rows: Array, reference: Reference, n: int, budget: float, *, shape: str, neighbours: Neighbours
 ) -> RequiredNoise:
     """Find the least multiple of a given shape."""
     scale = reference.variances if shape == "column-sd" else np.ones(reference.dim)
@@ -324,14 +324,16 @@ def _of_one_shape(
         x = start(reference, scale, errors, aim)
     while True:
         noise = np.sqrt(x * scale / per_record)
-        leakage = leakages("targets", rows, reference, n, standard(noise), neighbours)
+        leakage = leakages(
+            "targets", rows, reference, n, noise=standard(noise), neighbours=neighbours
+        )
         worst = int(np.argmax(leakage))
         if x == 0.0:
             before = float(leakage[worst])
         if leakage[worst] <= budget:
             break
         error = rows[worst].astype(np.float64) - centre
-        scaled = root(reference, scale, error, aim, x)
+        scaled = root(reference, scale, error, aim, x=x)
         if not scaled * float(scale.max()) < np.inf:
             raise ValueError(
                 f"Expected targets[{worst}] nearer to the mean: no double holds the variance of "
@@ -376,7 +378,9 @@ def for_targets(
     if wide:
         problem = WideProblem(reference, people.sums, centre, limits, np.sqrt(weights))
     else:
-        problem = _problem(_matrix(reference), people.sums, centre, limits, reference, kept)
+        problem = _problem(
+            _matrix(reference), people.sums, centre, limits, reference=reference, kept=kept
+        )
     task = Task(
         argument="targets",
         reference=reference,
@@ -487,7 +491,7 @@ def noise_for_table(
     share = 1.0 if population == "infinite" else _left_to_chance(n, fit.rows)
     wish = Wish(n, budget, shape == "optimal-diagonal", weights, None, radius)
     if ids is not None or previous is not None:
-        owned = _owned(table, reference, fit, n, ids, previous, share)
+        owned = _owned(table, reference, fit, n, ids=ids, previous=previous, share=share)
         if previous is not None or not owned.owned.alone.all():
             earlier = owned.told()
             return owned.noise(wish, np.where(earlier < budget, earlier, 0.0))
@@ -509,6 +513,7 @@ def _owned(
     reference: Reference,
     fit: CovarianceFit,
     n: int,
+    *,
     ids: object,
     previous: object,
     share: float,
@@ -569,7 +574,7 @@ class _LeftOut:
 
 
 def noise_for_rows(
-    rows: Array, reference: Reference, wish: Wish, fit: CovarianceFit, share: float
+    rows: Array, reference: Reference, wish: Wish, fit: CovarianceFit, *, share: float
 ) -> ShapedNoise:
     """Find the noise for some rows of the table whose moments a reference has, each left out."""
     return _left_out(rows, reference, wish, _LeftOut.of(reference, fit, wish.n, share))
@@ -591,7 +596,7 @@ def _left_out(table: Array, reference: Reference, wish: Wish, law: _LeftOut) -> 
     task = Task(
         argument="X",
         reference=reference,
-        problem=_problem(law.floor, table, reference.mean, limits, reference, kept),
+        problem=_problem(law.floor, table, reference.mean, limits, reference=reference, kept=kept),
         owner=np.arange(len(table)),
         n=wish.n,
         per_record=float(wish.n),
@@ -612,7 +617,7 @@ def left_out_problem(table: Array, reference: Reference, n: int, max_leakage: fl
     law = _LeftOut.of(reference, fit, n, 1.0)
     limits = np.full(len(table), law.limit(max_leakage))
     every = np.ones(reference.dim, dtype=np.bool_)
-    return _problem(law.floor, table, reference.mean, limits, reference, every)
+    return _problem(law.floor, table, reference.mean, limits, reference=reference, kept=every)
 
 
 def _problem(
@@ -620,6 +625,7 @@ def _problem(
     rows: Array,
     centre: Doubles,
     limits: Doubles,
+    *,
     reference: Reference,
     kept: npt.NDArray[np.bool_],
 ) -> Problem:

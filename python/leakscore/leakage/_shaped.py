@@ -248,11 +248,11 @@ def solve(task: Task, kept: Flags) -> ShapedNoise:
         after = task.leakage(outer)
     else:
         raise RuntimeError(f"The noise did not converge: leakage is {float(after.max())!r}")
-    return _described(task, outer, cost, bound, inner, after)
+    return _described(task, outer, cost, bound, inner=inner, after=after)
 
 
 def _described(
-    task: Task, factor: Doubles, cost: float, bound: float, inner: _Inner, after: Doubles
+    task: Task, factor: Doubles, cost: float, bound: float, *, inner: _Inner, after: Doubles
 ) -> ShapedNoise:
     std = np.sqrt(np.square(factor).sum(axis=1))
     standard_error = np.sqrt(task.reference.variances / task.n)

@@ -83,7 +83,7 @@ def leakage_score(
     validation.choice("neighbours", neighbours, ("replace", "add-remove"))
     noise = noise_given(noise_std, noise_cov, noise_factor, reference.dim)
     rows = validation.rows("target", target, cols=reference.dim)
-    result = leakages("target", rows, reference, n, noise, neighbours)
+    result = leakages("target", rows, reference, n, noise=noise, neighbours=neighbours)
     return float(result[0]) if rows.ndim == 1 else result
 
 
@@ -92,6 +92,7 @@ def leakages(
     rows: Table,
     reference: Reference,
     n: int,
+    *,
     noise: GaussianNoise,
     neighbours: Neighbours,
 ) -> Doubles:
@@ -279,7 +280,9 @@ def release_leakage(
     if batches[step] == 1 and not noise.any():  # the record as it is
         result = np.full(len(np.atleast_2d(rows)), np.inf)
     elif not noise.any():
-        result = leakages("target", rows, reference, int(batches[step]), noise, "replace")
+        result = leakages(
+            "target", rows, reference, int(batches[step]), noise=noise, neighbours="replace"
+        )
     else:
         result = np.zeros(1 if rows.ndim == 1 else len(rows))
         scales, vectors = release_modes(totals)

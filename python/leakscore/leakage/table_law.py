@@ -96,7 +96,7 @@ class TableLaw:
         reference = Reference(self.mean, self.cov)
         fit = CovarianceFit(self.rows, 0, None, 0.0, 0.0, np.diag(self.cov))
         wish = Wish(n, max_leakage, shape == "optimal-diagonal", None, None, None)
-        return noise_for_rows(values, reference, wish, fit, share)
+        return noise_for_rows(values, reference, wish, fit, share=share)
 
     def with_columns(self, columns: Sequence[int]) -> TableLaw:
         """Return the law of some of the judged columns; the same rows remain complete."""

@@ -453,7 +453,7 @@ class Reference:
         >>> leakscore.Reference.fit([[0.0, 1.0], [2.0, 5.0]], cov="diagonal").cov
         array([1., 4.])
         """
-        return _restore(*fitting.estimate(X, cov, shrinkage, ridge, ddof))
+        return _restore(*fitting.estimate(X, cov, shrinkage=shrinkage, ridge=ridge, ddof=ddof))
 
     def _add(self, extra: Doubles) -> Reference:
         """Add to the variances; the covariance stays semidefinite."""

@@ -110,7 +110,7 @@ class GramColumns:
         sums = _core.gram_and_moments(part, *self._units(), rule, single)
         mean, squares, gram, fourth = sums
         require_finite(name, part, squares)
-        self.extend([_view(part)], [mean], [squares], gram, fourth, single)
+        self.extend([_view(part)], [mean], [squares], gram, fourth=fourth, single=single)
 
     def extend(
         self,
@@ -118,6 +118,7 @@ class GramColumns:
         means: list[Doubles],
         squares: list[Doubles],
         gram: Doubles | None,
+        *,
         fourth: float,
         single: bool,
     ) -> None:
@@ -191,7 +192,7 @@ _SINGLE_SHARE = 0.05
 
 
 def estimate(
-    X: object, kind: str, shrinkage: object, ridge: object, ddof: object
+    X: object, kind: str, *, shrinkage: object, ridge: object, ddof: object
 ) -> tuple[Doubles, covariances.CovarianceForm, CovarianceFit]:
     """Validate the arguments of `Reference.fit`; return mean, covariance and how it was made."""
     validation.choice("cov", kind, ("full", "diagonal", "low-rank"))
@@ -215,7 +216,7 @@ def estimate(
     for single in (True, False) if large else (False,):
         cov = dense.scatter(table, mean, single=single)
         cov /= freedom
-        intensity = shrink(cov, method, table, mean, freedom)
+        intensity = shrink(cov, method, table, mean, freedom=freedom)
         cov.flat[:: dim + 1] += extra
         if not single:
             factor = None
@@ -238,6 +239,7 @@ def from_scatter(
     mean: Doubles,
     scatter: Doubles,
     rows: int,
+    *,
     options: tuple[object, object, object],
     products: Callable[[str, Doubles], float],
 ) -> tuple[Doubles, covariances.CovarianceForm, CovarianceFit]:
@@ -264,7 +266,9 @@ def from_scatter(
     return mean, covariances.Full(cov, EPSILON), fit
 
 
-def shrink(cov: Doubles, shrinkage: Shrinkage, table: Table, mean: Doubles, freedom: int) -> float:
+def shrink(
+    cov: Doubles, shrinkage: Shrinkage, table: Table, mean: Doubles, *, freedom: int
+) -> float:
     """Shrink a sample covariance in place and return the intensity."""
     if shrinkage is None:
         return 0.0

@@ -227,7 +227,7 @@ def refitted(
         return _estimated(mean, covariances.Diagonal(variances, fitting.EPSILON), None)
     cov = dense.scatter(others, mean, single=False)
     cov /= freedom
-    fitting.shrink(cov, fit.shrinkage, others, mean, freedom)
+    fitting.shrink(cov, fit.shrinkage, others, mean, freedom=freedom)
     cov.flat[:: len(mean) + 1] += fit.ridge
     return _estimated(mean, covariances.Full(cov, fitting.EPSILON), None)
 

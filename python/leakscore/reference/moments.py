@@ -266,7 +266,9 @@ def reference_of(
     `products(rule, weights)` is the sum over all rows, for the rules that read them again.
     """
     mean, scatter = seen._mean.copy(), seen._scatter
-    return _restore(*fitting.from_scatter(mean, scatter, seen.count, options, products))
+    return _restore(
+        *fitting.from_scatter(mean, scatter, seen.count, options=options, products=products)
+    )
 
 
 def products_of(seen: Moments, rule: str, rows: Doubles, weights: Doubles) -> float:
@@ -377,7 +379,12 @@ class ColumnGram:
                 f"{theirs.options}, not {mine.options}"
             )
         mine.extend(
-            theirs.parts, theirs.means, theirs.squares, theirs.gram, theirs.fourth, theirs.single
+            theirs.parts,
+            theirs.means,
+            theirs.squares,
+            theirs.gram,
+            fourth=theirs.fourth,
+            single=theirs.single,
         )
 
     def reference(self) -> Reference:

@@ -151,7 +151,7 @@ def _plus(covariance: CovarianceForm, noise: GaussianNoise, scale: float) -> Cov
             factor_rows = covariance.centred.columns(np.arange(dim)) * np.sqrt(covariance.scale)
             rows = np.vstack([factor_rows, rows])
             if len(rows) < dim:
-                return _low_rank(rows, covariance.diagonal, noise, scale, factor_rows)
+                return _low_rank(rows, covariance.diagonal, noise, scale, factor_rows=factor_rows)
     if dim > LARGEST_MATRIX:
         raise ValueError(
             f"Expected noise_factor with few columns for {dim} coordinates: the covariance would "
@@ -168,6 +168,7 @@ def _low_rank(
     diagonal: Doubles,
     noise: GaussianNoise,
     scale: float,
+    *,
     factor_rows: Doubles | None = None,
 ) -> LowRank:
     squares = 0.0 if factor_rows is None else np.einsum("ij,ij->j", factor_rows, factor_rows)

@@ -152,7 +152,7 @@ def glir(
     1.253002
     """
     noise = (noise_std, noise_cov, noise_factor)
-    release = scoring.release(observed, target, reference, n, noise, False)
+    release = scoring.release(observed, target, reference, n, noise_forms=noise, paired=False)
     law, targets = release.without_target(), np.atleast_2d(release.target)
     with np.errstate(over="ignore"):
         centre = release.n * forms.distances(law.invertible(), "target", targets, law.mean)
@@ -349,7 +349,7 @@ def edgeworth_llr(
     0.048792 0.04879
     """
     degree = validation.count("order", order, 2, 3)
-    law = scoring.law(observed, target, reference, n, skewness, kurtosis)
+    law = scoring.law(observed, target, reference, n, skewness=skewness, kurtosis=kurtosis)
     kernel = _core.edgeworth_second if degree == 2 else _core.edgeworth_third
     return law.score(kernel, float(law.n))
 
@@ -489,7 +489,7 @@ def subsampled_product_score(
     >>> print(round(subsampled_product_score([0.1, 0.2], [1.0, 2.0], reference, 100, 0.1), 6))
     0.020225
     """
-    law = scoring.law(observed, target, reference, n, skewness, 0.0)
+    law = scoring.law(observed, target, reference, n, skewness=skewness, kurtosis=0.0)
     rate = validation.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
     sampled = _validate_counts.sampled("sample_rate", rate, law.n, low=2)
     weight = validation.scalar("constant", constant)

@@ -84,7 +84,7 @@ def covariance_score(
     0.1
     """
     noise = (noise_std, noise_cov, noise_factor)
-    release = scoring.release(observed, target, reference, n, noise, paired)
+    release = scoring.release(observed, target, reference, n, noise_forms=noise, paired=paired)
     if validation.choice("neighbours", neighbours, _NEIGHBOURS) == "add-remove":
         return scoring.add_remove(release)
     if release.independent:
@@ -170,7 +170,7 @@ def gaussian_llr(
     0.205361
     """
     noise = (noise_std, noise_cov, noise_factor)
-    release = scoring.release(observed, target, reference, n, noise, paired)
+    release = scoring.release(observed, target, reference, n, noise_forms=noise, paired=paired)
     return llr_of(release, validation.choice("neighbours", neighbours, _NEIGHBOURS))
 
 

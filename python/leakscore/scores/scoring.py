@@ -40,7 +40,7 @@ def rows(
     observed: npt.ArrayLike, target: npt.ArrayLike, dim: int, paired: bool
 ) -> tuple[Array, Array]:
     """Return both arguments as arrays of one or more rows of `dim` coordinates."""
-    x, z = named_rows("observed", observed, "target", target, dim)
+    x, z = named_rows("observed", observed, "target", target, dim=dim)
     if validation.flag("paired", paired) and (x.ndim != 2 or x.shape != z.shape):
         raise ValueError(
             f"Expected target of shape {z.shape} and observed of shape {x.shape} to be (T, d), "
@@ -50,7 +50,7 @@ def rows(
 
 
 def named_rows(
-    first_name: str, first: npt.ArrayLike, second_name: str, second: npt.ArrayLike, dim: int
+    first_name: str, first: npt.ArrayLike, second_name: str, second: npt.ArrayLike, *, dim: int
 ) -> tuple[Array, Array]:
     """Return two arguments as arrays of one or more rows of `dim` coordinates."""
     return (
@@ -150,6 +150,7 @@ def release(
     target: npt.ArrayLike,
     reference: Reference,
     n: int,
+    *,
     noise_forms: tuple[Any, Any, Any],
     paired: bool,
 ) -> ScoredRelease:
@@ -210,7 +211,7 @@ def bernoulli(observed: Array, target: Array, p: Doubles) -> Doubles | None:
 _ALL = slice(None)
 
 
-def _rows(name: str, table: Array, rows: slice, origin: Doubles, cols: slice = _ALL) -> Doubles:
+def _rows(name: str, table: Array, rows: slice, origin: Doubles, *, cols: slice = _ALL) -> Doubles:
     """Return some rows less the origin, in float64 and contiguous, for any layout of the table."""
     block = np.subtract(table[rows, cols], origin[cols], order="C")
     if not np.isfinite(block).all():
@@ -264,18 +265,20 @@ class _Streamed:
         self.products = np.zeros(count if release.paired else (len(self.observed), count))
 
     def sides(self, cols: slice) -> Doubles:
-        return _rows("target", self.targets, self.rows, self.origin, cols)
+        return _rows("target", self.targets, self.rows, self.origin, cols=cols)
 
     def visit(self, cols: slice, weight: Doubles) -> None:
         mean = self.release.reference.mean
         shift = self.sides(cols) + 2 * (self.origin[cols] - mean[cols])
         self.constants += np.einsum("ij,ij->i", shift, weight)
         if self.release.paired:
-            block = _rows("observed", self.observed, self.rows, mean, cols)
+            block = _rows("observed", self.observed, self.rows, mean, cols=cols)
             self.products += np.einsum("ij,ij->i", block, weight)
             return
         for rows in slices(len(self.observed), STREAMED):
-            self.products[rows] += _rows("observed", self.observed, rows, mean, cols) @ weight.T
+            self.products[rows] += (
+                _rows("observed", self.observed, rows, mean, cols=cols) @ weight.T
+            )
 
     def scores(self) -> Doubles:
         return np.asarray(self.products - self.constants / (2 * self.release.n))
@@ -373,6 +376,7 @@ def law(
     target: npt.ArrayLike,
     reference: Reference,
     n: int,
+    *,
     skewness: npt.ArrayLike,
     kurtosis: npt.ArrayLike,
 ) -> SeriesMoments:

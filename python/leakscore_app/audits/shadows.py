@@ -141,7 +141,9 @@ def scored(file: File, loaded: Arrays, attack: str | None, *, few_records: bool 
     if source == "signals" and not has_target:
         require_models_first(file, loaded[source], loaded["included"], few_records=few_records)
     try:
-        return _scored(file, loaded, source, target if has_target else None, attack or CHOOSE)
+        return _scored(
+            file, loaded, source, target if has_target else None, attack=attack or CHOOSE
+        )
     except (ValueError, TypeError) as error:
         message = str(error)
         raise ValueError(
@@ -167,7 +169,7 @@ def _require(file: File, loaded: Arrays, name: str, otherwise: str = "") -> None
         )
 
 
-def _scored(file: File, loaded: Arrays, source: str, target: str | None, attack: str) -> Scored:
+def _scored(file: File, loaded: Arrays, source: str, target: str | None, *, attack: str) -> Scored:
     signals = _margins(file, loaded, source) if source == "logits" else loaded[source]
     read = arrays.read(signals, loaded["included"])
     if read.signals.ndim == 3 and attack not in _AUGMENTED:

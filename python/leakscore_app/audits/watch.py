@@ -66,7 +66,7 @@ def watch(path: str, options: WatchOptions, show: Show) -> Evidence:
             delimiter=options.delimiter,
             decimal=options.decimal,
         )
-        return _Watch(options, lines, rows, begun, show).run()
+        return _Watch(options, lines, rows=rows, state=begun, show=show).run()
 
 
 def _fresh(options: WatchOptions) -> State:
@@ -95,7 +95,13 @@ class _Watch:
     """The loop, and what it knows between two blocks."""
 
     def __init__(
-        self, options: WatchOptions, lines: LineStream, rows: RoundParser, state: State, show: Show
+        self,
+        options: WatchOptions,
+        lines: LineStream,
+        *,
+        rows: RoundParser,
+        state: State,
+        show: Show,
     ) -> None:
         self.options, self.state, self.show = options, state, show
         self.lines, self.rows = lines, rows

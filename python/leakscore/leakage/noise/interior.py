@@ -83,7 +83,7 @@ def lower_bound(
 
 
 def lower_bound_independent(
-    weights: Doubles, excess: Doubles, multipliers: Doubles, noise: Doubles, costs: Doubles
+    weights: Doubles, excess: Doubles, multipliers: Doubles, noise: Doubles, *, costs: Doubles
 ) -> float:
     """Bound costs'noise from below for noise that is independent between columns.
 
@@ -230,7 +230,7 @@ class _InteriorPath:
             aim, self.off = damping, off
         aim = min(aim, 1.0)
         crossed, cross = frame.second_order(ahead, length)
-        side = frame.side(ahead, length, aim, crossed, cross)
+        side = frame.side(ahead, length, aim, crossed, cross=cross)
         second = frame.direction(frame.solve(side, first, 1e-2), aim, crossed, cross)
         length = min(1.0, _TO_BOUNDARY * frame.longest(second))
         self._move(frame, second, length)
@@ -385,7 +385,7 @@ class _Frame:
         return length**2 * crossed, length**2 * step.slacks * step.multipliers
 
     def side(
-        self, ahead: _Direction, length: float, aim: float, crossed: Doubles, cross: Doubles
+        self, ahead: _Direction, length: float, aim: float, crossed: Doubles, *, cross: Doubles
     ) -> Doubles:
         """Return the right side of the corrector: minus the gradient, with what is not linear."""
         moved = np.linalg.inv(np.eye(len(self.cost)) + length * ahead.x)
@@ -450,7 +450,7 @@ class _IndependentPath:
     def bound(self) -> float:
         costs = np.ones(len(self.noise))
         return lower_bound_independent(
-            self.at.weights, -self.at.slacks, self.multipliers, self.noise, costs
+            self.at.weights, -self.at.slacks, self.multipliers, self.noise, costs=costs
         )
 
     def advance(self) -> None:
