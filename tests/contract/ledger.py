@@ -62,5 +62,6 @@ LEDGER: dict[str, list[Call]] = {
         )
     ],
 }
-LEDGER_WITHOUT_ARGUMENTS = {"leakage.Ledger.to_bytes"}
+# Paths: tests/leakage/test_ledger_files.py.
+LEDGER_WITHOUT_ARGUMENTS = {f"leakage.Ledger.{name}" for name in ("to_bytes", "save", "load")}
 LEDGER_RESULTS = {f"leakage.{kind.__name__}" for kind in (leakage.Answer, leakage.Refusal)}

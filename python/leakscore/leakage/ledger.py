@@ -13,9 +13,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -571,6 +573,65 @@ class Ledger:
             ledger._restore(line)
         ledger._used = ledger._measured()
         return ledger
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write `to_bytes` to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+            A new file, or one that holds an earlier state of this ledger.
+
+        Raises
+        ------
+        ValueError
+            If the file holds anything else, as answers of another program; or if another program
+            is writing it.
+        """
+        target = Path(path)
+        new = target.with_name(target.name + ".new")
+        try:
+            file = new.open("xb")
+        except FileExistsError:
+            raise ValueError(
+                f"Expected path={str(path)!r} to have one writer: {new.name!r} is there; remove it "
+                "if no program is writing"
+            ) from None
+        try:
+            with file:
+                self._require_earlier(target)
+                file.write(self.to_bytes())
+                file.flush()
+                os.fsync(file.fileno())
+            new.replace(target)
+        finally:
+            new.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], table: npt.ArrayLike) -> Ledger:
+        """Return the ledger of a table that `save` wrote; as `from_bytes` of the file.
+
+        Parameters
+        ----------
+        path : path-like
+        table : (N, d) array_like
+            The same records in the same order.
+
+        Returns
+        -------
+        Ledger
+        """
+        return cls.from_bytes(Path(path).read_bytes(), table)
+
+    def _require_earlier(self, target: Path) -> None:
+        """Refuse a file that holds no earlier state of this ledger."""
+        if target.exists():
+            lines = target.read_bytes().decode("latin-1").splitlines()[:-1]
+            if not lines or lines != self._lines[: len(lines)]:
+                raise ValueError(
+                    f"Expected path={str(target)!r} to hold an earlier state of this ledger: it "
+                    "holds other answers, or another file"
+                )
 
     def _head(self) -> dict[str, Any]:
         return {
