@@ -180,9 +180,9 @@ def posterior_std(
     """
     validation.instance("reference", reference, Reference)
     n = validation.count("n", n, low=2)
-    known = validation.count("known_members", known_members, 0, n - 1)
+    others = validation.count("known_members", known_members, 0, n - 1)
     release = _released(reference, column, released, (noise_std, noise_cov, noise_factor))
-    return math.sqrt(release.posterior(n, n - 1 - known))
+    return math.sqrt(release.posterior(n, n - 1 - others))
 
 
 def members_to_disclose(

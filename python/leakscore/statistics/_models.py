@@ -556,8 +556,8 @@ class _Events:
         low = np.searchsorted(self.times, time, side="left")
         high = np.searchsorted(self.times, time, side="right")
         whole = running[high] - event[:, None] * (tied[high] - tied[low])
-        own = np.where(event, np.maximum(high - low, 1), 1)[:, None]
-        at = event[:, None] * (means[high] - means[low]) / own
+        ties = np.where(event, np.maximum(high - low, 1), 1)[:, None]
+        at = event[:, None] * (means[high] - means[low]) / ties
         return whole[:, 0], whole[:, 1:], at
 
 
