@@ -10,7 +10,6 @@ from leakscore import single_threaded_blas
 from leakscore.statistics import Statistic
 from leakscore_app.passes.runner import Passes
 from leakscore_app.report.engine.analysis import Analysis
-from leakscore_app.report.engine.block_features import SmallCellsError
 from leakscore_app.report.engine.blocks import BlockTable
 from leakscore_app.report.engine.opening import TEXT, Tabular, opened_of, whole_of, why_whole
 from leakscore_app.report.engine.population import Shrinkage
@@ -216,12 +215,9 @@ def analyse(
         table = whole_of(table, opened, why)
         opened, why = opened_of(table, options), ""
     if not why and opened.is_longer_than(LONG):
-        try:
-            with single_threaded_blas():  # waiting threads took a tenth of the work
-                table_in_blocks = BlockTable(opened, options, Passes(progress, client))
-                return Analysis(table_in_blocks, options).report()
-        except SmallCellsError:
-            why = "cells of few records"
+        with single_threaded_blas():  # waiting threads took a tenth of the work
+            table_in_blocks = BlockTable(opened, options, Passes(progress, client))
+            return Analysis(table_in_blocks, options).report()
     whole = whole_of(table, opened, why)
     # Threads of BLAS wait for each other longer than they work on so few columns.
     with single_threaded_blas() if whole.values.shape[1] <= _FEW_COLUMNS else nullcontext():

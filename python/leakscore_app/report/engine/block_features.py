@@ -18,7 +18,7 @@ from leakscore_app.report._model import LEVELS, Cell, Doubles, Narrowing
 from leakscore_app.report.engine.crowd import Crowd
 from leakscore_app.report.engine.features import UNCOUNTED, by_group, learns, no_fit, only_counts
 from leakscore_app.report.engine.leakage import narrowed, released_leverages, risk_of
-from leakscore_app.report.engine.pooled import RECORDS
+from leakscore_app.report.engine.pooled import FOLLOWS, CrossedLevels, GroupedSource, PooledLaw
 from leakscore_app.report.engine.survey import Judged, Passes, judged_of
 from leakscore_app.tables import memory_limit
 from leakscore_app.tables.columns import NOT_PUBLISHED
@@ -28,10 +28,6 @@ from leakscore_app.tables.sources.opened import Opened
 
 Integers = npt.NDArray[np.int64]
 Levels: TypeAlias = Mapping[str, tuple[str, ...]]
-
-
-class SmallCellsError(Exception):
-    """Cells hold so few records that a covariance within all cells is needed, in memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +96,7 @@ class Group:
 
 
 def levels_of(
-    source: Source, passes: Passes, statistic: Statistic, groups: Levels, columns: int
+    source: Source, passes: Passes, statistic: Statistic, groups: Levels
 ) -> tuple[Levels, dict[str, Integers], GroupedRecords]:
     """Count the records of each level.
 
@@ -112,8 +108,6 @@ def levels_of(
     statistic : Statistic
     groups : dict
         Column of categories -> all of its levels.
-    columns : int
-        Columns of numbers of which cells have means.
 
     Returns
     -------
@@ -122,18 +116,10 @@ def levels_of(
     numbers : dict
         Column -> which number each level of `groups` has among these, where not all are there.
     counted : GroupedRecords
-
-    Raises
-    ------
-    SmallCellsError
-        If means by group have cells of too few records for a covariance of their own.
     """
     sizes = tuple(map(len, groups.values()))
     means = isinstance(statistic, GroupMeans)
     found: GroupedRecords = passes(source, Group(sizes, means), "counting groups")
-    crossed = found.cells[found.cells > 0]
-    if (crossed < RECORDS * (1 + columns)).any():
-        raise SmallCellsError
     levels, numbers = {}, {}
     for (name, given), count in zip(groups.items(), found.levels, strict=True):
         levels[name] = tuple(given[k] for k in np.flatnonzero(count).tolist())
@@ -372,25 +358,34 @@ def features_of(
     source = replace(base.source, columns=(*groups, *base.source.columns, *apart))
     bound = statistic.on((*groups, *base.columns, *apart), groups)
     groupless, copies = Lost(0, ()), None if found is None else found.copies
+    by_cell: GroupedSource | None = None
     numbers: Mapping[str, npt.NDArray[np.int64]] = {}
     if groups:
-        groups, numbers, counted = levels_of(source, passes, bound, groups, len(base.columns))
+        sizes = tuple(map(len, groups.values()))
+        groups, numbers, counted = levels_of(source, passes, bound, groups)
         groupless, copies = counted.lost, counted.copies
         bound = statistic.on(bound.columns, groups)
         _require_room(len(bound.names))
+        if isinstance(bound, GroupMeans) and isinstance(base, Judged):
+            by_cell = GroupedSource.of(
+                source,
+                passes,
+                _crossed(bound, sizes, counted.cells, tuple(numbers.get(name) for name in groups)),
+                law=base.law,
+                columns=tuple(source.columns.index(name) for name in base.columns),
+            )
     elif apart or learns(bound):
         at = tuple(source.columns.index(name) for name in bound.columns)
         needed = _Needed(at, getattr(bound, "weights", None))
         found = passes(source, needed, "estimating what features need")
         copies, bound = found.copies, bound.prepare(found.moments)
-    judged = judged_of(
-        _featured(opened, source, bound, numbers),
-        passes,
-        columns=None,
-        exclude=(),
-        missing="rows",
-        rounding=COMPUTED,
-    )
+    features = _featured(opened, source, bound, numbers)
+    if by_cell is None:
+        judged = judged_of(
+            features, passes, columns=None, exclude=(), missing="rows", rounding=COMPUTED
+        )
+    else:
+        judged = _by_cell(features, bound, cast(Judged, base), by_cell)
     none = Lost(0, ())
     left = [one for one in base.left if one.name not in apart]
     return replace(
@@ -410,6 +405,37 @@ def features_of(
         absent=base.absent,
         infinite=base.infinite,
     ), bound
+
+
+def _crossed(
+    statistic: GroupMeans,
+    sizes: tuple[int, ...],
+    records: Integers,
+    numbers: Sequence[Integers | None],
+) -> CrossedLevels:
+    """Return the combinations of levels that hold records, and the cell of each."""
+    crossed = np.flatnonzero(records)
+    codes = np.zeros((len(crossed), len(statistic.columns)))
+    for j, (code, of) in enumerate(zip(np.unravel_index(crossed, sizes), numbers, strict=True)):
+        codes[:, j] = code if of is None else of[code]
+    return CrossedLevels(sizes, crossed, statistic.cell_of(codes), records[crossed])
+
+
+def _by_cell(
+    features: Opened, statistic: GroupMeans, base: Judged, by_cell: GroupedSource
+) -> Judged:
+    """Judge the features of a table by group with cells of few records."""
+    chosen, left = by_cell.moments.named(statistic.names, by_cell.numbers)
+    return replace(
+        base,
+        source=replace(features.source, columns=chosen),
+        law=PooledLaw.of(by_cell.moments),
+        columns=chosen,
+        left=tuple(left),
+        dependent=tuple(column.name for column in left if column.reason == FOLLOWS),
+        counting=(),
+        by_cell=by_cell,
+    )
 
 
 def _require_room(features: int) -> None:

@@ -72,6 +72,7 @@ from leakscore_app.report.engine.crowd import (
 from leakscore_app.report.engine.features import by_group
 from leakscore_app.report.engine.leakage import Budget, risk_of
 from leakscore_app.report.engine.noise import TheoryNoise
+from leakscore_app.report.engine.pooled import PooledLaw
 from leakscore_app.report.engine.population import Population
 from leakscore_app.report.engine.remainders import Sums, share_of, why_unchecked
 from leakscore_app.report.engine.remedies import (
@@ -327,7 +328,10 @@ class BlockTable:
         """Return the units of the published numbers, one a judged column; see `Statistic.units`."""
         if isinstance(self.statistic, Mean):
             return self.statistic.units(self.law.mean, n)
-        units = self.statistic.units(self.judged.found.moments.mean, n)
+        means, of = self.judged.found.moments.mean, self.judged.by_cell
+        if of is not None:  # the units of a table by group hang on the shares of its cells
+            means = of.shares(len(self.statistic.cells))[1:]
+        units = self.statistic.units(means, n)
         places = {name: k for k, name in enumerate(self.statistic.names)}
         return units[[places[name] for name in self.columns]]
 
@@ -373,7 +377,14 @@ class BlockTable:
 
     def without_worst(self, count: int) -> View | None:
         """Return the release without the worst records."""
-        return view_without(self.population, count, self.least, self._without)
+        return view_without(
+            self.population, count, self.least, self._without, self._pooled_without
+        )
+
+    def _pooled_without(self, rows: frozenset[int]) -> PooledLaw | None:
+        """Read the law of cells without some records."""
+        of = self.judged.by_cell
+        return None if of is None else of.without(rows, self.passes)
 
     def outcomes(self, changes: Sequence[Change]) -> list[Outcome]:
         """Return what each changed release leaves, by one pass where the kept ones do not tell."""
@@ -412,7 +423,7 @@ class BlockTable:
             with np.errstate(invalid="ignore"):
                 in_sample = informed / grow / (1 + informed * self.divisor / grow / rest)
             informed[places], in_sample[places] = scores, kept
-        lines = self.opened.lines
+        lines, of = self.opened.lines, self.judged.by_cell
         return Listing(
             rows=rows + 1,
             places=places,
@@ -422,6 +433,7 @@ class BlockTable:
             counts=self._counts(scores),
             lines=None if lines is None else lines[rows],
             cells=tuple(cells_of(self.statistic, self.scored.cells, crowd, self.divisor)),
+            pooled_cells=() if of is None else tuple(self.statistic.cells[k] for k in of.small),
             bars=(self._bars(self.scored.informed), self._bars(self.scored.weaker)),
         )
 

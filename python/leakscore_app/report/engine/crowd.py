@@ -21,6 +21,7 @@ from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Moments, Reference, SingularCovarianceError
 from leakscore_app.passes.scores import Count, Views, WorstRows
 from leakscore_app.report._model import ALPHA, LEVELS, Doubles
+from leakscore_app.report.engine.pooled import PooledLaw
 from leakscore_app.report.engine.population import Population, Published, Shape
 from leakscore_app.report.engine.remedies import Clipped, Outcome
 from leakscore_app.report.engine.survey import law_of
@@ -60,6 +61,7 @@ class Crowd(Population):
         refitted: dict[int, Reference] | None = None,
     ) -> None:
         self.law, self.numbers = law, rows
+        self.pooled = isinstance(law, PooledLaw)
         self.scale, self.values = law.scale, law.scaled(values)
         self.raw = values
         self.n, self.finite, self.shrinkage = n, finite, None
@@ -137,12 +139,19 @@ class Crowd(Population):
         return self._known[person]
 
     def _without(self, person: int) -> Reference:
+        if isinstance(self.law, PooledLaw):
+            known = self.law.left_out(self.values[person])
+            return Reference(known.mean, self.correction * known.cov)
         known = self.refitted.get(int(self.numbers[person]))
         if known is not None:
             return Reference(known.mean, self.correction * known.cov)
         rest, away = self.size - 1, self.centred[person]
         cov = self.law.cov * (self.size / rest) - np.outer(away, away) * (self.size / rest**2)
         return Reference(self.law.mean - away / rest, self.correction * cov)
+
+    def left_out(self, person: int, remaining: Doubles) -> Doubles:
+        """Leakage without each column; none without single features of a cell, see `Pooled`."""
+        return np.full(self.dim, np.nan) if self.pooled else super().left_out(person, remaining)
 
     def weaker(self) -> Doubles:
         """Leakage to the attacker who knows the columns' means and variances only, (K,)."""
@@ -168,6 +177,8 @@ class Crowd(Population):
 
     def dominant(self) -> list[int]:
         """Return the numbers of records with nearly all of the variance in some direction."""
+        if self.pooled:  # of whose cell other records tell the covariance
+            return []
         share = self.reference.squared_mahalanobis(self.values) / (self.size - 1)
         return [int(row) for row in self.numbers[share > DOMINANT]]
 
@@ -325,15 +336,28 @@ def _independent(cov: Doubles, columns: Sequence[int]) -> list[int]:
     return kept
 
 
-def view_without(crowd: Crowd, count: int, least: float, estimate: Estimate) -> View | None:
-    """Return the release without the worst records; None if it cannot be judged."""
+def view_without(
+    crowd: Crowd,
+    count: int,
+    least: float,
+    estimate: Estimate,
+    pooled: Callable[[frozenset[int]], PooledLaw | None],
+) -> View | None:
+    """Return the release without the worst records; None if it cannot be judged.
+
+    `pooled` reads the law without rows of a table by group with cells of few records.
+    """
     worst = np.argsort(-crowd.informed(), kind="stable")[:count]
     rest = crowd.size - count
     n = min(crowd.n, rest)
-    if crowd.finite and n > rest - 1:
+    if crowd.finite and n > rest - 2:
         return None
-    share = _joint_leverage(crowd, worst)
+    correction = 1 - n / rest if crowd.finite else 1.0
     rows = frozenset(int(row) for row in crowd.numbers[worst])
+    if crowd.pooled:
+        remaining = pooled(rows)
+        return remaining and View(remaining, n * correction, np.inf, {}, rows)
+    share = _joint_leverage(crowd, worst)
     if 1 - share < _DIGITS:  # what remains of a variance would have lost its digits
         (moments,) = estimate([rows])
         law = replace(crowd.law, rows=rest, mean=moments.mean, cov=moments.cov)
@@ -344,7 +368,6 @@ def view_without(crowd: Crowd, count: int, least: float, estimate: Estimate) -> 
         if not kept:  # the other records are all the same
             return None
         law = law.with_columns(kept)
-    correction = 1 - n / rest if crowd.finite else 1.0
     return View(law, n * correction, _growth(share, crowd.size, count, least), {}, rows)
 
 
@@ -473,7 +496,7 @@ def _refit(
     """
     asked: list[tuple[View, _ScoredRows, int]] = []
     for view, one in zip(views, scored, strict=True):
-        if view.without:
+        if view.without and not crowd.pooled:
             most = view.law.rows * DOMINANT / (1 - DOMINANT)
             places = np.flatnonzero(one.scores > most)[:_REFITTED].tolist()
             asked += [(view, one, place) for place in places]

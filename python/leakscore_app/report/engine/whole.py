@@ -17,7 +17,7 @@ from leakscore_app.report.engine.attack import LinearAttack, Others, projected
 from leakscore_app.report.engine.features import cells_of, featured
 from leakscore_app.report.engine.leakage import Budget, counts_of, narrowing_of, risk_of
 from leakscore_app.report.engine.noise import TheoryNoise
-from leakscore_app.report.engine.pooled import Pooled, small_cells
+from leakscore_app.report.engine.pooled import Pooled
 from leakscore_app.report.engine.population import Population
 from leakscore_app.report.engine.previous import Earlier, earlier_of, previous_of
 from leakscore_app.report.engine.remainders import Sums, share_of
@@ -226,7 +226,7 @@ class WholeTable:
         pooled: tuple[str, ...] = ()
         if cells is not None:
             (table,) = self.featured.tables
-            pooled = small_cells(cells, [table.names[k] for k in np.unique(table.cell).tolist()])
+            pooled = tuple(table.names[k] for k in np.unique(table.cell)[cells.small].tolist())
         return Listing(
             rows=rows,
             places=np.arange(len(rows)),
