@@ -110,7 +110,8 @@ def test_cells_of_few_records_are_pooled(monkeypatch: pytest.MonkeyPatch, by: An
     assert {"kind=few", "kind=two"} <= {cell.split(",")[0] for cell in found.pooled_cells}
     assert [cell.row for cell in found.cells] == [cell.row for cell in whole.cells]
     assert found.covariance.kind == whole.covariance.kind == "pooled"
-    assert found.noise is not None and whole.noise is not None
+    assert found.noise is not None
+    assert whole.noise is not None
     assert found.noise.theory_standard_errors == pytest.approx(
         whole.noise.theory_standard_errors, rel=1e-9
     )

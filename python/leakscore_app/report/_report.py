@@ -164,8 +164,9 @@ def analyse(
     same bits. What leaks of each record, the counts and the medians are those of all records, and
     noise of any shape is checked on all of them; games draw counts of bins, values are clipped at
     quantiles of a sample of 65536 records, and only the worst records are listed unless `records`
-    is "all". Persons, earlier means, means of cells of few records, known weights and shrinkage
-    need the table in memory: it is read as a whole for them, and refused where it does not fit.
+    is "all". Persons, earlier means, known weights and shrinkage need all records at once: these
+    are gathered in memory, up to `max_memory` of a file and 1 GiB otherwise, and the report is the
+    same one.
 
     References
     ----------

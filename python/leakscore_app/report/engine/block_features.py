@@ -361,31 +361,17 @@ def features_of(
     by_cell: GroupedSource | None = None
     numbers: Mapping[str, npt.NDArray[np.int64]] = {}
     if groups:
-        sizes = tuple(map(len, groups.values()))
         groups, numbers, counted = levels_of(source, passes, bound, groups)
         groupless, copies = counted.lost, counted.copies
         bound = statistic.on(bound.columns, groups)
         _require_room(len(bound.names))
-        if isinstance(bound, GroupMeans) and isinstance(base, Judged):
-            by_cell = GroupedSource.of(
-                source,
-                passes,
-                _crossed(bound, sizes, counted.cells, tuple(numbers.get(name) for name in groups)),
-                law=base.law,
-                columns=tuple(source.columns.index(name) for name in base.columns),
-            )
+        by_cell = _grouped(source, passes, bound, base, of=(opened.groups, numbers, counted))
     elif apart or learns(bound):
         at = tuple(source.columns.index(name) for name in bound.columns)
         needed = _Needed(at, getattr(bound, "weights", None))
         found = passes(source, needed, "estimating what features need")
         copies, bound = found.copies, bound.prepare(found.moments)
-    features = _featured(opened, source, bound, numbers)
-    if by_cell is None:
-        judged = judged_of(
-            features, passes, columns=None, exclude=(), missing="rows", rounding=COMPUTED
-        )
-    else:
-        judged = _by_cell(features, bound, cast(Judged, base), by_cell)
+    judged = _judged(_featured(opened, source, bound, numbers), passes, base, by_cell)
     none = Lost(0, ())
     left = [one for one in base.left if one.name not in apart]
     return replace(
@@ -407,25 +393,44 @@ def features_of(
     ), bound
 
 
-def _crossed(
-    statistic: GroupMeans,
-    sizes: tuple[int, ...],
-    records: Integers,
-    numbers: Sequence[Integers | None],
-) -> CrossedLevels:
-    """Return the combinations of levels that hold records, and the cell of each."""
-    crossed = np.flatnonzero(records)
+def _grouped(
+    source: Source,
+    passes: Passes,
+    statistic: Statistic,
+    base: Judged | _Base,
+    *,
+    of: tuple[Levels, Mapping[str, Integers], GroupedRecords],
+) -> GroupedSource | None:
+    """Look at the cells of means by group, if some hold few records.
+
+    `of` are all levels, the numbers of levels as in `Features`, and how many records have each.
+    """
+    if not isinstance(statistic, GroupMeans) or not isinstance(base, Judged):
+        return None
+    levels, numbers, counted = of
+    sizes, crossed = tuple(map(len, levels.values())), np.flatnonzero(counted.cells)
     codes = np.zeros((len(crossed), len(statistic.columns)))
-    for j, (code, of) in enumerate(zip(np.unravel_index(crossed, sizes), numbers, strict=True)):
-        codes[:, j] = code if of is None else of[code]
-    return CrossedLevels(sizes, crossed, statistic.cell_of(codes), records[crossed])
+    for j, (name, code) in enumerate(zip(levels, np.unravel_index(crossed, sizes), strict=True)):
+        codes[:, j] = numbers[name][code] if name in numbers else code
+    return GroupedSource.of(
+        source,
+        passes,
+        CrossedLevels(sizes, crossed, statistic.cell_of(codes), counted.cells[crossed]),
+        statistic=statistic,
+        law=base.law,
+        columns=tuple(source.columns.index(name) for name in base.columns),
+    )
 
 
-def _by_cell(
-    features: Opened, statistic: GroupMeans, base: Judged, by_cell: GroupedSource
+def _judged(
+    features: Opened, passes: Passes, base: Judged | _Base, by_cell: GroupedSource | None
 ) -> Judged:
-    """Judge the features of a table by group with cells of few records."""
-    chosen, left = by_cell.moments.named(statistic.names, by_cell.numbers)
+    """Judge the features: by their moments, or by those of cells of few records."""
+    if by_cell is None or isinstance(base, _Base):
+        return judged_of(
+            features, passes, columns=None, exclude=(), missing="rows", rounding=COMPUTED
+        )
+    chosen, left = by_cell.moments.named(by_cell.statistic.names, by_cell.numbers)
     return replace(
         base,
         source=replace(features.source, columns=chosen),

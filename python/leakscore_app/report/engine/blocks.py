@@ -328,10 +328,11 @@ class BlockTable:
         """Return the units of the published numbers, one a judged column; see `Statistic.units`."""
         if isinstance(self.statistic, Mean):
             return self.statistic.units(self.law.mean, n)
-        means, of = self.judged.found.moments.mean, self.judged.by_cell
-        if of is not None:  # the units of a table by group hang on the shares of its cells
-            means = of.shares(len(self.statistic.cells))[1:]
-        units = self.statistic.units(means, n)
+        of = self.judged.by_cell
+        if of is None:
+            units = self.statistic.units(self.judged.found.moments.mean, n)
+        else:
+            units = of.units(n)
         places = {name: k for k, name in enumerate(self.statistic.names)}
         return units[[places[name] for name in self.columns]]
 
@@ -377,9 +378,7 @@ class BlockTable:
 
     def without_worst(self, count: int) -> View | None:
         """Return the release without the worst records."""
-        return view_without(
-            self.population, count, self.least, self._without, self._pooled_without
-        )
+        return view_without(self.population, count, self.least, self._without, self._pooled_without)
 
     def _pooled_without(self, rows: frozenset[int]) -> PooledLaw | None:
         """Read the law of cells without some records."""
@@ -433,7 +432,7 @@ class BlockTable:
             counts=self._counts(scores),
             lines=None if lines is None else lines[rows],
             cells=tuple(cells_of(self.statistic, self.scored.cells, crowd, self.divisor)),
-            pooled_cells=() if of is None else tuple(self.statistic.cells[k] for k in of.small),
+            pooled_cells=() if of is None else of.small,
             bars=(self._bars(self.scored.informed), self._bars(self.scored.weaker)),
         )
 

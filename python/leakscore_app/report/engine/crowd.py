@@ -140,8 +140,8 @@ class Crowd(Population):
 
     def _without(self, person: int) -> Reference:
         if isinstance(self.law, PooledLaw):
-            known = self.law.left_out(self.values[person])
-            return Reference(known.mean, self.correction * known.cov)
+            others = self.law.left_out(self.values[person])
+            return Reference(others.mean, self.correction * others.cov)
         known = self.refitted.get(int(self.numbers[person]))
         if known is not None:
             return Reference(known.mean, self.correction * known.cov)
@@ -356,7 +356,7 @@ def view_without(
     rows = frozenset(int(row) for row in crowd.numbers[worst])
     if crowd.pooled:
         remaining = pooled(rows)
-        return remaining and View(remaining, n * correction, np.inf, {}, rows)
+        return None if remaining is None else View(remaining, n * correction, np.inf, {}, rows)
     share = _joint_leverage(crowd, worst)
     if 1 - share < _DIGITS:  # what remains of a variance would have lost its digits
         (moments,) = estimate([rows])

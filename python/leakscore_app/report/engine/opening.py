@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any, TypeAlias
 
@@ -90,6 +91,7 @@ def open_table(path: str, **reading: Any) -> Table | Opened:
     opened = opened.publishing(reading.get("columns"), reading.get("exclude", ())).reading(
         missing=numbers or (), sums=reading.get("skip_last") is None, codes=checked
     )
+    opened = replace(opened, max_memory=_options(reading).max_memory)
     return opened if opened.is_longer_than(LONG) else opened.whole()
 
 
@@ -188,9 +190,9 @@ def _is_blockwise(statistic: Statistic) -> bool:
 
 
 def whole_of(table: Tabular, opened: Opened, why: str) -> Table:
-    """Read a table into memory, if it is not there yet; refuse more than the limit of files.
+    """Read a table into memory, if it is not there yet; refuse more than it may take.
 
-    `why` says what needs it whole; empty if it is short.
+    `why` says what needs all of its records at once; empty if it is short.
     """
     if isinstance(table, Table):
         return table
@@ -199,10 +201,12 @@ def whole_of(table: Tabular, opened: Opened, why: str) -> Table:
         if rows is None:
             rows = sum(len(block.values) for block in opened.source.blocks())
         needed = 8 * rows * columns
-        if needed > memory_limit.DEFAULT:
+        if needed > opened.max_memory:
             raise ValueError(
-                f"{opened.name} needs {memory_limit.shown(needed)} of memory: {why} are judged in "
-                "memory, and not block by block; judge fewer columns, or a part of the records"
+                f"{opened.name} needs {memory_limit.shown(needed)} of memory, more than the "
+                f"{memory_limit.shown(opened.max_memory)} that it may take: {why} need all records "
+                "at once; judge fewer columns or a part of the records, or allow more (of a file: "
+                "--max-memory)"
             )
     if hasattr(table, "__arrow_c_stream__"):
         return table_of_frame(table, tuple(opened.groups))

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Reference
+from leakscore.statistics import GroupMeans
 from leakscore_app.report._model import Doubles
 from leakscore_app.report.engine.population import Population, Published
 from leakscore_app.tables.records import CONSTANT, LeftColumn, combinations, differ
@@ -125,8 +126,7 @@ class CellMoments:
     @property
     def suffice(self) -> bool:
         """Whether all cells together tell a covariance."""
-        dim = self.low.shape[1]
-        return dim > 0 and int(self.sizes.sum()) - len(self.sizes) >= dim + 2
+        return _suffice(self.sizes, self.low.shape[1])
 
     @property
     def chosen(self) -> list[int]:
@@ -150,6 +150,10 @@ class CellMoments:
         excluded = [LeftColumn(name, CONSTANT) for name in names if name in unnamed]
         follow = (name for name in every if name not in set(chosen))
         return chosen, [*excluded, *(LeftColumn(name, FOLLOWS) for name in follow)]
+
+
+def _suffice(sizes: npt.NDArray[np.int64], dim: int) -> bool:
+    return bool(dim > 0 and sizes.sum() - len(sizes) >= dim + 2)
 
 
 def _triangle(rows: Doubles) -> Doubles:
@@ -299,9 +303,7 @@ class PooledLaw(TableLaw):
         grown, part = cell.size / (cell.size - 1), (cell.size - 1) / (self.rows - 1)
         share = np.zeros(len(rows))
         if away.shape[1]:
-            known = Reference(
-                np.zeros(away.shape[1]), cell.scatter[cell.first :, cell.first :]
-            )
+            known = Reference(np.zeros(away.shape[1]), cell.scatter[cell.first :, cell.first :])
             share = grown * known.squared_mahalanobis(away)
         rest = np.where(1 - share > _NOTHING, 1 - share, 0.0)
         with np.errstate(divide="ignore"):
@@ -596,17 +598,14 @@ class GroupedSource:
         That it returns.
     numbers : (K,) ndarray of int
         Which cells of the table by group hold records.
+    statistic : GroupMeans
     """
 
     source: Source
     measure: MeasureCells
     moments: CellMoments
     numbers: Integers
-
-    def shares(self, cells: Sequence[str]) -> Doubles:
-        """Return the shares of cells by name, of which any other is empty."""
-        sizes = dict(zip(self.names, self.moments.sizes.tolist(), strict=True))
-        return np.array([sizes.get(name, 0) for name in cells]) / int(self.moments.sizes.sum())
+    statistic: GroupMeans
 
     @classmethod
     def of(
@@ -615,6 +614,7 @@ class GroupedSource:
         passes: Callable[..., CellMoments],
         crossed: CrossedLevels,
         *,
+        statistic: GroupMeans,
         law: TableLaw,
         columns: tuple[int, ...],
     ) -> GroupedSource | None:
@@ -627,6 +627,7 @@ class GroupedSource:
         passes : callable
             Takes source, pass and its name; returns the merged result.
         crossed : CrossedLevels
+        statistic : GroupMeans
         law : TableLaw
             Of the columns of numbers.
         columns : tuple of int
@@ -634,8 +635,7 @@ class GroupedSource:
         """
         numbers, cell = np.unique(crossed.cell, return_inverse=True)
         sizes, dim = np.bincount(cell, crossed.records), len(columns)
-        enough = dim > 0 and int(sizes.sum()) - len(numbers) >= dim + 2
-        if not enough or (sizes >= RECORDS * (1 + dim)).all():
+        if not _suffice(sizes, dim) or (sizes >= RECORDS * (1 + dim)).all():
             return None
         measure = MeasureCells(
             crossed.levels,
@@ -645,19 +645,20 @@ class GroupedSource:
             law.mean * law.scale,
             law.scale,
         )
-        return cls(source, measure, passes(source, measure, "looking at cells"), numbers)
+        moments = passes(source, measure, "looking at cells")
+        return cls(source, measure, moments, numbers, statistic)
 
-    def shares(self, count: int) -> Doubles:
-        """Return the shares of `count` cells, of which those without records are empty."""
-        shares = np.zeros(count)
+    def units(self, n: int) -> Doubles:
+        """Return the units of all features, which hang on the shares of the cells."""
+        shares = np.zeros(len(self.statistic.cells))
         shares[self.numbers] = self.moments.sizes / int(self.moments.sizes.sum())
-        return shares
+        return self.statistic.units(shares[1:], n)
 
     @property
-    def small(self) -> list[int]:
+    def small(self) -> tuple[str, ...]:
         """The cells that are judged by the covariance within all."""
-        small: list[int] = self.numbers[self.moments.small].tolist()
-        return small
+        cells = self.statistic.cells
+        return tuple(cells[k] for k in self.numbers[self.moments.small].tolist())
 
     def without(self, rows: frozenset[int], passes: Callable[..., CellMoments]) -> PooledLaw | None:
         """Return the law without some rows; None if it cannot be judged."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from leakscore.statistics import Regression
 from leakscore_app.passes.lattices import ColumnSteps, Off, lattices_of
+from leakscore_app.passes.scores import sampled_rows
 from leakscore_app.report._model import Doubles, Observations, Owned, Release
 from leakscore_app.report._notices import observed
 from leakscore_app.report.engine.attack import LinearAttack, Others, projected
@@ -188,7 +189,8 @@ class WholeTable:
     @cached_property
     def _quantiles(self) -> Doubles:
         levels = [level for share in CLIPS for level in (share, 1 - share)]
-        limits = np.quantile(self.population.values, levels, axis=0)
+        sampled = sampled_rows(self.records.rows - 1, self.size)
+        limits = np.quantile(self.population.values[sampled], levels, axis=0)
         return np.asarray(limits.reshape(len(CLIPS), 2, -1))
 
     def without_worst(self, count: int) -> JudgedRelease | None:
