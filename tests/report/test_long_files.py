@@ -12,7 +12,6 @@ import pytest
 from leakscore_app import report
 from leakscore_app.cli import main
 from leakscore_app.report import _report
-from leakscore_app.report.engine import opening as files
 from leakscore_app.tables.sources import blocks, opened
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -25,8 +24,7 @@ NAMES = ("height", "weight", "dose")
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take tables of more than 1000 rows for long ones."""
-    for module in (_report, files):
-        monkeypatch.setattr(module, "LONG", 1000)
+    monkeypatch.setattr(_report, "LONG", 1000)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from leakscore.distributions import norm
 from leakscore_app.document import document as doc
 from leakscore_app.document.svg import Axis, Chart, decades, nice_ticks
 from leakscore_app.report._model import ALPHA, LEVELS, Bars, Content, Doubles, Game
-from leakscore_app.report._words import capitalised, named, number, percent
+from leakscore_app.report._verdict import capitalised, named, number, percent
 
 _RATES = (0.001, 0.01, 0.1, 0.5)  # of false positives, in the table of the ROC
 _MERGED = 5  # bars of a chart in a line of its table

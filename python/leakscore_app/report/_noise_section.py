@@ -7,7 +7,7 @@ from math import floor, log10
 
 from leakscore_app.document import document as doc
 from leakscore_app.report._model import Compared, Content, Noise, Told
-from leakscore_app.report._words import (
+from leakscore_app.report._verdict import (
     budget,
     capitalised,
     named,

@@ -11,7 +11,7 @@ from leakscore_app._visible import visible
 from leakscore_app.document.document import Notice
 from leakscore_app.document.text import counted
 from leakscore_app.report._model import Compared, Content, Doubles, Game, Observations, Owned
-from leakscore_app.report._words import capitalised, named, times
+from leakscore_app.report._verdict import capitalised, named, times
 from leakscore_app.report.engine.game import DIFFERENCE, default_rounds
 from leakscore_app.tables.doubts import option
 from leakscore_app.tables.records import Records

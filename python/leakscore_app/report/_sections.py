@@ -15,7 +15,7 @@ from leakscore_app.document.text import counted
 from leakscore_app.report import _charts as charts
 from leakscore_app.report._model import Content, Driver, Previous, Remedy, Verdict, Worst
 from leakscore_app.report._noise_section import noise_section
-from leakscore_app.report._words import (
+from leakscore_app.report._verdict import (
     ABOVE,
     capitalised,
     label,

@@ -38,7 +38,6 @@ from leakscore_app.report.engine.noise import (
     why_same,
 )
 from leakscore_app.report.engine.population import Population
-from leakscore_app.report.engine.remainders import Sums, why_unchecked
 from leakscore_app.report.engine.remedies import (
     Change,
     Clipped,
@@ -57,7 +56,7 @@ from leakscore_app.report.engine.setup import (
     rounds_of,
     threat_models_of,
 )
-from leakscore_app.report.engine.skewed import hidden_behind
+from leakscore_app.report.engine.sums import Sums, hidden_behind, why_unchecked
 from leakscore_app.report.result import Report
 
 _TRIES = 12

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,11 @@ from leakscore.distributions import norm
 from leakscore.games.projections import LARGEST_DRAWN, Binned, Bins, Projections, weighted_sums
 from leakscore.numeric import bisect
 from leakscore.reference import Reference
-from leakscore_app.passes.projections import Line
 from leakscore_app.report._model import ALPHA, Doubles
 from leakscore_app.report.engine.population import Integers, Population
+
+if TYPE_CHECKING:
+    from leakscore_app.passes.projections import Line
 
 _DRAWN_TOGETHER = 2**20  # records that are drawn at once
 

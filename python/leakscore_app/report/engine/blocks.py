@@ -74,7 +74,6 @@ from leakscore_app.report.engine.leakage import Budget, risk_of
 from leakscore_app.report.engine.noise import TheoryNoise
 from leakscore_app.report.engine.pooled import PooledLaw
 from leakscore_app.report.engine.population import Population
-from leakscore_app.report.engine.remainders import Sums, share_of, why_unchecked
 from leakscore_app.report.engine.remedies import (
     CLIPS,
     Change,
@@ -84,6 +83,7 @@ from leakscore_app.report.engine.remedies import (
     outcome_of,
 )
 from leakscore_app.report.engine.setup import AnalysisOptions, Listing, nothing_to_play
+from leakscore_app.report.engine.sums import Sums, share_of, why_unchecked
 from leakscore_app.report.engine.survey import Judged, judged_of
 from leakscore_app.tables.sources.opened import Opened
 
