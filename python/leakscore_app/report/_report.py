@@ -333,15 +333,15 @@ def _options(reading: dict[str, Any]) -> ReadingOptions:
 
 def _numbers(words: Any) -> tuple[float, ...] | None:
     """Return the numbers that stand for missing values; None if a word does."""
-    found = []
+    numbers = []
     for word in words:
         if word.lower() == "none":
             continue
         try:
-            found.append(float(word.replace(",", ".")))
+            numbers.append(float(word.replace(",", ".")))
         except ValueError:
             return None
-    return tuple(found)
+    return tuple(numbers)
 
 
 Tabular: TypeAlias = Table | npt.ArrayLike | Callable[[], Any] | Opened | Any

@@ -86,9 +86,9 @@ def number(value: float) -> str:
     return "infinite" if math.isinf(value) else f"{value:.4g}"
 
 
-def plus_minus(one: Compared) -> str:
+def plus_minus(share: Compared) -> str:
     """Return the simulated share with one standard error, in percent."""
-    return f"{100 * one.simulated:.1f}\u00a0±\u00a0{max(100 * one.std_error, 0.1):.1f}\u00a0%"
+    return f"{100 * share.simulated:.1f}\u00a0±\u00a0{max(100 * share.std_error, 0.1):.1f}\u00a0%"
 
 
 def rounded_up(value: float, digits: int = 3) -> str:
@@ -262,14 +262,14 @@ def verdict_of(report: Content, budget: Budget, max_noise: float) -> Verdict:
     Compared with the limit is the larger of theory, for all records, and the game's upper 95 % end,
     for the records that were played, and what arithmetic adds.
     """
-    found = judged(report, budget)
-    within = budget.met_by(float(found.leakage.max())) and all(
-        budget.upper(game) <= budget.limit for game in found.games
+    basis = judged(report, budget)
+    within = budget.met_by(float(basis.leakage.max())) and all(
+        budget.upper(game) <= budget.limit for game in basis.games
     )
-    worst = _worst(found, budget, found.added if within else {})
+    worst = _worst(basis, budget, basis.added if within else {})
     within = within and worst.value <= budget.limit
-    noise = found.noise
-    if found.refused:
+    noise = basis.noise
+    if basis.refused:
         decision = DO_NOT_PUBLISH
     elif within:
         decision = PUBLISH
@@ -284,10 +284,10 @@ def verdict_of(report: Content, budget: Budget, max_noise: float) -> Verdict:
         limit=budget.options(),
         max_noise=max_noise,
         noise_standard_errors=None if noise is None else noise.standard_errors,
-        given_away=tuple(found.rows[_certain(found)].tolist()),
+        given_away=tuple(basis.rows[_certain(basis)].tolist()),
         doubt=report.observations.doubt,
     )
-    parts = [_why(report, found, verdict, budget), *_rounds(verdict, found, budget)]
+    parts = [_why(report, basis, verdict, budget), *_rounds(verdict, basis, budget)]
     parts += [verdict.doubt] if verdict.doubt else []
     return replace(verdict, why=" ".join([*parts, *_told(report, budget), *_scope(report)]))
 
@@ -298,52 +298,52 @@ def exit_code_of(verdict: Verdict) -> int:
     return _IN_DOUBT if verdict.doubt and verdict.decision != DO_NOT_PUBLISH else code
 
 
-def _certain(found: VerdictBasis) -> npt.NDArray[np.bool_]:
+def _certain(basis: VerdictBasis) -> npt.NDArray[np.bool_]:
     """Return which records give themselves away."""
-    told = [row for row, more in found.added.items() if more == 1]
-    return np.isinf(found.leakage) | np.isin(found.rows, told)
+    revealed = [row for row, more in basis.added.items() if more == 1]
+    return np.isinf(basis.leakage) | np.isin(basis.rows, revealed)
 
 
-def _worst(found: VerdictBasis, budget: Budget, added: dict[int, float]) -> Worst:
+def _worst(basis: VerdictBasis, budget: Budget, added: dict[int, float]) -> Worst:
     """Return the record with the largest advantage or power, by theory or by the game's end.
 
     Arithmetic, in `added`, counts where these are within the limit.
     """
-    theory = budget.shares(found.leakage)
+    theory = budget.shares(basis.leakage)
     values = theory.copy()
-    played = {int(np.searchsorted(found.rows, game.row)): game for game in found.games}
+    played = {int(np.searchsorted(basis.rows, game.row)): game for game in basis.games}
     for index, game in played.items():
         values[index] = max(values[index], budget.upper(game))
     for row, more in added.items():
-        values[np.searchsorted(found.rows, row)] += more
+        values[np.searchsorted(basis.rows, row)] += more
     values = np.minimum(values, 1.0)
-    index = int(np.lexsort((found.leakage, values))[-1])  # of equal shares, the larger leakage
-    known = played.get(index)
-    power = float(risk_of(found.leakage[[index]], None).power[0])
-    power = power if known is None else known.to_act_on("power")
-    more = added.get(int(found.rows[index]), 0.0)
+    index = int(np.lexsort((basis.leakage, values))[-1])  # of equal shares, the larger leakage
+    simulated = played.get(index)
+    power = float(risk_of(basis.leakage[[index]], None).power[0])
+    power = power if simulated is None else simulated.to_act_on("power")
+    more = added.get(int(basis.rows[index]), 0.0)
     return Worst(
-        row=int(found.rows[index]),
+        row=int(basis.rows[index]),
         quantity=budget.quantity,
         value=float(values[index]),
         theory=float(theory[index]),
-        simulated=None if known is None else getattr(known, budget.quantity).simulated,
-        upper=None if known is None else budget.upper(known),
+        simulated=None if simulated is None else getattr(simulated, budget.quantity).simulated,
+        upper=None if simulated is None else budget.upper(simulated),
         power=min(1.0, power + more),
         arithmetic=more,
-        certain=bool(np.isinf(found.leakage[index])) or more == 1,
+        certain=bool(np.isinf(basis.leakage[index])) or more == 1,
     )
 
 
-def _why(report: Content, found: VerdictBasis, verdict: Verdict, budget: Budget) -> str:
+def _why(report: Content, basis: VerdictBasis, verdict: Verdict, budget: Budget) -> str:
     """Say in one or two sentences what the decision rests on."""
     digits = 6 if budget.epsilon is None else 4  # as asked, or what the epsilon allows
     worst, limit = verdict.worst, f"{100 * budget.limit:.{digits}g}\u00a0%"
     source = "" if budget.epsilon is None else f" for epsilon {budget.epsilon:g}"
     who, value = named(report, worst.row), share_beside(worst.value, budget.limit)
     new = "" if report.previous is None else "new "
-    if found.refused:
-        return found.refused
+    if basis.refused:
+        return basis.refused
     if verdict.decision == PUBLISH:
         most = f"{budget.quantity} at most {limit}{source}"
         return f"no {new}record exceeds the limit ({most}; worst {who}: {value})."
@@ -354,21 +354,21 @@ def _why(report: Content, found: VerdictBasis, verdict: Verdict, budget: Budget)
     rounded = _rounded(report) if worst.arithmetic else ""
     if worst.arithmetic:
         seen = f"{who} {_off(report, worst)} ({budget.quantity} up to {value}{source})"
-    if found.noise is None or not found.noise.confirmed:
-        return f"{seen}, and no noise was found that the simulated attack confirms. {found.remedy}"
-    noise = _amount(found.noise)
+    if basis.noise is None or not basis.noise.confirmed:
+        return f"{seen}, and no noise was found that the simulated attack confirms. {basis.remedy}"
+    noise = _amount(basis.noise)
     if verdict.decision == PUBLISH_WITH_NOISE:
-        secret = "" if found.noise.shape == "same" else ", if its shape stays secret"
+        secret = "" if basis.noise.shape == "same" else ", if its shape stays secret"
         return f"{seen}; noise of {noise} brings every {new}record under {limit}{secret}.{rounded}"
     return (
         f"{seen}; it would take noise of {noise}, and at most "
-        f"{verdict.max_noise:g} is allowed. {rounded.strip() or found.remedy}"
+        f"{verdict.max_noise:g} is allowed. {rounded.strip() or basis.remedy}"
     )
 
 
 def _off(report: Content, worst: Worst) -> str:
     """Say how arithmetic tells of a record."""
-    first = next(one for one in report.arithmetic.records if one.row == worst.row)
+    first = next(record for record in report.arithmetic.records if record.row == worst.row)
     how = "gives itself away" if worst.certain else "is told"
     others = "all other records"
     if first.others:
@@ -392,18 +392,18 @@ def _amount(noise: Noise) -> str:
     return f"{amount} (root mean square, {kind})"
 
 
-def _rounds(verdict: Verdict, found: VerdictBasis, budget: Budget) -> Iterator[str]:
+def _rounds(verdict: Verdict, basis: VerdictBasis, budget: Budget) -> Iterator[str]:
     """Ask for more rounds, where nothing but their number keeps the game from confirming it."""
-    if verdict.decision == PUBLISH or found.refused:
+    if verdict.decision == PUBLISH or basis.refused:
         return
-    pairs = [(getattr(game, budget.quantity), game.rounds) for game in found.games]
-    inside = budget.met_by(float(found.leakage.max()))
-    if found.added or not (inside and all(one.simulated < budget.limit for one, _ in pairs)):
+    pairs = [(getattr(game, budget.quantity), game.rounds) for game in basis.games]
+    inside = budget.met_by(float(basis.leakage.max()))
+    if basis.added or not (inside and all(share.simulated < budget.limit for share, _ in pairs)):
         return
     # The error falls as the root of the rounds.
     needed = max(
-        rounds * ((one.upper - one.simulated) / (budget.limit - one.simulated)) ** 2
-        for one, rounds in pairs
+        rounds * ((share.upper - share.simulated) / (budget.limit - share.simulated)) ** 2
+        for share, rounds in pairs
     )
     if needed < _MOST_ROUNDS:
         yield (

@@ -130,8 +130,8 @@ class BlockTable:
         judged = judged_of(self.opened, self.passes, **reading)
         return judged, chosen.on(judged.columns)
 
-    def _pass(self, one: Callable[..., Any], what: str) -> Any:
-        return self.passes(self.judged.source, one, what)
+    def _pass(self, measure: Callable[..., Any], what: str) -> Any:
+        return self.passes(self.judged.source, measure, what)
 
     def publish(self, release: Release) -> None:
         """Settle what is published."""
@@ -235,7 +235,7 @@ class BlockTable:
         count = Count(tuple(laws), *nothing)
         views: Views = self._pass(count, "looking for records that noise leaves")
         before = len(crowd.numbers)
-        for theory, counted in zip(theories, views.found, strict=True):
+        for theory, counted in zip(theories, views.counts, strict=True):
             kept = counted.kept
             if kept.scores[0] / self.divisor > float(theory.scores.max()) * (1 + 1e-12):
                 new = ~np.isin(kept.rows, self.population.numbers)
@@ -369,7 +369,7 @@ class BlockTable:
         place, third = CLIPS.index(share), self._read
         worst: list[WorstRows | None] = [None] * len(CLIPS)
         guessed = [k for k, guess in enumerate(self._guesses) if guess is not None]
-        for k, counted in zip(guessed, third.guessed.found, strict=True):
+        for k, counted in zip(guessed, third.guessed.counts, strict=True):
             worst[k] = counted.kept
         clipping = Clipping(
             self._limits[place], third.clipped[place], self._guesses[place], worst[place]
@@ -389,8 +389,8 @@ class BlockTable:
         """Return what each changed release leaves, by one pass where the kept ones do not tell."""
         views = [change.release for change in changes if isinstance(change.release, View)]
 
-        def count(one: Count) -> Views:
-            counted: Views = self._pass(one, "scoring the remedies")
+        def count(measure: Count) -> Views:
+            counted: Views = self._pass(measure, "scoring the remedies")
             return counted
 
         scored = iter(outcomes(views, self.population, self.least, count, self._without))

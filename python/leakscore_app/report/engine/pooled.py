@@ -303,8 +303,8 @@ class PooledLaw(TableLaw):
         grown, part = cell.size / (cell.size - 1), (cell.size - 1) / (self.rows - 1)
         share = np.zeros(len(rows))
         if away.shape[1]:
-            known = Reference(np.zeros(away.shape[1]), cell.scatter[cell.first :, cell.first :])
-            share = grown * known.squared_mahalanobis(away)
+            others = Reference(np.zeros(away.shape[1]), cell.scatter[cell.first :, cell.first :])
+            share = grown * others.squared_mahalanobis(away)
         rest = np.where(1 - share > _NOTHING, 1 - share, 0.0)
         with np.errstate(divide="ignore"):
             within = grown * (cell.divisor - 1) * share / rest
@@ -465,7 +465,7 @@ class Pooled(Population):
     finite : bool
     published : Published, optional
         Persons, each with one record, and batches.
-    told : (P,) ndarray, optional
+    earlier : (P,) ndarray, optional
     """
 
     pooled = True
@@ -477,7 +477,7 @@ class Pooled(Population):
         *,
         finite: bool,
         published: Published | None = None,
-        told: Doubles | None = None,
+        earlier: Doubles | None = None,
     ) -> None:
         self.cells, self.law = cells, cells.law
         self.n, self.finite, self.shrinkage, self.pull = n, finite, None, None
@@ -487,13 +487,13 @@ class Pooled(Population):
         self.correction = 1 - n / self.size if finite else 1.0
         self.published = published or Published.of(None, self.size, n)
         self.owned = self.published.owned
-        self._told, self._known = told, {}
+        self._told, self._known = earlier, {}
         self.reference = Reference(self.law.mean, self.law.cov)
         self.centred = self.values - self.law.mean
 
     def _fit_without(self, person: int) -> Reference:
-        known = self.law.left_out(self.values[person])
-        return Reference(known.mean, self.correction * known.cov)
+        others = self.law.left_out(self.values[person])
+        return Reference(others.mean, self.correction * others.cov)
 
     def _distances(self, variance: float | None) -> Doubles:
         """Squared distance of each record from the others, (N,)."""
@@ -517,8 +517,8 @@ class Pooled(Population):
         cells = self.cells.of_rows(kept)
         if cells is None:
             return None, persons
-        told = self.told[persons]
-        return Pooled(cells, n, finite=self.finite, published=published, told=told), persons
+        earlier = self.told[persons]
+        return Pooled(cells, n, finite=self.finite, published=published, earlier=earlier), persons
 
     def can_spare(self, rows: Integers) -> bool:
         """Tell whether the release can be judged without some records of the last batch."""
@@ -528,7 +528,7 @@ class Pooled(Population):
     def larger(self, size: int) -> Population:
         """Return the same population with so many records in the last batch."""
         n, published = self.n + size - self.batch_size, self.published.grown(size)
-        return Pooled(self.cells, n, finite=self.finite, published=published, told=self.told)
+        return Pooled(self.cells, n, finite=self.finite, published=published, earlier=self.told)
 
 
 # --- block by block -------------------------------------------------------------------------------

@@ -190,7 +190,7 @@ def _weights(pull: Doubles, row: int) -> Iterator[tuple[float, int, bool]]:
 
 def quantity_of(law: tuple[Doubles, Doubles], quantity: str) -> float:
     """Return the advantage of the best threshold, or the power, on a sum of two laws on a grid."""
-    hits, alarms = (1 - np.cumsum(one) for one in law)
+    hits, alarms = (1 - np.cumsum(masses) for masses in law)
     if quantity == "power":
         return float(np.interp(ALPHA, alarms[::-1], hits[::-1]))
     return float(np.clip((hits - alarms).max(), 0.0, 1.0))
@@ -332,8 +332,11 @@ class Sums:
             return result
         for decimals in range(_DECIMALS, -_DECIMALS, -1):
             rounded = [
-                replace(one, advantage=one.exact * self._left(one.column, one.step, decimals))
-                for one in result.records
+                replace(
+                    each,
+                    advantage=each.exact * self._left(each.column, each.step, decimals),
+                )
+                for each in result.records
             ]
             if not self._exceeds(Arithmetic(tuple(rounded))):
                 return replace(result, hidden_by=decimals)
@@ -353,8 +356,8 @@ class Sums:
     def _share(self, row: int) -> float:
         """Return the share of a record by the theory; of one that is not kept, the largest."""
         index = int(np.searchsorted(self.rows, row))
-        there = index < len(self.rows) and self.rows[index] == row
-        return float(self._shares[index] if there else self._shares.max())
+        present = index < len(self.rows) and self.rows[index] == row
+        return float(self._shares[index] if present else self._shares.max())
 
     @cached_property
     def _shares(self) -> Doubles:
@@ -372,17 +375,17 @@ class Sums:
         for lattice, records in zip(lattices, off, strict=True):
             share = records.count / self.population.size
             if 0 < share <= share_of(self.population.batch_size):
-                for one in self._of(lattice, records):
-                    before = worst.get((one.row, one.column))
-                    if before is None or _rank(one) > _rank(before):
-                        worst[one.row, one.column] = one
-        ordered = sorted(worst.values(), key=lambda one: (-one.advantage, -one.exact, one.row))
+                for each in self._of(lattice, records):
+                    before = worst.get((each.row, each.column))
+                    if before is None or _rank(each) > _rank(before):
+                        worst[each.row, each.column] = each
+        ordered = sorted(worst.values(), key=lambda each: (-each.advantage, -each.exact, each.row))
         return tuple(ordered[:_LISTED])
 
     def _of(self, lattice: ColumnSteps, off: Off) -> Iterator[Remainder]:
         law = _Law.of(lattice, off, self)
         column = self.columns[lattice.column]
-        left = self._left(column, lattice.width, self.decimals)
+        remaining = self._left(column, lattice.width, self.decimals)
         least = _LEAST + 1.5 * law.of_none
         for row, exact, others in law.advantages():
             if exact >= least:
@@ -392,7 +395,7 @@ class Sums:
                     step=lattice.width,
                     others=others,
                     exact=exact,
-                    advantage=exact * left,
+                    advantage=exact * remaining,
                 )
 
     def _left(self, column: str, step: float, decimals: int | None) -> float:
@@ -416,8 +419,8 @@ def _with_steps(noise: Noise, arithmetic: Arithmetic, population: Population) ->
     if not arithmetic.records or not noise.confirmed:
         return noise
     least = dict.fromkeys(noise.noise_std, 0.0)
-    for one in arithmetic.records:
-        least[one.column] = max(least[one.column], one.step / population.n)
+    for record in arithmetic.records:
+        least[record.column] = max(least[record.column], record.step / population.n)
     std, steps = (np.array(list(values.values())) for values in (noise.noise_std, least))
     units = population.scale * np.sqrt(population.correction / population.n)
     if noise.shape == "same":
@@ -442,8 +445,8 @@ def _with_steps(noise: Noise, arithmetic: Arithmetic, population: Population) ->
     )
 
 
-def _rank(one: Remainder) -> tuple[float, int]:
-    return one.advantage, -one.others
+def _rank(record: Remainder) -> tuple[float, int]:
+    return record.advantage, -record.others
 
 
 @dataclass(frozen=True, eq=False)
@@ -492,7 +495,7 @@ class _Law:
 
         Of very many, those of the first different remainders.
         """
-        known: dict[tuple[int, ...], float] = {}
+        advantages: dict[tuple[int, ...], float] = {}
         order = np.argsort(self.owners, kind="stable")
         owners, first = np.unique(self.owners[order], return_index=True)
         for owner, places in zip(owners.tolist(), np.split(order, first[1:]), strict=True):
@@ -501,11 +504,11 @@ class _Law:
             size = 1 if added is None else len(added)
             key = (records, size, len(inside), *sorted(self.residues[inside].tolist()))
             key = (*key, *sorted(self.residues[places].tolist()))
-            if key not in known:
-                if len(known) * self._points > _WORK:
+            if key not in advantages:
+                if len(advantages) * self._points > _WORK:
                     return
-                known[key] = self._advantage(places, inside, records, size)
-            yield owner, known[key], round(self.count * len(self.rows)) - len(places)
+                advantages[key] = self._advantage(places, inside, records, size)
+            yield owner, advantages[key], round(self.count * len(self.rows)) - len(places)
 
     def _records_of(self, owner: int) -> tuple[int, Integers | None]:
         """Return how many records a person has, and the numbers of those in the sum."""
@@ -531,10 +534,10 @@ class _Law:
         `places` are all of the person's, `inside` those in the sum, which holds `size` records of
         the person, of `records` in the table.
         """
-        own = int(self.residues[inside].sum()) // self._unit % self._points if len(inside) else 0
+        shift = int(self.residues[inside].sum()) // self._unit % self._points if len(inside) else 0
         odd = bool((self.residues < 0).any()) or self._points > _POINTS
         if odd or len(places) == len(self.rows):
-            return float(len(inside) > 0 and (odd or own != 0))
+            return float(len(inside) > 0 and (odd or shift != 0))
         people = self.sums.population
         others = np.delete(self.residues, places) // self._unit
         counts = self.count * np.bincount(others, minlength=self._points).astype(np.float64)
@@ -542,7 +545,7 @@ class _Law:
         counts[0] += total - counts.sum()
         drawn = people.batch_size
         laws = [_law(counts, number, finite=people.finite) for number in (drawn - size, drawn)]
-        return min(1.0, float(np.abs(np.roll(laws[0], own) - laws[1]).sum() / 2))
+        return min(1.0, float(np.abs(np.roll(laws[0], shift) - laws[1]).sum() / 2))
 
 
 def _law(counts: Doubles, number: int, *, finite: bool) -> Doubles:

@@ -359,12 +359,12 @@ def previous_of(people: Population, scores: Doubles, earlier: Earlier, rows: Row
 
 def _batches(people: Population, alone: Doubles, scores: Doubles, rows: Rows) -> tuple[Batch, ...]:
     published = people.published
-    found = []
+    batches = []
     for batch, size in enumerate(published.sizes.tolist()):
         records = np.flatnonzero(published.batch == batch)
         who = np.unique(published.owned.of_row[records])
         first = rows[published.owned.first[who]]
-        found.append(
+        batches.append(
             Batch(
                 rows=(int(rows[records[0]]), int(rows[records[-1]])),
                 records=size,
@@ -373,7 +373,7 @@ def _batches(people: Population, alone: Doubles, scores: Doubles, rows: Rows) ->
                 joint=_counts(scores[who], first),
             )
         )
-    return tuple(found)
+    return tuple(batches)
 
 
 def _counts(scores: Doubles, rows: Rows) -> IdentifiedCounts:
