@@ -255,10 +255,9 @@ class PooledLaw(TableLaw):
 
     def cell_of(self, values: Doubles) -> Integers:
         """Return the cell of each record, by its features."""
-        inside = values[:, : len(self.cells) - 1] != 0
         cell = np.zeros(len(values), np.intp)
-        marked = inside.any(axis=1)
-        cell[marked] = inside[marked].argmax(axis=1) + 1
+        rows, indicators = np.nonzero(values[:, : len(self.cells) - 1])
+        cell[rows] = indicators + 1
         return cell
 
     def left_out(self, row: Doubles) -> Reference:
