@@ -66,7 +66,7 @@ def _section(name: str, parser: argparse.ArgumentParser) -> Iterator[str]:
 
 def page() -> str:
     """Return the page."""
-    parser = _main._parser()
+    parser = _main._parser(())
     version = "`--version`\n: show the version and exit\n"
     parts = [HEAD, f"{parser.description}\n", version]
     for name, command in _commands(parser).items():

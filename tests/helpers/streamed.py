@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from leakscore_app.report import Report, _report
-from leakscore_app.report.engine import opening as files
 from leakscore_app.tables.formats import long_text
 from leakscore_app.tables.sources import opened
 
@@ -28,7 +27,7 @@ def assert_alike(found: Report, whole: Report) -> None:
 
 def short_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take tables of more than 1000 rows for long ones, and read csv 16 kB at a time."""
-    for module in (_report, files, opened):
+    for module in (_report, opened):
         monkeypatch.setattr(module, "LONG", 1000)
     monkeypatch.setattr(long_text, "PIECE", 1 << 14)
     monkeypatch.setattr(long_text, "_REST", 1 << 10)

@@ -10,7 +10,7 @@ from scipy import stats
 
 from leakscore_app import report
 from leakscore_app.report.engine.game import highest, mean_upper
-from leakscore_app.report.engine.skewed import Summands, laws, share_of
+from leakscore_app.report.engine.sums import Summands, laws, quantity_of
 
 LEVEL = 0.05
 SHARES = [0.0, 1e-6, 1e-4, 1e-3, 0.03, 0.3, 0.9, 0.999]
@@ -137,11 +137,11 @@ def test_laws_of_skewed_sums(finite: bool) -> None:
     law = laws([Summands(trait, counts, 1 - share, (count - 1, count))], finite=finite)
     drawn = count / 1000  # once at most, with this chance
     expected = max(drawn, 1 - drawn) if finite else stats.binom.pmf(0, count, share)
-    assert share_of(law, "advantage") == pytest.approx(expected, abs=0.01)
+    assert quantity_of(law, "advantage") == pytest.approx(expected, abs=0.01)
     normal = stats.norm.ppf((np.arange(4000) + 0.5) / 4000)
     root = np.sqrt(400 * (1 - 0.1 * finite)) * normal.std()
     law = laws([Summands(normal, np.ones(4000), 30.0, (399, 400))], finite=finite)
     expected = 2 * stats.norm.cdf(30 / root / 2) - 1
-    assert share_of(law, "advantage") == pytest.approx(expected, abs=0.003)
+    assert quantity_of(law, "advantage") == pytest.approx(expected, abs=0.003)
     power = stats.norm.sf(stats.norm.isf(0.01) - 30 / root)
-    assert share_of(law, "power") == pytest.approx(power, abs=0.003)
+    assert quantity_of(law, "power") == pytest.approx(power, abs=0.003)

@@ -12,7 +12,6 @@ import pytest
 from leakscore_app import report
 from leakscore_app.cli import main
 from leakscore_app.report import _report
-from leakscore_app.report.engine import opening as files
 from leakscore_app.tables.sources import opened as sources
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -25,8 +24,7 @@ NAMES = ("id", "height", "weight", "dose")
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take tables of more than 1000 rows for long ones."""
-    for module in (_report, files):
-        monkeypatch.setattr(module, "LONG", 1000)
+    monkeypatch.setattr(_report, "LONG", 1000)
 
 
 def table(rows: int = N) -> np.ndarray:
@@ -65,8 +63,7 @@ def test_columns_that_are_asked_for(
     parquet.write_table(frame(table()), path)
     found = command(capsys, path, "--n", "200", *options)
     assert found["input"]["columns_judged"] == judged
-    for module in (_report, files):
-        monkeypatch.setattr(module, "LONG", 10**6)
+    monkeypatch.setattr(_report, "LONG", 10**6)
     whole = command(capsys, path, "--n", "200", *options)
     for key in ("columns_left_out", "columns_published", "columns_unjudged", "sha256", "name"):
         assert found["input"][key] == whole["input"][key]
@@ -74,7 +71,7 @@ def test_columns_that_are_asked_for(
     np.testing.assert_allclose(worst, [one["leakage"] for one in whole["records"]], rtol=1e-12)
     assert main(["report", path, "--exclude", "age"]) == 1
     refusal = capsys.readouterr().err
-    monkeypatch.setattr(files, "LONG", 1000)
+    monkeypatch.setattr(_report, "LONG", 1000)
     assert main(["report", path, "--exclude", "age"]) == 1
     assert capsys.readouterr().err == refusal
 

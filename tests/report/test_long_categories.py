@@ -15,7 +15,7 @@ from leakscore import statistics
 from leakscore_app import report
 from leakscore_app.cli import main
 from leakscore_app.passes import on_cluster as passes
-from leakscore_app.report.engine import opening as files
+from leakscore_app.report import _report
 from leakscore_app.tables import table as whole
 from leakscore_app.tables.sources import categories
 from tests.helpers.streamed import short_files
@@ -102,7 +102,7 @@ def test_files_give_the_bits_of_the_whole_table(
         table = whole.read_table(path, **reading)
         expected = report.analyse(table, statistic=statistic, **ASKED)
         with monkeypatch.context() as inside:
-            inside.setattr(files, "read_table", None)  # not read as a whole
+            inside.setattr(_report, "read_table", None)  # not read as a whole
             blocks = report.open_table(path, **reading)
         result = report.analyse(blocks, statistic=statistic, **ASKED)
         assert result.to_json() == expected.to_json()
@@ -203,7 +203,7 @@ def test_too_many_levels_are_refused_while_they_are_read(
         add(self, file, name, column)
 
     monkeypatch.setattr(categories.Categories, "add", counted)
-    monkeypatch.setattr(files, "read_table", None)
+    monkeypatch.setattr(_report, "read_table", None)
     parquet.write_table(frame, tmp_path / "a.parquet", row_group_size=1000)
     csv.write_csv(frame, tmp_path / "a.csv")
     for name in ("a.csv", "a.parquet"):

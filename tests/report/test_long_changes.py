@@ -51,6 +51,18 @@ def test_of_equal_leakages_the_first_record_is_named(
     assert [one.row for one in streamed.drivers] == [one.row for one in whole.drivers]
 
 
+def test_values_are_clipped_at_quantiles_of_one_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table in memory that is longer than the sample has the limits of one in blocks."""
+    monkeypatch.setattr(second, "SAMPLED", 300)
+    values = np.random.default_rng(2).standard_t(4, size=(2000, 3)) + 7
+    clipped = [
+        [(one.mean_shift, one.worst_row, one.leakage) for one in each.remedies if one.clipped]
+        for each in both(monkeypatch, values)
+    ]
+    assert len(clipped[0]) == 2
+    np.testing.assert_allclose(clipped[0], clipped[1], rtol=1e-9)
+
+
 DOMINANT = {
     "one hides another": [(10, 1e9), (20, 1e4)],
     "one hides two": [(10, 1e9), (20, 1e6), (30, 1e4)],

@@ -9,7 +9,7 @@ import pytest
 
 from leakscore_app import report
 from leakscore_app.cli import main
-from leakscore_app.report.engine import opening as files
+from leakscore_app.report import _report
 from leakscore_app.tables import table as whole
 from leakscore_app.tables.sources import blocks
 from tests.helpers.streamed import short_files
@@ -52,7 +52,7 @@ def test_csv_gives_the_numbers_of_parquet(
     path = write(tmp_path / "a.csv", values)
     table = pyarrow.table({name: values[:, j] for j, name in enumerate(NAMES)})
     parquet.write_table(table, tmp_path / "a.parquet", row_group_size=700)
-    monkeypatch.setattr(files, "read_table", None)  # neither is read as a whole
+    monkeypatch.setattr(_report, "read_table", None)  # neither is read as a whole
     found = report.analyse(report.open_table(path), **ASKED)
     other = report.analyse(report.open_table(str(tmp_path / "a.parquet")), **ASKED)
     assert without_lines(found) == without_lines(other)
@@ -137,7 +137,7 @@ def test_text_in_a_parquet_file_is_not_read_if_it_is_excluded(
     plain = pyarrow.table(columns)
     parquet.write_table(plain, tmp_path / "plain.parquet")
     parquet.write_table(plain.append_column("t", [["x"] * N]), tmp_path / "text.parquet")
-    monkeypatch.setattr(files, "read_table", None)
+    monkeypatch.setattr(_report, "read_table", None)
     found = report.analyse(
         report.open_table(str(tmp_path / "text.parquet"), exclude=["t"]), **ASKED
     )

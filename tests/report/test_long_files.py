@@ -12,7 +12,6 @@ import pytest
 from leakscore_app import report
 from leakscore_app.cli import main
 from leakscore_app.report import _report
-from leakscore_app.report.engine import opening as files
 from leakscore_app.tables.sources import blocks, opened
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -25,8 +24,7 @@ NAMES = ("height", "weight", "dose")
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take tables of more than 1000 rows for long ones."""
-    for module in (_report, files):
-        monkeypatch.setattr(module, "LONG", 1000)
+    monkeypatch.setattr(_report, "LONG", 1000)
 
 
 @pytest.fixture
@@ -200,7 +198,7 @@ def test_streams_that_are_read_once_are_refused(values: np.ndarray) -> None:
 
 
 def test_what_needs_the_table_whole_reads_it_or_refuses(
-    values: np.ndarray, monkeypatch: pytest.MonkeyPatch
+    values: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     complete = np.nan_to_num(values, nan=9.0)
     found = report.analyse(complete, previous=2000, rounds=400)
@@ -209,9 +207,15 @@ def test_what_needs_the_table_whole_reads_it_or_refuses(
     words = frame(complete).append_column("code", [["x"] * N])
     assert report.analyse(words, n=100, rounds=400).input.columns_unjudged == ("code",)
     monkeypatch.setattr(opened.Opened, "is_longer_than", lambda *_: True)
-    monkeypatch.setattr("leakscore_app.tables.memory_limit.DEFAULT", 1000)
-    with pytest.raises(ValueError, match="earlier means are judged in memory"):
-        report.analyse(complete, previous=2000)
+    np.save(tmp_path / "a.npy", complete)
+    for allowed in (8 * complete.size, 8 * complete.size - 1):
+        source = report.open_table(str(tmp_path / "a.npy"), max_memory=allowed)
+        if allowed == 8 * complete.size:
+            again = report.analyse(source, previous=2000, rounds=400)
+            np.testing.assert_array_equal(again.informed.leakage, found.informed.leakage)
+            continue
+        with pytest.raises(ValueError, match=r"that it may take: earlier means need all records"):
+            report.analyse(source, previous=2000)
 
 
 def test_callables_and_frames_that_are_no_blocks(values: np.ndarray) -> None:

@@ -95,12 +95,29 @@ def test_cells_are_not_published_where_few_are_in_them(monkeypatch: pytest.Monke
         assert found.verdict.decision == "do not publish"
 
 
-def test_small_cells_are_pooled_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("by", [("kind", "sex"), "kind"])
+def test_cells_of_few_records_are_pooled(monkeypatch: pytest.MonkeyPatch, by: Any) -> None:
+    """A number that does not vary within a large cell, and nearly none within a small one."""
     labels = np.array(["many"] * N)
-    labels[::100] = "few"
-    found, whole = both(monkeypatch, table(kind=labels), statistics.GroupMeans("kind"))
-    assert found.pooled_cells == ("kind=few",)
-    assert found.to_json() == whole.to_json()
+    labels[::100], labels[[3, 4]], labels[[5, 6, 7]] = "few", "two", "three"
+    one = table(kind=labels, region=np.array(["n"] * N))
+    one.values[labels == "many", 1] = 2.0
+    one.values[20:23, 2] += 60.0  # the worst of a large cell
+    statistic = statistics.GroupMeans(by)
+    found, whole = both(monkeypatch, one, statistic, max_advantage=0.5, decimals=2)
+    assert_alike(found, whole)
+    assert found.pooled_cells == whole.pooled_cells
+    assert {"kind=few", "kind=two"} <= {cell.split(",")[0] for cell in found.pooled_cells}
+    assert [cell.row for cell in found.cells] == [cell.row for cell in whole.cells]
+    assert found.covariance.kind == whole.covariance.kind == "pooled"
+    assert found.noise is not None
+    assert whole.noise is not None
+    assert found.noise.theory_standard_errors == pytest.approx(
+        whole.noise.theory_standard_errors, rel=1e-9
+    )
+    for ours, plain in zip(found.remedies, whole.remedies, strict=True):
+        assert ours.worst_row == plain.worst_row
+        assert ours.leakage == pytest.approx(plain.leakage, rel=1e-9)
 
 
 def test_a_column_of_too_many_levels_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

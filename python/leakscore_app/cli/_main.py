@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, NoReturn
 
 import leakscore
-from leakscore_app.cli._ask import add_ask
-from leakscore_app.cli._audit import add_audit
-from leakscore_app.cli._report import add_report
-from leakscore_app.cli._risk import add_risk
 from leakscore_app.cli.program import Parser, run
 
+_COMMANDS = ("report", "audit", "risk", "ask")
 _MOVED = (
     "leakscore reproduce has moved to the source: git clone it, and there python -m reproduce NAME"
 )
@@ -41,10 +40,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     leakscore ...
     0
     """
-    return run(_parser(), argv)
+    return run(_parser(sys.argv[1:] if argv is None else argv), argv)
 
 
-def _parser() -> Parser:
+def _parser(argv: Sequence[str]) -> Parser:
+    """Return the parser of the command that the arguments name, or of all."""
+    command = argv[0] if argv and argv[0] in _COMMANDS else None
     parser = Parser(
         prog="leakscore",
         description="How surely can an attacker tell that a record was in the data?",
@@ -52,10 +53,9 @@ def _parser() -> Parser:
     version = f"leakscore {leakscore.__version__}"
     parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
-    add_report(commands)
-    add_audit(commands)
-    add_risk(commands)
-    add_ask(commands)
+    for name in _COMMANDS if command is None else [command]:
+        module = import_module(f"leakscore_app.cli._{name}")
+        getattr(module, f"add_{name}")(commands)
     _add_moved(commands)
     return parser
 

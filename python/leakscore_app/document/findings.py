@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import leakscore
 from leakscore.results import ByValue, as_json
 from leakscore_app._visible import in_json
-from leakscore_app.document import html, text
+from leakscore_app.document import text
 from leakscore_app.document.document import Document, Notice
 
 
@@ -84,8 +84,12 @@ class Findings(ByValue, ABC):
 
     def to_html(self) -> str:
         """Return the findings as one self-contained page: inline style and charts, no script."""
+        from leakscore_app.document import html
+
         return html.render(self.document())
 
     def _repr_html_(self) -> str:
         """Show a notebook the page's head, in a frame that runs nothing and fetches nothing."""
+        from leakscore_app.document import html
+
         return html.framed(self.to_html())

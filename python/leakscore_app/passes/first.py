@@ -67,7 +67,7 @@ class Columns:
             return cls(*(*_looked_at(values), tail))
         parts = [_looked_at(column[np.isfinite(column)][:, np.newaxis]) for column in values.T]
         *joined, ends = zip(*parts, strict=True)
-        return cls(*(*map(np.concatenate, joined), tuple(one for (one,) in ends), tail))
+        return cls(*(*map(np.concatenate, joined), tuple(cells for (cells,) in ends), tail))
 
     def merge(self, other: Columns) -> Columns:
         """Add later rows."""
@@ -88,7 +88,7 @@ class Columns:
             self.stepping & other.stepping & (joined | (np.abs(step) == 1)),
             sums,
             sizes,
-            tuple(_joined(one, more) for one, more in zip(self.ends, other.ends, strict=True)),
+            tuple(_joined(ends, more) for ends, more in zip(self.ends, other.ends, strict=True)),
             np.concatenate([self.tail, other.tail])[-_TAIL:],
         )
 
@@ -113,7 +113,7 @@ def _looked_at(values: Doubles) -> tuple[Any, ...]:
             stepping[j] = bool((np.abs(steps) == 1).all())
             counting[j] = counting[j] and bool((steps == 1).all())
         dates = np.array(
-            [bool(one) and are_dates(column) for one, column in zip(whole, values.T, strict=True)]
+            [bool(day) and are_dates(column) for day, column in zip(whole, values.T, strict=True)]
         )
         sums, sizes = _over_rows(values, np.add), np.zeros(dim)
         for start in range(0, rows, _CACHED):
@@ -140,18 +140,20 @@ def _over_rows(values: Doubles, join: np.ufunc) -> Doubles:
     return np.asarray(join.reduce(parts, axis=0))
 
 
-def _joined(one: tuple[Doubles, Doubles], more: tuple[Doubles, Doubles]) -> tuple[Doubles, Doubles]:
+def _joined(
+    ends: tuple[Doubles, Doubles], more: tuple[Doubles, Doubles]
+) -> tuple[Doubles, Doubles]:
     """Return the ends of both: again codes and what is beside them."""
-    return _end(one[0], more[0], 0), _end(one[1], more[1], 1)
+    return _end(ends[0], more[0], 0), _end(ends[1], more[1], 1)
 
 
-def _end(one: Doubles, more: Doubles, side: int) -> Doubles:
+def _end(ends: Doubles, more: Doubles, side: int) -> Doubles:
     """Return the smallest values of both with side 0, the largest with side 1."""
-    if len(one) == len(more) == 1:  # mostly: neither is a code
-        outer = (min, max)[side](float(one[0]), float(more[0]))
+    if len(ends) == len(more) == 1:  # mostly: neither is a code
+        outer = (min, max)[side](float(ends[0]), float(more[0]))
         if not might_be_code(outer):
             return np.array([outer])
-    return ends_of(np.concatenate([one, more]))[side]
+    return ends_of(np.concatenate([ends, more]))[side]
 
 
 def _are_whole(values: Doubles) -> bool:

@@ -117,12 +117,12 @@ def lattices_of(values: Doubles, share: float, n: int) -> tuple[ColumnSteps, ...
         values = values[np.sort(rng.choice(len(values), _LOOKED, replace=False))]
     size = int(np.clip(round(1.2 / share), *_SIZES))
     groups = rng.integers(len(values), size=(_GROUPS, size))
-    found: list[ColumnSteps] = []
+    steps: list[ColumnSteps] = []
     for column, numbers in enumerate(values.T):
         dust = float(np.finfo(float).eps * n * np.abs(numbers).mean())
         lattices = _of_column(column, numbers, share * len(values), groups, dust)
-        found += sorted(lattices, key=lambda lattice: -lattice.step)[:_KEPT]
-    return tuple(found)
+        steps += sorted(lattices, key=lambda lattice: -lattice.step)[:_KEPT]
+    return tuple(steps)
 
 
 def _of_column(

@@ -23,10 +23,10 @@ _TASKS = 2
 def run_on(
     client: Any,
     source: Source,
-    one: Callable[[Block], M],
-    told: Callable[[int], None] | None = None,
+    measure: Callable[[Block], M],
+    progress: Callable[[int], None] | None = None,
 ) -> M:
-    """Return the merged result of a pass, as ``run(source, one).result()`` does.
+    """Return the merged result of a pass, as ``run(source, measure).result()`` does.
 
     Parameters
     ----------
@@ -35,18 +35,18 @@ def run_on(
         Its files must be at the same paths on every worker. A part that does not tell how many rows
         it has cannot be cut, and one with categories is in memory: then the pass runs in this
         process.
-    one : callable
+    measure : callable
         The result of a block; a pure function, which may run anywhere and twice.
-    told : callable, optional
+    progress : callable, optional
         Called after each task with the rows that are done.
     """
     if source.rows is None or any(isinstance(part, CodedPart) for part in source.parts):
         with single_threaded_blas():
-            return run(source, one, told=told).result()
+            return run(source, measure, progress=progress).result()
     with cluster.told(client), client.as_current():
         cluster.check_workers(client)
         # A task of its own, so that a worker receives both once, and again if it dies.
-        given = client.submit(_both, _absolute(source), one, pure=False)
+        given = client.submit(_both, _absolute(source), measure, pure=False)
         spans = source.spans(_blocks(source, sum(client.nthreads().values())))
         futures = client.map(_span, spans, [given] * len(spans), pure=False)
         sizes = (span.last - span.first for span in spans)
@@ -57,8 +57,8 @@ def run_on(
             tree.merge(future.result())
             done += rows[future.key]
             future.release()
-            if told is not None:
-                told(done)
+            if progress is not None:
+                progress(done)
         return tree.result()
 
 
@@ -81,12 +81,12 @@ def _absolute_part(part: Any) -> Any:
     return replace(part, path=str(Path(part.path).absolute()))
 
 
-def _both(source: Source, one: Any) -> tuple[Source, Any]:
-    return source, one
+def _both(source: Source, measure: Any) -> tuple[Source, Any]:
+    return source, measure
 
 
 def _span(span: Span, given: tuple[Source, Callable[[Block], M]]) -> Tree[M]:
-    source, one = given
+    source, measure = given
     path = getattr(source.parts[span.part], "path", None)
     if path is not None and not Path(path).exists():
         raise ValueError(
@@ -94,7 +94,7 @@ def _span(span: Span, given: tuple[Source, Callable[[Block], M]]) -> Tree[M]:
             f"{path} itself, so put it on a disk that all of them share"
         )
     with single_threaded_blas():
-        return run(source, one, span)
+        return run(source, measure, span)
 
 
 def _worker() -> str:

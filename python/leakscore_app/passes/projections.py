@@ -196,8 +196,8 @@ class Third:
     def merge(self, other: Third) -> Third:
         """Add later blocks."""
         clipped = []
-        for one, more in zip(self.clipped, other.clipped, strict=True):
-            moments = copy.copy(one)
+        for ours, more in zip(self.clipped, other.clipped, strict=True):
+            moments = copy.copy(ours)
             moments.merge(more)
             clipped.append(moments)
         return Third(
@@ -259,16 +259,16 @@ class Project:
         if not self.directions:
             return ()
         mean = self.law.mean
-        weights = np.stack([one.weight for one in self.directions], axis=1)
-        steps = [float((mean - one.centre) @ one.weight) for one in self.directions]
-        found = np.empty((len(values), len(steps)))
+        weights = np.stack([axis.weight for axis in self.directions], axis=1)
+        steps = [float((mean - axis.centre) @ axis.weight) for axis in self.directions]
+        projected = np.empty((len(values), len(steps)))
         for start in range(0, len(values), _CACHED):
             part = slice(start, start + _CACHED)
-            found[part] = (self.law.scaled(values[part]) - mean) @ weights
-        found += steps
+            projected[part] = (self.law.scaled(values[part]) - mean) @ weights
+        projected += steps
         return tuple(
-            one.line(np.ascontiguousarray(numbers), rows)
-            for one, numbers in zip(self.directions, found.T, strict=True)
+            axis.line(np.ascontiguousarray(numbers), rows)
+            for axis, numbers in zip(self.directions, projected.T, strict=True)
         )
 
 
@@ -323,8 +323,8 @@ class OtherMoments:
     def merge(self, other: OtherMoments) -> OtherMoments:
         """Add later blocks."""
         joined = []
-        for one, more in zip(self.moments, other.moments, strict=True):
-            moments = copy.copy(one)
+        for ours, more in zip(self.moments, other.moments, strict=True):
+            moments = copy.copy(ours)
             moments.merge(more)
             joined.append(moments)
         return OtherMoments(tuple(joined))
@@ -341,11 +341,11 @@ class Without:
         """Return the moments of a block without rows."""
         values, places = self.law.chosen(block.values)
         scaled, rows = self.law.scaled(values), places + block.start
-        found = []
-        for left in self.rows:
+        estimates = []
+        for excluded in self.rows:
             moments = Moments(scaled.shape[1])
-            others = scaled[~np.isin(rows, list(left))]
+            others = scaled[~np.isin(rows, list(excluded))]
             if len(others):
                 moments.update(others)
-            found.append(moments)
-        return OtherMoments(tuple(found))
+            estimates.append(moments)
+        return OtherMoments(tuple(estimates))

@@ -28,7 +28,7 @@ class Passes:
         self.progress, self.client, self.done = progress, client, 0
         self.rows: int | None = None
 
-    def __call__(self, source: Source, one: Callable[..., Any], what: str) -> Any:
+    def __call__(self, source: Source, measure: Callable[..., Any], what: str) -> Any:
         """Return the merged result of a pass."""
         total = source.rows or self.rows
         name = f"pass {self.done + 1}, {what}"
@@ -38,17 +38,17 @@ class Passes:
             of = f" of {total:,}" if total else ""
             self.say(f"{name}: {rows:,}{of} records", rows / total if total else 0.0)
 
-        result = self._run(source, one, told if self.progress else None)
+        result = self._run(source, measure, told if self.progress else None)
         self.done += 1
         return result
 
-    def _run(self, source: Source, one: Callable[..., Any], told: Any) -> Any:
+    def _run(self, source: Source, measure: Callable[..., Any], progress: Any) -> Any:
         if self.client is not None:
             from leakscore_app.passes.on_cluster import run_on
 
-            return run_on(self.client, source, one, told)
+            return run_on(self.client, source, measure, progress)
         with single_threaded_blas():
-            return run(source, one, told=told).result()
+            return run(source, measure, progress=progress).result()
 
     def say(self, what: str, share: float = 0.0) -> None:
         """Tell what is done now, and the share of the present step that is done."""

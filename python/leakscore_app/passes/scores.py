@@ -5,7 +5,7 @@ Scores are n times leakages, so that one pass serves every n.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -298,9 +298,9 @@ class ScorePass:
             self.kept.joined(other.kept).most(KEPT),
             self.sample.merge(other.sample),
             max(self.worst, other.worst, key=lambda worst: worst[0]),
-            tuple(one.merge(more, counted) for one, more, counted in joined),  # type: ignore[arg-type]
+            tuple(ours.merge(more, counted) for ours, more, counted in joined),  # type: ignore[arg-type]
             every,  # type: ignore[arg-type]
-            tuple(one.merge(more) for one, more in zip(self.cells, other.cells, strict=True)),
+            tuple(ours.merge(more) for ours, more in zip(self.cells, other.cells, strict=True)),
         )
 
 
@@ -331,7 +331,7 @@ class ScoreRows:
         values, places = law.chosen(block.values)
         rows = places + block.start
         informed, weaker = law.both(values)
-        above = [[int((one > at).sum()) for at in self.thresholds] for one in (informed, weaker)]
+        above = [[int((each > at).sum()) for at in self.thresholds] for each in (informed, weaker)]
         worst = _largest(informed, KEPT)
         sampled = sampled_rows(rows, law.rows)
         histograms = SparseHistogram.of(informed), SparseHistogram.of(weaker)
@@ -395,12 +395,12 @@ class ThresholdCounts:
 class Views:
     """What one pass knows of some blocks under several laws."""
 
-    found: tuple[ThresholdCounts, ...]
+    counts: tuple[ThresholdCounts, ...]
 
     def merge(self, other: Views) -> Views:
         """Add later blocks."""
-        pairs = zip(self.found, other.found, strict=True)
-        return Views(tuple(one.merge(more) for one, more in pairs))
+        pairs = zip(self.counts, other.counts, strict=True)
+        return Views(tuple(ours.merge(more) for ours, more in pairs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -422,15 +422,15 @@ class Count:
 
     def __call__(self, block: Block) -> Views:
         """Return what the pass knows of a block."""
-        found = []
+        counts = []
         for law, thresholds, without in zip(self.laws, self.thresholds, self.without, strict=True):
             values, places = law.chosen(block.values)
             rows = places + block.start
             if without:
                 inside = ~np.isin(rows, list(without))
                 values, rows = values[inside], rows[inside]
-            found.append(counted(law, values, rows, thresholds))
-        return Views(tuple(found))
+            counts.append(counted(law, values, rows, thresholds))
+        return Views(tuple(counts))
 
 
 def counted(
@@ -447,17 +447,3 @@ def counted(
     worst = _largest(scores, most)
     kept = WorstRows(rows[worst], scores[worst], scores[worst], values[worst]).most(most)
     return ThresholdCounts(above, kept, most)
-
-
-@dataclass(frozen=True, eq=False)
-class InBins:
-    """Rows whose scores lie in one of some bins: rows, scores and values."""
-
-    found: WorstRows
-
-    def merge(self, other: InBins) -> InBins:
-        """Add later blocks."""
-        return InBins(self.found.joined(other.found))
-
-
-Pass = Callable[[Block], object]

@@ -65,12 +65,12 @@ class Tree(Generic[M]):
         ordered = sorted(self.nodes.items(), key=lambda node: node[0][1] << node[0][0])
         if not ordered:
             raise ValueError("no block was added")
-        known = 0
+        merged = 0
         for (level, index), _ in ordered:
-            if index << level != known:
-                what = "is missing" if index << level > known else "was added twice"
-                raise ValueError(f"block {min(known, index << level)} {what}")
-            known = (index + 1) << level
+            if index << level != merged:
+                what = "is missing" if index << level > merged else "was added twice"
+                raise ValueError(f"block {min(merged, index << level)} {what}")
+            merged = (index + 1) << level
         *rest, (_, result) = ordered
         for _, node in reversed(rest):
             result = node.merge(result)
@@ -79,28 +79,28 @@ class Tree(Generic[M]):
 
 def run(
     source: Source,
-    one: Callable[[Block], M],
+    measure: Callable[[Block], M],
     span: Span | None = None,
-    told: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Tree[M]:
     """Return the results of one pass over a span, or over the whole source.
 
     Parameters
     ----------
     source : Source
-    one : callable
+    measure : callable
         The result of a block; a pure function, which may run anywhere and twice.
     span : Span, optional
-    told : callable, optional
+    progress : callable, optional
         Called after each block with the rows that are done.
     """
     tree: Tree[M] = Tree()
     done = 0
     for block in source.blocks(span):
-        tree.add(block.number, one(block))
+        tree.add(block.number, measure(block))
         done += len(block.values)
-        if told is not None:
-            told(done)
+        if progress is not None:
+            progress(done)
     return tree
 
 

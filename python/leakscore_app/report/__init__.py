@@ -72,9 +72,8 @@ what is undefined or not asked for):
         level ("warning" or "note"), code and message
 """
 
-from leakscore_app.report._report import analyse
+from leakscore_app.report._report import analyse, open_table
 from leakscore_app.report._verdict import EXIT_CODES, exit_code_of
-from leakscore_app.report.engine.opening import open_table
 from leakscore_app.report.result import Report
 from leakscore_app.tables.table import Table, embedded_table, read_table, table_of
 

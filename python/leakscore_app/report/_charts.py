@@ -12,7 +12,7 @@ from leakscore.distributions import norm
 from leakscore_app.document import document as doc
 from leakscore_app.document.svg import Axis, Chart, decades, nice_ticks
 from leakscore_app.report._model import ALPHA, LEVELS, Bars, Content, Doubles, Game
-from leakscore_app.report._words import capitalised, named, number, percent
+from leakscore_app.report._verdict import capitalised, named, number, percent
 
 _RATES = (0.001, 0.01, 0.1, 0.5)  # of false positives, in the table of the ROC
 _MERGED = 5  # bars of a chart in a line of its table
@@ -100,21 +100,21 @@ def _bins(report: Content) -> tuple[list[Bars], Doubles]:
     """Return the positive, finite leakages to both attackers, and the edges of the bars."""
     if report.bars is None:
         scores = (report.informed.leakage, report.weaker.leakage)
-        positive = [one[np.isfinite(one) & (one > 0)] for one in scores]
+        positive = [positives[np.isfinite(positives) & (positives > 0)] for positives in scores]
         joined = np.concatenate(positive)
         low, high = float(np.quantile(joined, 0.001)), float(joined.max()) * 1.3
-        found = [Bars(one, np.ones(len(one), np.int64)) for one in positive]
-        return found, np.geomspace(min(low, high / 10), high, 41)
-    found = []
+        drawn = [Bars(positives, np.ones(len(positives), np.int64)) for positives in positive]
+        return drawn, np.geomspace(min(low, high / 10), high, 41)
+    drawn = []
     for bars in report.bars:
         inside = np.isfinite(bars.least) & (bars.least > 0)
-        found.append(Bars(bars.least[inside], bars.counts[inside]))
-    least = np.concatenate([bars.least for bars in found])
+        drawn.append(Bars(bars.least[inside], bars.counts[inside]))
+    least = np.concatenate([bars.least for bars in drawn])
     order = np.argsort(least)
-    ends = np.cumsum(np.concatenate([bars.counts for bars in found])[order])
+    ends = np.cumsum(np.concatenate([bars.counts for bars in drawn])[order])
     low = float(least[order[np.searchsorted(ends, 0.001 * ends[-1])]])
     high = float(least.max()) * 1.3
-    return found, np.geomspace(min(low, high / 10), high, 41)
+    return drawn, np.geomspace(min(low, high / 10), high, 41)
 
 
 def _counted(bars: Bars, edges: Doubles) -> npt.NDArray[np.int64]:
@@ -128,7 +128,7 @@ def leakages_table(report: Content) -> doc.TextTable:
     """Return the numbers of the histogram, some bars together."""
     positive, edges = _bins(report)
     edges = edges[::_MERGED]
-    counts = [_counted(one, edges) for one in positive]
+    counts = [_counted(bars, edges) for bars in positive]
     rows = [
         [f"{number(low)} to {number(high)}", str(informed), str(weaker)]
         for low, high, informed, weaker in zip(edges[:-1], edges[1:], *counts, strict=True)

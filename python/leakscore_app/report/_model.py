@@ -334,8 +334,8 @@ class Arithmetic:
     def added(self) -> dict[int, float]:
         """The advantage of arithmetic on all columns, at most 1, by record."""
         sums: dict[int, float] = {}
-        for one in self.records:
-            sums[one.row] = min(1.0, sums.get(one.row, 0.0) + one.advantage)
+        for record in self.records:
+            sums[record.row] = min(1.0, sums.get(record.row, 0.0) + record.advantage)
         return sums
 
 
@@ -544,11 +544,11 @@ class Content:
         """Return line and person of a record, as far as they are known."""
         rows = self.rows if self.owned is None else self.owned.rows
         index = int(np.searchsorted(rows, row))
-        known: dict[str, Any] = {}
+        place: dict[str, Any] = {}
         if index == len(rows) or rows[index] != row:  # a row of a long table that is not kept
-            return known
+            return place
         if self.lines is not None:
-            known["line"] = int(self.lines[index])
+            place["line"] = int(self.lines[index])
         if self.owned is not None:
-            known["id"] = str(self.owned.ids[self.owned.person[index]])
-        return known
+            place["id"] = str(self.owned.ids[self.owned.person[index]])
+        return place

@@ -7,7 +7,7 @@ from math import floor, log10
 
 from leakscore_app.document import document as doc
 from leakscore_app.report._model import Compared, Content, Noise, Told
-from leakscore_app.report._words import (
+from leakscore_app.report._verdict import (
     budget,
     capitalised,
     named,
@@ -27,16 +27,16 @@ def noise_section(report: Content) -> doc.Section:
     if noise is None:
         none = (
             "A batch of one is no mean: no noise is computed. "
-            f"{'; '.join(capitalised(one.what) for one in report.remedies)}."
+            f"{'; '.join(capitalised(remedy.what) for remedy in report.remedies)}."
         )
         return doc.Section("Noise", [doc.Paragraph(none)])
     if noise.standard_errors == 0:
         every = "every new record, whatever is subtracted" if earlier else "every record"
         none = f"No noise is needed for {budget(noise)} of {every}."
         return doc.Section("Noise", [doc.Paragraph(none)])
-    told = [doc.Paragraph(text) for text in _paragraphs(report, noise)]
-    told += [doc.Paragraph(text) for text in _followed(report)]
-    return doc.Section("Noise", [*told, _columns(noise, report.release.statistic)])
+    paragraphs = [doc.Paragraph(text) for text in _paragraphs(report, noise)]
+    paragraphs += [doc.Paragraph(text) for text in _followed(report)]
+    return doc.Section("Noise", [*paragraphs, _columns(noise, report.release.statistic)])
 
 
 def _followed(report: Content) -> Iterator[str]:
@@ -55,11 +55,11 @@ def _columns(noise: Noise, statistic: str) -> doc.InWords:
     errors = [rounded_up(error) for error in noise.column_standard_errors.values()]
     if errors:
         header = ["column", "noise", "standard errors"]
-        rows = [[*one, error] for one, error in zip(stds, errors, strict=True)]
+        rows = [[*stds_of, error] for stds_of, error in zip(stds, errors, strict=True)]
         items = [f"{name} {std} ({error})" for name, std, error in rows]
         unit = " (in standard errors of the mean)"
     else:
-        header, rows = ["column", "noise"], [list(one) for one in stds]
+        header, rows = ["column", "noise"], [list(stds_of) for stds_of in stds]
         items, unit = [f"{name} {std}" for name, std in stds], ""
     more = len(stds) - _NOISY_COLUMNS
     rest = f"; and {more} more (--html, --json)" if more > 0 else ""
@@ -83,7 +83,7 @@ def _paragraphs(report: Content, noise: Noise) -> Iterator[str]:
         "the informed attacker learns of these records; a guarantee of differential privacy needs "
         f"bounded records.{earlier}"
     )
-    if hidden := dict.fromkeys(one.column for one in report.arithmetic.records):
+    if hidden := dict.fromkeys(record.column for record in report.arithmetic.records):
         yield (
             f"On the sum, it is at least a step of the other records in "
             f"{', '.join([*hidden][:_NOISY_COLUMNS])}: that hides what arithmetic tells."
@@ -116,12 +116,12 @@ def _asked(noise: Noise) -> str:
 
 
 def _confirmed(noise: Noise) -> str:
-    asked, offered = rounded_up(noise.theory_standard_errors), rounded_up(noise.standard_errors)
+    required, offered = rounded_up(noise.theory_standard_errors), rounded_up(noise.standard_errors)
     if not noise.confirmed:
-        return f"The theory asks for {asked}; the simulated game did not confirm {offered}."
+        return f"The theory asks for {required}; the simulated game did not confirm {offered}."
     if noise.standard_errors == noise.theory_standard_errors:
         return "The theory asks for it, and the simulated game confirms it."
-    return f"The theory asks for {asked}; the simulated game confirms {offered}."
+    return f"The theory asks for {required}; the simulated game confirms {offered}."
 
 
 def _worst(report: Content, noise: Noise) -> str:
@@ -163,15 +163,15 @@ _SECRET = (
 
 
 def _not_promised(report: Content, noise: Noise) -> str:
-    told, measured = noise.told, " How much it tells of the worst record was not computed."
-    if told is not None:
+    shown, measured = noise.told, " How much it tells of the worst record was not computed."
+    if shown is not None:
         measured = (
             f" Whoever is told the matrix can compare: under the matrix of this table the leakage "
-            f"of {named(report, told.row)} is {number(told.leakage)}, under that of the table "
-            f"without it {number(told.leakage_without)} (advantage "
-            f"{percent(told.advantage_without)}, power {percent(told.power_without)})."
+            f"of {named(report, shown.row)} is {number(shown.leakage)}, under that of the table "
+            f"without it {number(shown.leakage_without)} (advantage "
+            f"{percent(shown.advantage_without)}, power {percent(shown.power_without)})."
         )
-        measured += _played(told)
+        measured += _played(shown)
     return (
         "Keep the matrix to yourself: it is computed from these records, and whoever sees it "
         "learns of them. The limit holds for an attacker who is not told the matrix, or if the "
@@ -187,16 +187,16 @@ _CERTAIN = (
 )
 
 
-def _played(told: Told) -> str:
+def _played(revealed: Told) -> str:
     """Tell both games: with a matrix that is public, and with that of each table."""
-    error = max(100 * told.public_std_error, 0.1)
-    public = f"{100 * told.public:.1f}\u00a0±\u00a0{error:.1f}\u00a0%"
-    if told.anew is None:
+    error = max(100 * revealed.public_std_error, 0.1)
+    public = f"{100 * revealed.public:.1f}\u00a0±\u00a0{error:.1f}\u00a0%"
+    if revealed.anew is None:
         return (
             f" In the game with one public matrix the advantage is {public}; of the game in which "
-            f"each table has its own: {told.why_not_played}. {_CERTAIN}"
+            f"each table has its own: {revealed.why_not_played}. {_CERTAIN}"
         )
-    game = told.anew
+    game = revealed.anew
     return (
         " Played: with one public matrix, which does not depend on the table, the advantage is "
         f"{public}; with a matrix computed anew from each of {game.tables} tables and given to an "

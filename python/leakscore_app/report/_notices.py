@@ -11,7 +11,7 @@ from leakscore_app._visible import visible
 from leakscore_app.document.document import Notice
 from leakscore_app.document.text import counted
 from leakscore_app.report._model import Compared, Content, Doubles, Game, Observations, Owned
-from leakscore_app.report._words import capitalised, named, times
+from leakscore_app.report._verdict import capitalised, named, times
 from leakscore_app.report.engine.game import DIFFERENCE, default_rounds
 from leakscore_app.tables.doubts import option
 from leakscore_app.tables.records import Records
@@ -25,7 +25,7 @@ _MUCH = 0.1  # of the variation along an attack: too much for one record of a me
 
 def notices_of(report: Content) -> tuple[Notice, ...]:
     """Collect them, warnings first."""
-    found = [
+    notices = [
         *_about_table(report),
         *_about_release(report),
         *report.observations.records,
@@ -33,7 +33,7 @@ def notices_of(report: Content) -> tuple[Notice, ...]:
         *_about_covariance(report),
         *_about_games(report),
     ]
-    return tuple(sorted(found, key=lambda notice: notice.level != "warning"))
+    return tuple(sorted(notices, key=lambda notice: notice.level != "warning"))
 
 
 def observed(
@@ -182,12 +182,12 @@ def _about_previous(report: Content) -> Iterator[Notice]:
             f"A batch has {smallest} records: the normal theory of so small a mean is rough, and "
             "the best test may do better or worse than the leakage says; mind the game.",
         )
-    told = report.rows[previous.new & (previous.told > 0)]
-    if len(told):
+    both = report.rows[previous.new & (previous.told > 0)]
+    if len(both):
         yield _note(
             "old-and-new",
-            f"{counted(len(told), 'person')} with new records had records in the earlier means, "
-            f"too ({_rows(report, told)}): what these told is counted with what is added now, and "
+            f"{counted(len(both), 'person')} with new records had records in the earlier means, "
+            f"too ({_rows(report, both)}): what these told is counted with what is added now, and "
             "cannot be taken back.",
         )
 
@@ -234,9 +234,9 @@ def _partly_left_out(table: Table, records: Records) -> Iterator[Notice]:
     """Tell of persons of whom some records are judged and others are not."""
     if table.ids is None or records.ids is None or len(records.rows) == len(table.ids):
         return
-    left = np.delete(table.ids, records.rows - 1)
-    some, none = np.isin(left, records.ids), ~np.isin(left, records.ids)
-    partly, wholly = len(np.unique(left[some])), len(np.unique(left[none]))
+    excluded = np.delete(table.ids, records.rows - 1)
+    partial, none = np.isin(excluded, records.ids), ~np.isin(excluded, records.ids)
+    partly, wholly = len(np.unique(excluded[partial])), len(np.unique(excluded[none]))
     parts = []
     if partly:
         parts.append(f"{counted(partly, 'person')} by the rest of their records only")
@@ -244,7 +244,7 @@ def _partly_left_out(table: Table, records: Records) -> Iterator[Notice]:
         parts.append(f"{counted(wholly, 'person')} not at all")
     yield _warning(
         "persons-left-out",
-        f"As {counted(len(left), 'record')} miss a value, these are judged: "
+        f"As {counted(len(excluded), 'record')} miss a value, these are judged: "
         f"{' and '.join(parts)}. What the records that are left out tell is not counted.",
     )
 
@@ -282,7 +282,7 @@ def _infinite(report: Content) -> str:
 
 
 def _about_covariance(report: Content) -> Iterator[Notice]:
-    known = report.covariance
+    fit = report.covariance
     alone = np.isinf(report.informed.leakage)
     if report.previous is not None:
         alone &= ~report.previous.given_away
@@ -294,26 +294,26 @@ def _about_covariance(report: Content) -> Iterator[Notice]:
             "some direction all others are alike, so that any trace of it in the mean proves "
             "membership. No game is played for them.",
         )
-    if known.shrinkage:
+    if fit.shrinkage:
         yield _warning(
             "shrinkage",
             f"{report.input.rows_judged} records do not determine the covariance of "
             f"{len(report.input.columns_judged)} columns: it is shrunk towards its diagonal by "
-            f"{known.shrinkage:.3g}. The leakage depends on that choice, and theory and game may "
+            f"{fit.shrinkage:.3g}. The leakage depends on that choice, and theory and game may "
             "differ.",
         )
     elif report.pooled_cells:
         yield _warning("pooled-covariance", _pooled(report))
-    elif known.rows_per_column < _FEW_ROWS_PER_COLUMN:
+    elif fit.rows_per_column < _FEW_ROWS_PER_COLUMN:
         yield _warning(
             "few-rows",
-            f"Only {known.rows_per_column:.1f} records a column: the covariance is uncertain, and "
+            f"Only {fit.rows_per_column:.1f} records a column: the covariance is uncertain, and "
             "leakage looks larger than it is to an attacker who knows no more than this table.",
         )
-    if known.condition_number > _ILL_CONDITIONED:
+    if fit.condition_number > _ILL_CONDITIONED:
         yield _warning(
             "ill-conditioned",
-            f"The correlations have condition number {known.condition_number:.1e}: some columns "
+            f"The correlations have condition number {fit.condition_number:.1e}: some columns "
             "nearly follow from others, and what leaks along them hangs on their last digits.",
         )
 
@@ -340,8 +340,8 @@ def _about_games(report: Content) -> Iterator[Notice]:
     noisy = () if report.noise is None else (report.noise.game,)
     differing = [game for game in (*report.games, *noisy) if game.differs]
     if differing:
-        told = " ".join(_difference(report, game) for game in dict.fromkeys(differing))
-        yield _warning("theory-differs", f"{told} {_RULE}")
+        differences = " ".join(_difference(report, game) for game in dict.fromkeys(differing))
+        yield _warning("theory-differs", f"{differences} {_RULE}")
     rounds = report.games[0].rounds
     size = report.records
     if rounds == default_rounds(report.release.n, size) < default_rounds(2, size):
@@ -357,7 +357,7 @@ _RULE = (
 def _difference(report: Content, game: Game) -> str:
     """Say what the game finds and what the formula, and why, if the reason explains it."""
     compared: Compared = getattr(game, game.acts_by)
-    found, formula = times(compared.simulated), times(compared.theory)
+    shown, formula = times(compared.simulated), times(compared.theory)
     which = "" if game.acts_by == "power" else " as the advantage"
     noisy = ", with noise" if game.noise_std else ""
     weaker = ", weaker attacker" if game.attacker == "weaker" else ""
@@ -367,8 +367,8 @@ def _difference(report: Content, game: Game) -> str:
         alone = " alone" if game.reason.share > _MUCH else ""
         why = f": {named(report, game.reason.row, whole=False)}{alone} makes {share}"
     return (
-        f"{capitalised(named(report, game.row))}{weaker}{noisy}: the simulation finds {found} in "
-        f"100{which}, the formula {formula}{why}. Use {found}."
+        f"{capitalised(named(report, game.row))}{weaker}{noisy}: the simulation finds {shown} in "
+        f"100{which}, the formula {formula}{why}. Use {shown}."
     )
 
 

@@ -15,7 +15,7 @@ from leakscore_app.document.text import counted
 from leakscore_app.report import _charts as charts
 from leakscore_app.report._model import Content, Driver, Previous, Remedy, Verdict, Worst
 from leakscore_app.report._noise_section import noise_section
-from leakscore_app.report._words import (
+from leakscore_app.report._verdict import (
     ABOVE,
     capitalised,
     label,
@@ -58,7 +58,7 @@ def document(report: Content, verdict: Verdict, notices: Sequence[Notice]) -> do
 def _head(report: Content, verdict: Verdict) -> list[list[doc.Part]]:
     informed, weaker = report.threat_models
     who = "record" if report.owned is None or report.owned.alone else "person"
-    asked = f"The attacker knows {informed.knows}, not the other members, and asks: is that {who}"
+    asks = f"The attacker knows {informed.knows}, not the other members, and asks: is that {who}"
     guarantee = (
         "This is not a differential-privacy guarantee. Without noise no epsilon exists. The "
         "numbers hold for these two attackers and their linear scores; an attacker who knows more, "
@@ -72,7 +72,7 @@ def _head(report: Content, verdict: Verdict) -> list[list[doc.Part]]:
         [
             doc.Paragraph(what, "lead"),
             *_earlier_means(report),
-            doc.Paragraph(f"{asked} in the {_kind(report)}?", "lead"),
+            doc.Paragraph(f"{asks} in the {_kind(report)}?", "lead"),
             doc.Paragraph(f"A weaker attacker knows {weaker.knows}.", "lead"),
         ],
         [doc.Cards([_decision(verdict), *_cards(report, verdict.worst), *_worst_old(report)])],
@@ -245,7 +245,7 @@ def _drivers(report: Content) -> doc.Section:
     lines = [
         (
             named(report, drivers.row),
-            ", ".join(f"{_named(one)} {_share(one)}" for one in drivers.columns[:_DRIVING]),
+            ", ".join(f"{_named(each)} {_share(each)}" for each in drivers.columns[:_DRIVING]),
         )
         for drivers in report.drivers[:_DRIVEN]
     ]
@@ -266,37 +266,37 @@ def _drivers(report: Content) -> doc.Section:
 
 def _covariance(report: Content) -> str:
     """Say how well the covariance is known."""
-    known = report.covariance
-    how = "pooled" if known.kind == "pooled" else "shrunk"
+    fit = report.covariance
+    how = "pooled" if fit.kind == "pooled" else "shrunk"
     interval = f"no interval, as the covariance is {how}"
-    low, high = known.leakage_low, known.leakage_high
-    least, most = known.power_low, known.power_high
+    low, high = fit.leakage_low, fit.leakage_high
+    least, most = fit.power_low, fit.power_high
     if not (low is None or high is None or least is None or most is None):
         interval = (
-            f"{100 * known.interval_confidence:g}\u00a0% interval {number(low)} to {number(high)}, "
+            f"{100 * fit.interval_confidence:g}\u00a0% interval {number(low)} to {number(high)}, "
             f"power {percent(least)} to {percent(most)}, if the records are Gaussian"
         )
-    condition = known.condition_number
+    condition = fit.condition_number
     return (
-        f"{known.rows_per_column:.1f} records a column; condition number of the correlations "
+        f"{fit.rows_per_column:.1f} records a column; condition number of the correlations "
         f"{condition:{'.0f' if condition < 1e6 else '.1e'}}. Leakage of "
-        f"{named(report, known.worst_row)}, from a covariance estimated on these records: "
-        f"{number(known.worst_leakage)} ({interval})."
+        f"{named(report, fit.worst_row)}, from a covariance estimated on these records: "
+        f"{number(fit.worst_leakage)} ({interval})."
     )
 
 
 def _bars(report: Content) -> doc.TextTable:
     """Draw the shares of the worst record's columns, those of either sign."""
     first = report.drivers[0]
-    ranked = sorted(first.columns, key=lambda one: -abs(one.share))[:_DRAWN]
-    ranked.sort(key=lambda one: -one.share)
+    ranked = sorted(first.columns, key=lambda driver: -abs(driver.share))[:_DRAWN]
+    ranked.sort(key=lambda driver: -driver.share)
     low, high = min(0.0, ranked[-1].share), max(0.0, ranked[0].share)
     rows: list[list[str | doc.Bar]] = []
-    for one in ranked:
-        start, length = min(one.share, 0.0) - low, abs(one.share)
-        style = "negative" if one.share < 0 else "informed"
+    for driver in ranked:
+        start, length = min(driver.share, 0.0) - low, abs(driver.share)
+        style = "negative" if driver.share < 0 else "informed"
         bar = doc.Bar(length / (high - low), start / (high - low), style)
-        rows.append([_named(one), bar, _share(one)])
+        rows.append([_named(driver), bar, _share(driver)])
     return doc.TextTable(
         ["column", "", "share"],
         rows,
@@ -304,13 +304,13 @@ def _bars(report: Content) -> doc.TextTable:
     )
 
 
-def _named(one: Driver) -> str:
+def _named(driver: Driver) -> str:
     """Name a column that drives a record, with its value if it may be shown."""
-    return one.column if one.value is None else f"{one.column} (value {one.value:g})"
+    return driver.column if driver.value is None else f"{driver.column} (value {driver.value:g})"
 
 
-def _share(one: Driver) -> str:
-    return f"{100 * one.share:+.0f}\u00a0%"
+def _share(driver: Driver) -> str:
+    return f"{100 * driver.share:+.0f}\u00a0%"
 
 
 def _games(report: Content) -> doc.Section:
@@ -363,25 +363,25 @@ _UNCHECKED = (
 
 def _arithmetic(report: Content) -> doc.Section:
     """Say what remainders of sums tell, and of what that is all."""
-    found = report.arithmetic
-    if found.unchecked:
-        none = f"{_LINEAR} It is not checked here: {found.unchecked}."
+    arithmetic = report.arithmetic
+    if arithmetic.unchecked:
+        none = f"{_LINEAR} It is not checked here: {arithmetic.unchecked}."
         return doc.Section("Arithmetic", [doc.Paragraph(none)])
-    if not found.records:
+    if not arithmetic.records:
         none = f"{_LINEAR} No record is off such steps. {_UNCHECKED}"
         return doc.Section("Arithmetic", [doc.Paragraph(none)])
     rows = [
         [
-            label(report, one.row),
-            one.column,
-            f"{one.step:g}",
-            str(one.others),
-            percent(one.exact),
-            percent(one.advantage),
+            label(report, record.row),
+            record.column,
+            f"{record.step:g}",
+            str(record.others),
+            percent(record.exact),
+            percent(record.advantage),
         ]
-        for one in found.records[:_REMAINDERS]
+        for record in arithmetic.records[:_REMAINDERS]
     ]
-    more = len(found.records) - len(rows)
+    more = len(arithmetic.records) - len(rows)
     caption = "Advantage of an attack on the remainder of the sum; without noise"
     header = [
         "record",
@@ -440,15 +440,15 @@ def _clipping(remedies: Sequence[Remedy]) -> str:
 
 
 def _audit(report: Content) -> Iterator[doc.Section]:
-    found = report.audit
-    if found is None:
+    audit = report.audit
+    if audit is None:
         return
-    meaning = " (0 is no evidence, not privacy)" if found.epsilon == 0 else ""
+    meaning = " (0 is no evidence, not privacy)" if audit.epsilon == 0 else ""
     text = (
-        f"{capitalised(named(report, found.row))}, {found.rounds} rounds: "
-        f"epsilon >= {found.epsilon:.3g}{meaning} at delta = {found.delta:g} with "
-        f"{100 * found.confidence:g}\u00a0% confidence ({found.method}). "
-        f"The most that so many rounds can certify is {found.max_certifiable:.3g}."
+        f"{capitalised(named(report, audit.row))}, {audit.rounds} rounds: "
+        f"epsilon >= {audit.epsilon:.3g}{meaning} at delta = {audit.delta:g} with "
+        f"{100 * audit.confidence:g}\u00a0% confidence ({audit.method}). "
+        f"The most that so many rounds can certify is {audit.max_certifiable:.3g}."
     )
     yield doc.Section("Audit of the simulated game", [doc.Paragraph(text)])
 
@@ -476,11 +476,11 @@ def _read(report: Content) -> doc.Section:
         )
     for column in seen.columns_left_out:
         said.append(doc.Paragraph(f"{column.name} is left out: {column.reason}."))
-    made = [
+    origin = [
         ("sha256", seen.sha256),
         ("made by", f"leakscore {leakscore.__version__}, seed {report.seed}"),
     ]
-    return doc.Section("What was read", [*said, doc.Definitions(made)])
+    return doc.Section("What was read", [*said, doc.Definitions(origin)])
 
 
 def _earlier_means(report: Content) -> Iterator[doc.Part]:

@@ -1,19 +1,164 @@
-"""Whether to publish: the larger of theory and game against the limit, and the noise it takes."""
+"""The words of a report: how numbers and remedies read, and the verdict.
+
+Whether to publish: the larger of theory and game against the limit, and the noise it takes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, Decimal
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore_app._visible import visible
+from leakscore_app.document import document as doc
 from leakscore_app.document.text import counted
-from leakscore_app.report._model import Content, Doubles, Game, Noise, Verdict, Worst
-from leakscore_app.report._words import named, rounded_up, several, share_beside, times
+from leakscore_app.report._model import (
+    LEVELS,
+    Compared,
+    Content,
+    Doubles,
+    Game,
+    IdentifiedCounts,
+    Noise,
+    Remedy,
+    Verdict,
+    Worst,
+)
 from leakscore_app.report.engine.leakage import Budget, risk_of
 from leakscore_app.tables.doubts import option
+
+ABOVE = [f">\u00a0{100 * level:g}\u00a0%" for level in LEVELS]
+"""Names of the columns that count records by power."""
+
+
+def named(report: Content, row: int, *, whole: bool = True) -> str:
+    """Name a record by its number, and by line and person where they are known.
+
+    It stands for all records of its person, if these are judged as a `whole`.
+    """
+    more = _others_of_its_person(report, row) if whole else 0
+    return f"{'' if more else 'record '}{label(report, row, whole=whole)}"
+
+
+def label(report: Content, row: int, *, whole: bool = True) -> str:
+    """Return the name of a record as cells of tables have it, without the word "record"."""
+    place = report.place(row)
+    more = _others_of_its_person(report, row) if whole else 0
+    if more:
+        line = f", line {place['line']}," if "line" in place else ""
+        return f"person {place['id']} (record {row}{line} and {more} more)"
+    line = f" (line {place['line']})" if "line" in place else ""
+    return f"{row}{line}{', person ' + str(place['id']) if 'id' in place else ''}"
+
+
+def _others_of_its_person(report: Content, row: int) -> int:
+    return report.owned.records_of(row) - 1 if report.owned is not None else 0
+
+
+def capitalised(text: str) -> str:
+    """Return a text with a capital at its beginning."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def times(share: float) -> str:
+    """Return how many times in 100, in two digits at least where it is not certain."""
+    shown = f"{100 * share:.0f}" if 0.0995 <= share <= 0.9905 else f"{100 * share:.1f}"
+    if share < 1 and float(shown) == 100:
+        shown = "more than 99.9"
+    return shown.removesuffix(".0")
+
+
+def percent(share: float) -> str:
+    """Return 94.4 %, and never 100.0 % or 0.0 % of what is not certain."""
+    if 0.9995 <= share < 1:
+        return "> 99.9\u00a0%"
+    if 0 < share < 0.0005:
+        return "< 0.1\u00a0%"
+    return f"{100 * share:.1f}\u00a0%"
+
+
+def number(value: float) -> str:
+    """Return a leakage in four digits."""
+    return "infinite" if math.isinf(value) else f"{value:.4g}"
+
+
+def plus_minus(share: Compared) -> str:
+    """Return the simulated share with one standard error, in percent."""
+    return f"{100 * share.simulated:.1f}\u00a0±\u00a0{max(100 * share.std_error, 0.1):.1f}\u00a0%"
+
+
+def rounded_up(value: float, digits: int = 3) -> str:
+    """Return a number in few digits, never less than it is: less noise would be too little."""
+    if value == 0:
+        return "0"
+    shown = Decimal(value)
+    step = Decimal(1).scaleb(shown.adjusted() - digits + 1)
+    return f"{float(shown.quantize(step, ROUND_CEILING)):.{digits}g}"
+
+
+def several(errors: float) -> str:
+    """Return 1 standard error, 0.8 standard errors; more rather than less."""
+    shown = rounded_up(errors)
+    return f"{shown} standard error{'' if shown == '1' else 's'}"
+
+
+def share_beside(share: float, limit: float) -> str:
+    """Return a share in percent, in digits enough to tell it from a limit beside it."""
+    for digits in range(1, 12):
+        shown = f"{100 * share:.{digits}f}"
+        if (float(shown) > 100 * limit) == (share > limit):
+            break
+    return percent(share) if digits == 1 else f"{shown}\u00a0%"
+
+
+def limited(limit: dict[str, float]) -> str:
+    """Name a limit: an advantage, a power, or a Gaussian epsilon."""
+    if "max_advantage" in limit:
+        return f"an advantage of at most {_share(limit['max_advantage'])}"
+    if "max_power" in limit:
+        return f"a power of at most {_share(limit['max_power'])}"
+    return f"a Gaussian epsilon of at most {limit['epsilon']:g} at delta = {limit['delta']:g}"
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:.6g}\u00a0%"
+
+
+def budget(noise: Noise) -> str:
+    """Name the budget of the noise."""
+    return limited(noise.budget)
+
+
+def remedies_table(
+    report: Content,
+    name: str,
+    remedies: Sequence[Remedy],
+    caption: str,
+    now: IdentifiedCounts | None = None,
+) -> doc.TextTable:
+    """Return a table of remedies, below the release as it is now."""
+    lines = [(r.what, r.cost, r.worst_row, r.power, r.above) for r in remedies]
+    if now is not None:
+        lines.insert(0, ("as it is", "-", now.worst_row, now.worst_power, now.above))
+    rows: list[list[str | doc.Bar]] = [
+        [
+            what,
+            cost,
+            label(report, row),
+            percent(power),
+            doc.Bar(power),
+            str(above["50%"]),
+            str(above["10%"]),
+        ]
+        for what, cost, row, power, above in lines
+    ]
+    header = [name, "cost", "worst record", "power", "", ABOVE[1], ABOVE[0]]
+    return doc.TextTable(header, rows, caption, words=["cost"], page_only=["cost"])
+
 
 PUBLISH, PUBLISH_WITH_NOISE = "publish", "publish with noise"
 DO_NOT_PUBLISH = "do not publish"
@@ -117,14 +262,14 @@ def verdict_of(report: Content, budget: Budget, max_noise: float) -> Verdict:
     Compared with the limit is the larger of theory, for all records, and the game's upper 95 % end,
     for the records that were played, and what arithmetic adds.
     """
-    found = judged(report, budget)
-    within = budget.met_by(float(found.leakage.max())) and all(
-        budget.upper(game) <= budget.limit for game in found.games
+    basis = judged(report, budget)
+    within = budget.met_by(float(basis.leakage.max())) and all(
+        budget.upper(game) <= budget.limit for game in basis.games
     )
-    worst = _worst(found, budget, found.added if within else {})
+    worst = _worst(basis, budget, basis.added if within else {})
     within = within and worst.value <= budget.limit
-    noise = found.noise
-    if found.refused:
+    noise = basis.noise
+    if basis.refused:
         decision = DO_NOT_PUBLISH
     elif within:
         decision = PUBLISH
@@ -139,10 +284,10 @@ def verdict_of(report: Content, budget: Budget, max_noise: float) -> Verdict:
         limit=budget.options(),
         max_noise=max_noise,
         noise_standard_errors=None if noise is None else noise.standard_errors,
-        given_away=tuple(found.rows[_certain(found)].tolist()),
+        given_away=tuple(basis.rows[_certain(basis)].tolist()),
         doubt=report.observations.doubt,
     )
-    parts = [_why(report, found, verdict, budget), *_rounds(verdict, found, budget)]
+    parts = [_why(report, basis, verdict, budget), *_rounds(verdict, basis, budget)]
     parts += [verdict.doubt] if verdict.doubt else []
     return replace(verdict, why=" ".join([*parts, *_told(report, budget), *_scope(report)]))
 
@@ -153,52 +298,52 @@ def exit_code_of(verdict: Verdict) -> int:
     return _IN_DOUBT if verdict.doubt and verdict.decision != DO_NOT_PUBLISH else code
 
 
-def _certain(found: VerdictBasis) -> npt.NDArray[np.bool_]:
+def _certain(basis: VerdictBasis) -> npt.NDArray[np.bool_]:
     """Return which records give themselves away."""
-    told = [row for row, more in found.added.items() if more == 1]
-    return np.isinf(found.leakage) | np.isin(found.rows, told)
+    revealed = [row for row, more in basis.added.items() if more == 1]
+    return np.isinf(basis.leakage) | np.isin(basis.rows, revealed)
 
 
-def _worst(found: VerdictBasis, budget: Budget, added: dict[int, float]) -> Worst:
+def _worst(basis: VerdictBasis, budget: Budget, added: dict[int, float]) -> Worst:
     """Return the record with the largest advantage or power, by theory or by the game's end.
 
     Arithmetic, in `added`, counts where these are within the limit.
     """
-    theory = budget.shares(found.leakage)
+    theory = budget.shares(basis.leakage)
     values = theory.copy()
-    played = {int(np.searchsorted(found.rows, game.row)): game for game in found.games}
+    played = {int(np.searchsorted(basis.rows, game.row)): game for game in basis.games}
     for index, game in played.items():
         values[index] = max(values[index], budget.upper(game))
     for row, more in added.items():
-        values[np.searchsorted(found.rows, row)] += more
+        values[np.searchsorted(basis.rows, row)] += more
     values = np.minimum(values, 1.0)
-    index = int(np.lexsort((found.leakage, values))[-1])  # of equal shares, the larger leakage
-    known = played.get(index)
-    power = float(risk_of(found.leakage[[index]], None).power[0])
-    power = power if known is None else known.to_act_on("power")
-    more = added.get(int(found.rows[index]), 0.0)
+    index = int(np.lexsort((basis.leakage, values))[-1])  # of equal shares, the larger leakage
+    simulated = played.get(index)
+    power = float(risk_of(basis.leakage[[index]], None).power[0])
+    power = power if simulated is None else simulated.to_act_on("power")
+    more = added.get(int(basis.rows[index]), 0.0)
     return Worst(
-        row=int(found.rows[index]),
+        row=int(basis.rows[index]),
         quantity=budget.quantity,
         value=float(values[index]),
         theory=float(theory[index]),
-        simulated=None if known is None else getattr(known, budget.quantity).simulated,
-        upper=None if known is None else budget.upper(known),
+        simulated=None if simulated is None else getattr(simulated, budget.quantity).simulated,
+        upper=None if simulated is None else budget.upper(simulated),
         power=min(1.0, power + more),
         arithmetic=more,
-        certain=bool(np.isinf(found.leakage[index])) or more == 1,
+        certain=bool(np.isinf(basis.leakage[index])) or more == 1,
     )
 
 
-def _why(report: Content, found: VerdictBasis, verdict: Verdict, budget: Budget) -> str:
+def _why(report: Content, basis: VerdictBasis, verdict: Verdict, budget: Budget) -> str:
     """Say in one or two sentences what the decision rests on."""
     digits = 6 if budget.epsilon is None else 4  # as asked, or what the epsilon allows
     worst, limit = verdict.worst, f"{100 * budget.limit:.{digits}g}\u00a0%"
     source = "" if budget.epsilon is None else f" for epsilon {budget.epsilon:g}"
     who, value = named(report, worst.row), share_beside(worst.value, budget.limit)
     new = "" if report.previous is None else "new "
-    if found.refused:
-        return found.refused
+    if basis.refused:
+        return basis.refused
     if verdict.decision == PUBLISH:
         most = f"{budget.quantity} at most {limit}{source}"
         return f"no {new}record exceeds the limit ({most}; worst {who}: {value})."
@@ -209,21 +354,21 @@ def _why(report: Content, found: VerdictBasis, verdict: Verdict, budget: Budget)
     rounded = _rounded(report) if worst.arithmetic else ""
     if worst.arithmetic:
         seen = f"{who} {_off(report, worst)} ({budget.quantity} up to {value}{source})"
-    if found.noise is None or not found.noise.confirmed:
-        return f"{seen}, and no noise was found that the simulated attack confirms. {found.remedy}"
-    noise = _amount(found.noise)
+    if basis.noise is None or not basis.noise.confirmed:
+        return f"{seen}, and no noise was found that the simulated attack confirms. {basis.remedy}"
+    noise = _amount(basis.noise)
     if verdict.decision == PUBLISH_WITH_NOISE:
-        secret = "" if found.noise.shape == "same" else ", if its shape stays secret"
+        secret = "" if basis.noise.shape == "same" else ", if its shape stays secret"
         return f"{seen}; noise of {noise} brings every {new}record under {limit}{secret}.{rounded}"
     return (
         f"{seen}; it would take noise of {noise}, and at most "
-        f"{verdict.max_noise:g} is allowed. {rounded.strip() or found.remedy}"
+        f"{verdict.max_noise:g} is allowed. {rounded.strip() or basis.remedy}"
     )
 
 
 def _off(report: Content, worst: Worst) -> str:
     """Say how arithmetic tells of a record."""
-    first = next(one for one in report.arithmetic.records if one.row == worst.row)
+    first = next(record for record in report.arithmetic.records if record.row == worst.row)
     how = "gives itself away" if worst.certain else "is told"
     others = "all other records"
     if first.others:
@@ -247,18 +392,18 @@ def _amount(noise: Noise) -> str:
     return f"{amount} (root mean square, {kind})"
 
 
-def _rounds(verdict: Verdict, found: VerdictBasis, budget: Budget) -> Iterator[str]:
+def _rounds(verdict: Verdict, basis: VerdictBasis, budget: Budget) -> Iterator[str]:
     """Ask for more rounds, where nothing but their number keeps the game from confirming it."""
-    if verdict.decision == PUBLISH or found.refused:
+    if verdict.decision == PUBLISH or basis.refused:
         return
-    pairs = [(getattr(game, budget.quantity), game.rounds) for game in found.games]
-    inside = budget.met_by(float(found.leakage.max()))
-    if found.added or not (inside and all(one.simulated < budget.limit for one, _ in pairs)):
+    pairs = [(getattr(game, budget.quantity), game.rounds) for game in basis.games]
+    inside = budget.met_by(float(basis.leakage.max()))
+    if basis.added or not (inside and all(share.simulated < budget.limit for share, _ in pairs)):
         return
     # The error falls as the root of the rounds.
     needed = max(
-        rounds * ((one.upper - one.simulated) / (budget.limit - one.simulated)) ** 2
-        for one, rounds in pairs
+        rounds * ((share.upper - share.simulated) / (budget.limit - share.simulated)) ** 2
+        for share, rounds in pairs
     )
     if needed < _MOST_ROUNDS:
         yield (

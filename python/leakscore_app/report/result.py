@@ -18,8 +18,7 @@ from leakscore_app.document.text import counted
 from leakscore_app.report._model import ALPHA, Content, Risk, Verdict
 from leakscore_app.report._notices import notices_of
 from leakscore_app.report._sections import document
-from leakscore_app.report._verdict import verdict_of
-from leakscore_app.report._words import named
+from leakscore_app.report._verdict import named, verdict_of
 from leakscore_app.report.engine.leakage import Budget
 
 

@@ -38,7 +38,6 @@ from leakscore_app.report.engine.noise import (
     why_same,
 )
 from leakscore_app.report.engine.population import Population
-from leakscore_app.report.engine.remainders import Sums, why_unchecked
 from leakscore_app.report.engine.remedies import (
     Change,
     Clipped,
@@ -57,7 +56,7 @@ from leakscore_app.report.engine.setup import (
     rounds_of,
     threat_models_of,
 )
-from leakscore_app.report.engine.skewed import hidden_behind
+from leakscore_app.report.engine.sums import Sums, hidden_behind, why_unchecked
 from leakscore_app.report.result import Report
 
 _TRIES = 12
@@ -210,7 +209,7 @@ class Analysis:
             return Arithmetic(unchecked=why)
         off = self.table.off_steps()
         arithmetic = self._sums().arithmetic(self.table.steps, off)
-        self.table.keep(off, [one.row for one in arithmetic.records[:_LISTED_OFF]])
+        self.table.keep(off, [record.row for record in arithmetic.records[:_LISTED_OFF]])
         self._order()
         return arithmetic
 
@@ -301,7 +300,7 @@ class Analysis:
         if noise is not None:
             changes += noise_on_every_mean(self.table.population, noise, self.table.rows)
         outcomes = self.table.outcomes(changes)
-        return tuple(change.remedy(one) for change, one in zip(changes, outcomes, strict=True))
+        return tuple(change.remedy(after) for change, after in zip(changes, outcomes, strict=True))
 
     # --- what is written -------------------------------------------------------------------------
 

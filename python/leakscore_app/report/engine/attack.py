@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,11 @@ from leakscore.distributions import norm
 from leakscore.games.projections import LARGEST_DRAWN, Binned, Bins, Projections, weighted_sums
 from leakscore.numeric import bisect
 from leakscore.reference import Reference
-from leakscore_app.passes.projections import Line
 from leakscore_app.report._model import ALPHA, Doubles
 from leakscore_app.report.engine.population import Integers, Population
+
+if TYPE_CHECKING:
+    from leakscore_app.passes.projections import Line
 
 _DRAWN_TOGETHER = 2**20  # records that are drawn at once
 
@@ -54,8 +56,12 @@ class ProjectionLaw:
         unit = float(np.sqrt(np.mean(others**2)))
         moments = (float("nan"),) * 3
         if unit > 0:
-            one = others / unit
-            moments = (float(np.mean(one**2)), float(np.mean(one**3)), float(np.mean(one**4)))
+            z = others / unit
+            moments = (
+                float(np.mean(z**2)),
+                float(np.mean(z**3)),
+                float(np.mean(z**4)),
+            )
         variances = others**2 / len(others)
         place = int(variances.argmax())
         total = float(variances.sum())
@@ -253,16 +259,16 @@ def attack_on(
     noise_cov: Doubles | None = None,
 ) -> LinearAttack:
     """Return the direction along which each batch is compared with the person."""
-    known, published = population.without(index), population.published
+    reference, published = population.without(index), population.published
     grown = population.n / population.batch_size  # of the noise, when subtracting
     parts = list(published.parts(index))
     aways, weights, noises = [], [], []
     for part in parts:
-        away = (population.values[part.rows] - known.mean).sum(axis=0)
-        size, noisy = int(published.sizes[part.batch]), known
+        away = (population.values[part.rows] - reference.mean).sum(axis=0)
+        size, noisy = int(published.sizes[part.batch]), reference
         noise = noise_std * grown if part.batch == published.last else 0.0
         if noise_cov is not None and part.batch == published.last:
-            noisy = Reference(known.mean, known.cov + size * grown**2 * noise_cov)
+            noisy = Reference(reference.mean, reference.cov + size * grown**2 * noise_cov)
         aways.append(away)
         weights.append(weight_of(noisy, attacker, away, size * noise**2))
         noises.append(noise)
@@ -273,14 +279,14 @@ def attack_on(
         if population.pull is not None:
             person *= float(population.pull[part.rows[0]])
         rows = population.owned.rows(index)
-        strands.append(Strand(size, part.rows, rows, known.mean, weight, person))
+        strands.append(Strand(size, part.rows, rows, reference.mean, weight, person))
     n = strands[-1].size
     lengths = [float(np.linalg.norm(weight)) for weight in weights]
     noise = float(np.hypot.reduce(np.multiply(noises, lengths)))
     if noise_cov is not None and parts[-1].batch == published.last:
         noise = grown * float(np.sqrt(weights[-1] @ noise_cov @ weights[-1]))
     shares = [n / strand.size for strand in strands]  # 1 of a single batch
-    spread = sum(c * float(w @ known.cov @ w) for c, w in zip(shares, weights, strict=True))
+    spread = sum(c * float(w @ reference.cov @ w) for c, w in zip(shares, weights, strict=True))
     target = sum(c * strand.person for c, strand in zip(shares, strands, strict=True))
     line = Reference([0.0], [spread])
     return LinearAttack(index, attacker, tuple(strands), line, np.array([target]), n, noise)
@@ -403,12 +409,12 @@ def rounds_of_several(
     return attack.score(with_them[:, None]), attack.score(without[:, None])
 
 
-def weight_of(known: Reference, attacker: str, away: Doubles, noise_variance: float) -> Doubles:
+def weight_of(reference: Reference, attacker: str, away: Doubles, noise_variance: float) -> Doubles:
     """Return the direction along which an attacker compares the release with the record."""
     if attacker == "informed":
-        weight = known.add_diagonal(noise_variance).solve(away)
+        weight = reference.add_diagonal(noise_variance).solve(away)
     else:
-        weight = away / np.diag(known.cov)
+        weight = away / np.diag(reference.cov)
     return np.asarray(weight)
 
 

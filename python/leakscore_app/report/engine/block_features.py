@@ -18,7 +18,7 @@ from leakscore_app.report._model import LEVELS, Cell, Doubles, Narrowing
 from leakscore_app.report.engine.crowd import Crowd
 from leakscore_app.report.engine.features import UNCOUNTED, by_group, learns, no_fit, only_counts
 from leakscore_app.report.engine.leakage import narrowed, released_leverages, risk_of
-from leakscore_app.report.engine.pooled import RECORDS
+from leakscore_app.report.engine.pooled import FOLLOWS, CrossedLevels, GroupedSource, PooledLaw
 from leakscore_app.report.engine.survey import Judged, Passes, judged_of
 from leakscore_app.tables import memory_limit
 from leakscore_app.tables.columns import NOT_PUBLISHED
@@ -28,10 +28,6 @@ from leakscore_app.tables.sources.opened import Opened
 
 Integers = npt.NDArray[np.int64]
 Levels: TypeAlias = Mapping[str, tuple[str, ...]]
-
-
-class SmallCellsError(Exception):
-    """Cells hold so few records that a covariance within all cells is needed, in memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +96,7 @@ class Group:
 
 
 def levels_of(
-    source: Source, passes: Passes, statistic: Statistic, groups: Levels, columns: int
+    source: Source, passes: Passes, statistic: Statistic, groups: Levels
 ) -> tuple[Levels, dict[str, Integers], GroupedRecords]:
     """Count the records of each level.
 
@@ -112,8 +108,6 @@ def levels_of(
     statistic : Statistic
     groups : dict
         Column of categories -> all of its levels.
-    columns : int
-        Columns of numbers of which cells have means.
 
     Returns
     -------
@@ -122,18 +116,10 @@ def levels_of(
     numbers : dict
         Column -> which number each level of `groups` has among these, where not all are there.
     counted : GroupedRecords
-
-    Raises
-    ------
-    SmallCellsError
-        If means by group have cells of too few records for a covariance of their own.
     """
     sizes = tuple(map(len, groups.values()))
     means = isinstance(statistic, GroupMeans)
     found: GroupedRecords = passes(source, Group(sizes, means), "counting groups")
-    crossed = found.cells[found.cells > 0]
-    if (crossed < RECORDS * (1 + columns)).any():
-        raise SmallCellsError
     levels, numbers = {}, {}
     for (name, given), count in zip(groups.items(), found.levels, strict=True):
         levels[name] = tuple(given[k] for k in np.flatnonzero(count).tolist())
@@ -372,25 +358,20 @@ def features_of(
     source = replace(base.source, columns=(*groups, *base.source.columns, *apart))
     bound = statistic.on((*groups, *base.columns, *apart), groups)
     groupless, copies = Lost(0, ()), None if found is None else found.copies
+    by_cell: GroupedSource | None = None
     numbers: Mapping[str, npt.NDArray[np.int64]] = {}
     if groups:
-        groups, numbers, counted = levels_of(source, passes, bound, groups, len(base.columns))
+        groups, numbers, counted = levels_of(source, passes, bound, groups)
         groupless, copies = counted.lost, counted.copies
         bound = statistic.on(bound.columns, groups)
         _require_room(len(bound.names))
+        by_cell = _grouped(source, passes, bound, base, of=(opened.groups, numbers, counted))
     elif apart or learns(bound):
         at = tuple(source.columns.index(name) for name in bound.columns)
         needed = _Needed(at, getattr(bound, "weights", None))
         found = passes(source, needed, "estimating what features need")
         copies, bound = found.copies, bound.prepare(found.moments)
-    judged = judged_of(
-        _featured(opened, source, bound, numbers),
-        passes,
-        columns=None,
-        exclude=(),
-        missing="rows",
-        rounding=COMPUTED,
-    )
+    judged = _judged(_featured(opened, source, bound, numbers), passes, base, by_cell)
     none = Lost(0, ())
     left = [one for one in base.left if one.name not in apart]
     return replace(
@@ -410,6 +391,56 @@ def features_of(
         absent=base.absent,
         infinite=base.infinite,
     ), bound
+
+
+def _grouped(
+    source: Source,
+    passes: Passes,
+    statistic: Statistic,
+    base: Judged | _Base,
+    *,
+    of: tuple[Levels, Mapping[str, Integers], GroupedRecords],
+) -> GroupedSource | None:
+    """Look at the cells of means by group, if some hold few records.
+
+    `of` are all levels, the numbers of levels as in `Features`, and how many records have each.
+    """
+    if not isinstance(statistic, GroupMeans) or not isinstance(base, Judged):
+        return None
+    levels, numbers, counted = of
+    sizes, crossed = tuple(map(len, levels.values())), np.flatnonzero(counted.cells)
+    codes = np.zeros((len(crossed), len(statistic.columns)))
+    for j, (name, code) in enumerate(zip(levels, np.unravel_index(crossed, sizes), strict=True)):
+        codes[:, j] = numbers[name][code] if name in numbers else code
+    return GroupedSource.of(
+        source,
+        passes,
+        CrossedLevels(sizes, crossed, statistic.cell_of(codes), counted.cells[crossed]),
+        statistic=statistic,
+        law=base.law,
+        columns=tuple(source.columns.index(name) for name in base.columns),
+    )
+
+
+def _judged(
+    features: Opened, passes: Passes, base: Judged | _Base, by_cell: GroupedSource | None
+) -> Judged:
+    """Judge the features: by their moments, or by those of cells of few records."""
+    if by_cell is None or isinstance(base, _Base):
+        return judged_of(
+            features, passes, columns=None, exclude=(), missing="rows", rounding=COMPUTED
+        )
+    chosen, left = by_cell.moments.named(by_cell.statistic.names, by_cell.numbers)
+    return replace(
+        base,
+        source=replace(features.source, columns=chosen),
+        law=PooledLaw.of(by_cell.moments),
+        columns=chosen,
+        left=tuple(left),
+        dependent=tuple(column.name for column in left if column.reason == FOLLOWS),
+        counting=(),
+        by_cell=by_cell,
+    )
 
 
 def _require_room(features: int) -> None:

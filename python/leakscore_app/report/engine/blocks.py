@@ -72,8 +72,8 @@ from leakscore_app.report.engine.crowd import (
 from leakscore_app.report.engine.features import by_group
 from leakscore_app.report.engine.leakage import Budget, risk_of
 from leakscore_app.report.engine.noise import TheoryNoise
+from leakscore_app.report.engine.pooled import PooledLaw
 from leakscore_app.report.engine.population import Population
-from leakscore_app.report.engine.remainders import Sums, share_of, why_unchecked
 from leakscore_app.report.engine.remedies import (
     CLIPS,
     Change,
@@ -83,6 +83,7 @@ from leakscore_app.report.engine.remedies import (
     outcome_of,
 )
 from leakscore_app.report.engine.setup import AnalysisOptions, Listing, nothing_to_play
+from leakscore_app.report.engine.sums import Sums, share_of, why_unchecked
 from leakscore_app.report.engine.survey import Judged, judged_of
 from leakscore_app.tables.sources.opened import Opened
 
@@ -129,8 +130,8 @@ class BlockTable:
         judged = judged_of(self.opened, self.passes, **reading)
         return judged, chosen.on(judged.columns)
 
-    def _pass(self, one: Callable[..., Any], what: str) -> Any:
-        return self.passes(self.judged.source, one, what)
+    def _pass(self, measure: Callable[..., Any], what: str) -> Any:
+        return self.passes(self.judged.source, measure, what)
 
     def publish(self, release: Release) -> None:
         """Settle what is published."""
@@ -234,7 +235,7 @@ class BlockTable:
         count = Count(tuple(laws), *nothing)
         views: Views = self._pass(count, "looking for records that noise leaves")
         before = len(crowd.numbers)
-        for theory, counted in zip(theories, views.found, strict=True):
+        for theory, counted in zip(theories, views.counts, strict=True):
             kept = counted.kept
             if kept.scores[0] / self.divisor > float(theory.scores.max()) * (1 + 1e-12):
                 new = ~np.isin(kept.rows, self.population.numbers)
@@ -327,7 +328,11 @@ class BlockTable:
         """Return the units of the published numbers, one a judged column; see `Statistic.units`."""
         if isinstance(self.statistic, Mean):
             return self.statistic.units(self.law.mean, n)
-        units = self.statistic.units(self.judged.found.moments.mean, n)
+        of = self.judged.by_cell
+        if of is None:
+            units = self.statistic.units(self.judged.found.moments.mean, n)
+        else:
+            units = of.units(n)
         places = {name: k for k, name in enumerate(self.statistic.names)}
         return units[[places[name] for name in self.columns]]
 
@@ -364,7 +369,7 @@ class BlockTable:
         place, third = CLIPS.index(share), self._read
         worst: list[WorstRows | None] = [None] * len(CLIPS)
         guessed = [k for k, guess in enumerate(self._guesses) if guess is not None]
-        for k, counted in zip(guessed, third.guessed.found, strict=True):
+        for k, counted in zip(guessed, third.guessed.counts, strict=True):
             worst[k] = counted.kept
         clipping = Clipping(
             self._limits[place], third.clipped[place], self._guesses[place], worst[place]
@@ -373,14 +378,19 @@ class BlockTable:
 
     def without_worst(self, count: int) -> View | None:
         """Return the release without the worst records."""
-        return view_without(self.population, count, self.least, self._without)
+        return view_without(self.population, count, self.least, self._without, self._pooled_without)
+
+    def _pooled_without(self, rows: frozenset[int]) -> PooledLaw | None:
+        """Read the law of cells without some records."""
+        of = self.judged.by_cell
+        return None if of is None else of.without(rows, self.passes)
 
     def outcomes(self, changes: Sequence[Change]) -> list[Outcome]:
         """Return what each changed release leaves, by one pass where the kept ones do not tell."""
         views = [change.release for change in changes if isinstance(change.release, View)]
 
-        def count(one: Count) -> Views:
-            counted: Views = self._pass(one, "scoring the remedies")
+        def count(measure: Count) -> Views:
+            counted: Views = self._pass(measure, "scoring the remedies")
             return counted
 
         scored = iter(outcomes(views, self.population, self.least, count, self._without))
@@ -412,7 +422,7 @@ class BlockTable:
             with np.errstate(invalid="ignore"):
                 in_sample = informed / grow / (1 + informed * self.divisor / grow / rest)
             informed[places], in_sample[places] = scores, kept
-        lines = self.opened.lines
+        lines, of = self.opened.lines, self.judged.by_cell
         return Listing(
             rows=rows + 1,
             places=places,
@@ -422,6 +432,7 @@ class BlockTable:
             counts=self._counts(scores),
             lines=None if lines is None else lines[rows],
             cells=tuple(cells_of(self.statistic, self.scored.cells, crowd, self.divisor)),
+            pooled_cells=() if of is None else of.small,
             bars=(self._bars(self.scored.informed), self._bars(self.scored.weaker)),
         )
 

@@ -21,6 +21,7 @@ from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Moments, Reference, SingularCovarianceError
 from leakscore_app.passes.scores import Count, Views, WorstRows
 from leakscore_app.report._model import ALPHA, LEVELS, Doubles
+from leakscore_app.report.engine.pooled import PooledLaw
 from leakscore_app.report.engine.population import Population, Published, Shape
 from leakscore_app.report.engine.remedies import Clipped, Outcome
 from leakscore_app.report.engine.survey import law_of
@@ -60,6 +61,7 @@ class Crowd(Population):
         refitted: dict[int, Reference] | None = None,
     ) -> None:
         self.law, self.numbers = law, rows
+        self.pooled = isinstance(law, PooledLaw)
         self.scale, self.values = law.scale, law.scaled(values)
         self.raw = values
         self.n, self.finite, self.shrinkage = n, finite, None
@@ -85,7 +87,7 @@ class Crowd(Population):
         variance = self.n * noise_std**2 / self.correction
         return np.asarray(self.distances(self.law.with_noise(variance)) / self.divisors)
 
-    def noisy(self, noise_cov: Doubles, told: Doubles) -> Doubles:  # noqa: ARG002
+    def noisy(self, noise_cov: Doubles, earlier: Doubles) -> Doubles:  # noqa: ARG002
         """Leakage of every record with noise of a covariance on the mean, (K,)."""
         law = self.law.with_noise(self.n * noise_cov / self.correction)
         return np.asarray(self.distances(law) / self.divisors)
@@ -94,7 +96,7 @@ class Crowd(Population):
         self,
         most: float,
         shape: Shape,
-        told: Doubles,  # noqa: ARG002
+        earlier: Doubles,  # noqa: ARG002
         without: int | None = None,
     ) -> ShapedNoise:
         """Find the noise of least cost that brings these records under a leakage.
@@ -117,18 +119,18 @@ class Crowd(Population):
 
     def distances(self, law: TableLaw) -> Doubles:
         """Squared distance of each record from all others by a law of the same columns, (K,)."""
-        found = law.distances(self.raw)
+        distances = law.distances(self.raw)
         for index in np.flatnonzero(np.isin(self.numbers, list(self.refitted))).tolist():
-            known = self.refitted[int(self.numbers[index])]
+            others = self.refitted[int(self.numbers[index])]
             try:
                 if np.ndim(law.noise):
-                    noisy = Reference(known.mean, known.cov + law.noise)
+                    noisy = Reference(others.mean, others.cov + law.noise)
                 else:
-                    noisy = known.add_diagonal(law.noise)
-                found[index] = noisy.squared_mahalanobis(self.values[index])
+                    noisy = others.add_diagonal(law.noise)
+                distances[index] = noisy.squared_mahalanobis(self.values[index])
             except SingularCovarianceError:  # in some direction only this record varies
-                found[index] = np.inf
-        return found
+                distances[index] = np.inf
+        return distances
 
     def without(self, person: int) -> Reference:
         """Mean and covariance (times 1 - n/N if finite) of all records but one."""
@@ -137,12 +139,19 @@ class Crowd(Population):
         return self._known[person]
 
     def _without(self, person: int) -> Reference:
-        known = self.refitted.get(int(self.numbers[person]))
-        if known is not None:
-            return Reference(known.mean, self.correction * known.cov)
+        if isinstance(self.law, PooledLaw):
+            others = self.law.left_out(self.values[person])
+            return Reference(others.mean, self.correction * others.cov)
+        refitted = self.refitted.get(int(self.numbers[person]))
+        if refitted is not None:
+            return Reference(refitted.mean, self.correction * refitted.cov)
         rest, away = self.size - 1, self.centred[person]
         cov = self.law.cov * (self.size / rest) - np.outer(away, away) * (self.size / rest**2)
         return Reference(self.law.mean - away / rest, self.correction * cov)
+
+    def left_out(self, person: int, remaining: Doubles) -> Doubles:
+        """Leakage without each column; none without single features of a cell, see `Pooled`."""
+        return np.full(self.dim, np.nan) if self.pooled else super().left_out(person, remaining)
 
     def weaker(self) -> Doubles:
         """Leakage to the attacker who knows the columns' means and variances only, (K,)."""
@@ -161,19 +170,21 @@ class Crowd(Population):
     def with_columns(self, kept: Sequence[int]) -> Crowd:
         """Return the release of some of the columns."""
         law, columns = self.law.with_columns(kept), list(kept)
-        refitted = {row: part_of(known, columns) for row, known in self.refitted.items()}
+        refitted = {row: part_of(others, columns) for row, others in self.refitted.items()}
         return Crowd(
             law, self.raw[:, columns], self.numbers, self.n, finite=self.finite, refitted=refitted
         )
 
     def dominant(self) -> list[int]:
         """Return the numbers of records with nearly all of the variance in some direction."""
+        if self.pooled:  # of whose cell other records tell the covariance
+            return []
         share = self.reference.squared_mahalanobis(self.values) / (self.size - 1)
         return [int(row) for row in self.numbers[share > DOMINANT]]
 
 
-def part_of(known: Reference, columns: list[int]) -> Reference:
-    return Reference(known.mean[columns], known.cov[np.ix_(columns, columns)])
+def part_of(reference: Reference, columns: list[int]) -> Reference:
+    return Reference(reference.mean[columns], reference.cov[np.ix_(columns, columns)])
 
 
 THRESHOLDS: Doubles = np.asarray((norm.ppf(np.array(LEVELS)) - norm.ppf(ALPHA)) ** 2)
@@ -200,7 +211,7 @@ class View:
         Leakages are scores over it.
     grown : float
         By which factor, at most, a score of the release as it is grows; inf if that is not known.
-    known : dict
+    rescored : dict
         Scores of some rows that are known better than by the law.
     without : frozenset of int
         Rows that are left out.
@@ -213,7 +224,7 @@ class View:
     law: TableLaw
     divisor: float
     grown: float
-    known: dict[int, float]
+    rescored: dict[int, float]
     without: frozenset[int] = frozenset()
     kept: WorstRows | None = None
     bound: float = np.inf
@@ -317,23 +328,36 @@ def _independent(cov: Doubles, columns: Sequence[int]) -> list[int]:
         tried = [*kept, j]
         scale = np.sqrt(np.diag(cov)[tried])
         part = cov[np.ix_(tried, tried)] / scale / scale[:, np.newaxis]
-        left = part[-1, -1]
+        unexplained = part[-1, -1]
         if kept:
-            left -= part[-1, :-1] @ np.linalg.solve(part[:-1, :-1], part[:-1, -1])
-        if left > _SURE:
+            unexplained -= part[-1, :-1] @ np.linalg.solve(part[:-1, :-1], part[:-1, -1])
+        if unexplained > _SURE:
             kept = tried
     return kept
 
 
-def view_without(crowd: Crowd, count: int, least: float, estimate: Estimate) -> View | None:
-    """Return the release without the worst records; None if it cannot be judged."""
+def view_without(
+    crowd: Crowd,
+    count: int,
+    least: float,
+    estimate: Estimate,
+    pooled: Callable[[frozenset[int]], PooledLaw | None],
+) -> View | None:
+    """Return the release without the worst records; None if it cannot be judged.
+
+    `pooled` reads the law without rows of a table by group with cells of few records.
+    """
     worst = np.argsort(-crowd.informed(), kind="stable")[:count]
     rest = crowd.size - count
     n = min(crowd.n, rest)
-    if crowd.finite and n > rest - 1:
+    if crowd.finite and n > rest - 2:
         return None
-    share = _joint_leverage(crowd, worst)
+    correction = 1 - n / rest if crowd.finite else 1.0
     rows = frozenset(int(row) for row in crowd.numbers[worst])
+    if crowd.pooled:
+        remaining = pooled(rows)
+        return None if remaining is None else View(remaining, n * correction, np.inf, {}, rows)
+    share = _joint_leverage(crowd, worst)
     if 1 - share < _DIGITS:  # what remains of a variance would have lost its digits
         (moments,) = estimate([rows])
         law = replace(crowd.law, rows=rest, mean=moments.mean, cov=moments.cov)
@@ -344,7 +368,6 @@ def view_without(crowd: Crowd, count: int, least: float, estimate: Estimate) -> 
         if not kept:  # the other records are all the same
             return None
         law = law.with_columns(kept)
-    correction = 1 - n / rest if crowd.finite else 1.0
     return View(law, n * correction, _growth(share, crowd.size, count, least), {}, rows)
 
 
@@ -403,7 +426,7 @@ def outcomes(
     estimate : callable
         Reads it without some records, where one is left that has nearly all of a variance.
     """
-    found: dict[int, _ScoredRows] = {}
+    settled_rows: dict[int, _ScoredRows] = {}
     open_: list[int] = []
     for place, view in enumerate(views):
         scored = _by_kept(view, crowd)
@@ -412,23 +435,25 @@ def outcomes(
             bound = least * view.grown if least > 0 else 0.0
         settled = bound / view.divisor
         if settled <= min(scored.outcome(view).leakage, float(THRESHOLDS.min())):
-            found[place] = scored
+            settled_rows[place] = scored
         else:
             open_.append(place)
     if open_:
         chosen = [views[place] for place in open_]
-        asked = Count(
+        counting = Count(
             tuple(view.law for view in chosen),
             tuple(THRESHOLDS * view.divisor for view in chosen),
             tuple(view.without for view in chosen),
         )
-        counted = count(asked)
-        for place, view, one in zip(open_, chosen, counted.found, strict=True):
-            scores = one.kept.scores.copy()
-            for row, score in view.known.items():
-                scores[one.kept.rows == row] = score
-            found[place] = _ScoredRows(one.kept.rows, scores, one.kept.values, one.above)
-    ordered = [found[place] for place in range(len(views))]
+        counted = count(counting)
+        for place, view, counts in zip(open_, chosen, counted.counts, strict=True):
+            scores = counts.kept.scores.copy()
+            for row, score in view.rescored.items():
+                scores[counts.kept.rows == row] = score
+            settled_rows[place] = _ScoredRows(
+                counts.kept.rows, scores, counts.kept.values, counts.above
+            )
+    ordered = [settled_rows[place] for place in range(len(views))]
     _refit(views, ordered, crowd, estimate)
     return [scored.outcome(view) for view, scored in zip(views, ordered, strict=True)]
 
@@ -456,7 +481,7 @@ def _by_kept(view: View, crowd: Crowd) -> _ScoredRows:
         rows, values = view.kept.rows, view.kept.values
     values = values[:, np.isin(crowd.law.kept, view.law.kept)]
     scores = view.law.distances(values)
-    for row, score in view.known.items():
+    for row, score in view.rescored.items():
         scores[rows == row] = score
     scores[np.isin(rows, list(view.without))] = -np.inf
     leakages = scores / view.divisor
@@ -471,23 +496,23 @@ def _refit(
 
     Their scores are far above every threshold, before and after, so the counts remain.
     """
-    asked: list[tuple[View, _ScoredRows, int]] = []
-    for view, one in zip(views, scored, strict=True):
-        if view.without:
+    dominant: list[tuple[View, _ScoredRows, int]] = []
+    for view, rows in zip(views, scored, strict=True):
+        if view.without and not crowd.pooled:
             most = view.law.rows * DOMINANT / (1 - DOMINANT)
-            places = np.flatnonzero(one.scores > most)[:_REFITTED].tolist()
-            asked += [(view, one, place) for place in places]
-    if not asked:
+            places = np.flatnonzero(rows.scores > most)[:_REFITTED].tolist()
+            dominant += [(view, rows, place) for place in places]
+    if not dominant:
         return
-    sets = [view.without | {int(one.rows[place])} for view, one, place in asked]
-    for (view, one, place), moments in zip(asked, estimate(sets), strict=True):
+    sets = [view.without | {int(rows.rows[place])} for view, rows, place in dominant]
+    for (view, rows, place), moments in zip(dominant, estimate(sets), strict=True):
         columns = np.flatnonzero(np.isin(crowd.law.kept, view.law.kept)).tolist()
-        known = part_of(moments.reference(), columns)
+        others = part_of(moments.reference(), columns)
         try:
-            row = view.law.scaled(one.values[place])
-            one.scores[place] = float(known.squared_mahalanobis(row))
+            row = view.law.scaled(rows.values[place])
+            rows.scores[place] = float(others.squared_mahalanobis(row))
         except SingularCovarianceError:  # in some direction only this record varies
-            one.scores[place] = np.inf
+            rows.scores[place] = np.inf
 
 
 def level_counts(above: np.ndarray) -> dict[str, int]:

@@ -20,22 +20,14 @@ from leakscore.statistics import (
 from leakscore.typing import Doubles
 from leakscore_app._visible import visible
 from leakscore_app.report._model import Cell, Risk
-from leakscore_app.report.engine.pooled import PooledCells
+from leakscore_app.report.engine.pooled import FOLLOWS, PooledCells
 from leakscore_app.report.engine.population import Shrinkage
 from leakscore_app.tables import memory_limit
 from leakscore_app.tables.doubts import option
-from leakscore_app.tables.records import (
-    COMPUTED,
-    CONSTANT,
-    LeftColumn,
-    LeftRows,
-    Records,
-    records_of,
-)
+from leakscore_app.tables.records import COMPUTED, LeftColumn, LeftRows, Records, records_of
 from leakscore_app.tables.sources.blocks import ROWS
 from leakscore_app.tables.table import Table
 
-_FOLLOWS = "within its cell it is the same in all records, or follows from other columns"
 GROUPLESS = "its group is not known"
 UNCOUNTED = "counts are published only"
 _WEIGHTS = "it holds the weights, which everybody knows"
@@ -210,22 +202,16 @@ def _pooled(records: Records, cell: Integers) -> PooledCells | None:
     """Return the cells, if some are judged by the pooled covariance, and none by persons."""
     if records.ids is not None and len(np.unique(records.ids)) < len(records.ids):
         return None
-    return PooledCells.of(records.values, np.unique(cell, return_inverse=True)[1].reshape(-1))
+    cells = PooledCells.of(records.values, np.unique(cell, return_inverse=True)[1].reshape(-1))
+    return None if cells is None or not cells.small.any() else cells
 
 
 def _of_cells(
     records: Records, statistic: GroupMeans, cell: Integers, cells: PooledCells
 ) -> Records:
     """Return the features of cells; left out is what does not vary within any cell."""
-    numbers, dim = np.unique(cell).tolist(), len(records.columns)
-    names, count = statistic.names, len(statistic.cells)
-    of_cell = [count - 1 + h * dim + j for h in numbers for j in range(dim)]
-    every = [names[k] for k in (*(h - 1 for h in numbers[1:]), *of_cell)]
-    chosen = tuple(every[k] for k in cells.chosen())
-    known = set(chosen)
-    left = [LeftColumn(name, CONSTANT) for name in names if name not in set(every) | known]
-    dependent = tuple(name for name in every if name not in known)
-    left += [LeftColumn(name, _FOLLOWS) for name in dependent]
+    chosen, left = cells.moments.named(statistic.names, np.unique(cell))
+    dependent = tuple(column.name for column in left if column.reason == FOLLOWS)
     return replace(
         records,
         values=cells.features(),

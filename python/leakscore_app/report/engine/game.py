@@ -152,8 +152,8 @@ def against_theory(
     # The score's slope, a/n over the variance of the mean, carries the noise over to the score.
     mean_variance = float(line.cov[0]) / attack.n + attack.noise**2
     drawn = _Drawn(*outcomes, float(target[0]) / attack.n / mean_variance * attack.noise)
-    found = _game(drawn, score, rng, skewness=skewness)
-    return Game(row=row, attacker=attack.attacker, noise_std=attack.noise, reason=None, **found)
+    game = _game(drawn, score, rng, skewness=skewness)
+    return Game(row=row, attacker=attack.attacker, noise_std=attack.noise, reason=None, **game)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +186,7 @@ def _game(
         "mean": (_mean(-score / 2, score, nonmembers), _mean(score / 2, score, members)),
         "variance": (_variance(score, nonmembers), _variance(score, members)),
         "skewness": skewness,
-        "differs": any(abs(one.z) > DIFFERENCE for one in (advantage, power, false_positives)),
+        "differs": any(abs(each.z) > DIFFERENCE for each in (advantage, power, false_positives)),
         "roc": _roc(curve, members, nonmembers),
         "members": members,
         "nonmembers": nonmembers,
@@ -257,10 +257,10 @@ def _averaged(curve: Any, drawn: _Drawn, score: float) -> tuple[Compared, Compar
         float(drawn.nonmembers.max()) + reach,
         steps=30,
     )
-    found, own_error = average(strict, member=True)
+    detected, detected_error = average(strict, member=True)
     slope = float(np.exp(threshold))  # of the ROC: carries the threshold's error over to the power
-    error = float(np.hypot(own_error, slope * average(strict, member=False)[1]))
-    power = Compared(float(curve.power(ALPHA)), found, error)
+    error = float(np.hypot(detected_error, slope * average(strict, member=False)[1]))
+    power = Compared(float(curve.power(ALPHA)), detected, error)
     return *_with_ends(advantage, power, drawn, score), false_positives
 
 
@@ -286,8 +286,8 @@ def reason_of(game: Game, law: ProjectionLaw, attack: LinearAttack) -> Reason | 
     quantity = game.acts_by
     compared: Compared = getattr(game, quantity)
     expected = law.share(quantity, attack)
-    apart = abs(compared.simulated - compared.theory)
-    if not abs(expected - compared.simulated) <= apart / 2:
+    difference = abs(compared.simulated - compared.theory)
+    if not abs(expected - compared.simulated) <= difference / 2:
         return None
     total = law.variance + attack.n * attack.noise**2
     return Reason(quantity, expected, law.row, law.largest / total)
@@ -304,8 +304,8 @@ def _power_error(power: float, threshold: float, members: int, nonmembers: int) 
 
     The slope of the ROC, which carries the latter over, is the likelihood ratio at the threshold.
     """
-    own = _share_error(power, members)
-    return float(np.hypot(own, np.exp(threshold) * _share_error(ALPHA, nonmembers)))
+    binomial = _share_error(power, members)
+    return float(np.hypot(binomial, np.exp(threshold) * _share_error(ALPHA, nonmembers)))
 
 
 def _mean(theory: float, score: float, values: Doubles) -> Compared:
@@ -451,9 +451,9 @@ def _chances(
     alarms = _Controlled(nonmembers + score / 2, -score / 2, score, noise)
     at = _thresholds(hits, alarms, cost)
     values = hits.at(at) - cost * alarms.at(at)
-    reach = _REACH * max(float(np.abs(one.away).max()) for one in (hits, alarms))
+    reach = _REACH * max(float(np.abs(controlled.away).max()) for controlled in (hits, alarms))
     line = np.linspace(-reach, reach, _GRID)
-    most = [replace(one, away=line).at(at) for one in (hits, alarms)]
+    most = [replace(controlled, away=line).at(at) for controlled in (hits, alarms)]
     top = most[0].max(axis=1) - cost * most[1].min(axis=1)
     return np.column_stack([values, np.maximum(top, values.max(axis=1))])
 
@@ -465,10 +465,10 @@ def _thresholds(hits: _Controlled, alarms: _Controlled, cost: float) -> Doubles:
     """
     deviation = float(np.sqrt(hits.score))
     fewer = hits.fewer(), alarms.fewer()
-    drawn = np.sort(np.concatenate([one.mean + one.away for one in fewer]))[::4]
+    drawn = np.sort(np.concatenate([each.mean + each.away for each in fewer]))[::4]
     at = np.append(np.linspace(-5, 5, _GRID) * deviation, (drawn[1:] + drawn[:-1]) / 2)
     for width in (0.05, 0.005, 0.0):
-        hit, alarm = (one.at(at) for one in fewer)
+        hit, alarm = (each.at(at) for each in fewer)
         variance = hit.var(axis=1) + cost**2 * alarm.var(axis=1)
         ends = hit.mean(axis=1) - cost * alarm.mean(axis=1)
         ends += _LEVEL * np.sqrt(variance / len(hits.away))
@@ -483,12 +483,12 @@ def learned(members: Doubles, nonmembers: Doubles, noise: float) -> float | None
     None unless such a threshold is clearly better than 0, where the theory has it.
     """
     halves = [(members[start::2], nonmembers[start::2]) for start in (0, 1)]
-    found = [_best(*half, noise) for half in halves]
-    if not any(found):
+    thresholds = [_best(*half, noise) for half in halves]
+    if not any(thresholds):
         return None
     advantages = [
         _advantages(*half, np.array([at]), noise)[0]
-        for half, at in zip(halves, found[::-1], strict=True)
+        for half, at in zip(halves, thresholds[::-1], strict=True)
     ]
     return float(np.mean(advantages))
 
@@ -504,8 +504,8 @@ def _best(members: Doubles, nonmembers: Doubles, noise: float) -> float:
 
 
 def _advantages(members: Doubles, nonmembers: Doubles, at: Doubles, noise: float) -> Doubles:
-    far = [one - at[:, None] for one in (members, nonmembers)]
-    hits, alarms = (norm.cdf(one / noise) if noise > 0 else one > 0 for one in far)
+    far = [scores - at[:, None] for scores in (members, nonmembers)]
+    hits, alarms = (norm.cdf(scores / noise) if noise > 0 else scores > 0 for scores in far)
     return np.asarray(np.mean(hits, axis=1) - np.mean(alarms, axis=1))
 
 

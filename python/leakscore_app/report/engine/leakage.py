@@ -120,7 +120,9 @@ def counts_of(attacker: str, risk: Risk, rows: np.ndarray) -> IdentifiedCounts:
     """
     order = np.argsort(risk.leakage, kind="stable")
     middle = risk.leakage[order[(len(order) - 1) // 2]]
-    worst, middle = (int((risk.leakage == one).argmax()) for one in (risk.leakage.max(), middle))
+    worst, middle = (
+        int((risk.leakage == score).argmax()) for score in (risk.leakage.max(), middle)
+    )
     return IdentifiedCounts(
         attacker=attacker,
         records=len(order),
@@ -144,7 +146,7 @@ def drivers_of(
 ) -> Drivers:
     """Return what each column has in the leakage of a person; `values` if they may be shown."""
     shares, without = people.shares(index)
-    left = np.full(people.dim, np.nan) if people.shrinkage else people.left_out(index, without)
+    remaining = np.full(people.dim, np.nan) if people.shrinkage else people.left_out(index, without)
     order = np.argsort(-shares, kind="stable")
     return Drivers(
         row=row,
@@ -152,7 +154,7 @@ def drivers_of(
             Driver(
                 column=columns[j],
                 share=float(shares[j]),
-                leakage_without=float(left[j]),
+                leakage_without=float(remaining[j]),
                 value=None if values is None else float(values[j]),
             )
             for j in order
@@ -247,26 +249,26 @@ class Budget:
         """Return the largest leakage score that this allows."""
         return self._largest_mu() ** 2
 
-    def answered_for(self, told: Doubles, added: Doubles) -> Doubles:
+    def answered_for(self, earlier: Doubles, added: Doubles) -> Doubles:
         """Return the leakages that a release answers for: what is known of a person after it.
 
         Of a person of whom earlier means told more than this allows, it is what the release adds:
         nothing takes the rest back.
         """
-        return np.where(told > self.largest_leakage(), 0.0, told) + added
+        return np.where(earlier > self.largest_leakage(), 0.0, earlier) + added
 
     @property
     def allowed_advantage(self) -> float:
         """The advantage of the largest leakage that this allows."""
         return float(tradeoff.gaussian(leakage=self.largest_leakage()).advantage())
 
-    def noise_options(self, told: float) -> dict[str, Any]:
+    def noise_options(self, earlier: float) -> dict[str, Any]:
         """Return the keywords of `leakage.noise_for`, less what earlier means told of a person."""
-        if told == 0:
+        if earlier == 0:
             return self.options()
         most = self.largest_leakage()
-        left = tradeoff.gaussian(leakage=max(most - told, 1e-3 * most) * (1 - 1e-9))
-        return {"max_advantage": float(left.advantage())}
+        allowed = tradeoff.gaussian(leakage=max(most - earlier, 1e-3 * most) * (1 - 1e-9))
+        return {"max_advantage": float(allowed.advantage())}
 
     def tightened(self, worst: float, game: Game) -> Budget:
         """Return the budget for the theory under which the game's upper end is within this one.
@@ -274,8 +276,8 @@ class Budget:
         A game stands for a mu, the square root of a leakage. That of its upper end over that of
         the theory hardly depends on the noise, so the theory is asked for so much less.
         """
-        asked = self._largest_mu()
-        allowed = min(asked, float(np.sqrt(worst))) * asked / self._mu_of(self.upper(game))
+        largest = self._largest_mu()
+        allowed = min(largest, float(np.sqrt(worst))) * largest / self._mu_of(self.upper(game))
         limit = float(tradeoff.gaussian(leakage=(_SLACK * allowed) ** 2).advantage())
         return Budget(max_advantage=limit, epsilon=None, delta=self.delta)
 

@@ -149,24 +149,24 @@ class Search:
         The theory says of every person in the present mean that the noise is enough, the upper end
         of the game of the worst ones, too. Those of earlier means only are beyond its reach.
         """
-        found, harder, confirmed = self.theory, self.budget, False
+        theory, harder, confirmed = self.theory, self.budget, False
         for attempt in range(_TRIES):
             if attempt:
-                found = self._in_theory(harder, found)
-            order = self._order(found.scores)
+                theory = self._in_theory(harder, theory)
+            order = self._order(theory.scores)
             games: list[Game] = []
             # Persons over the limit by earlier means stay over it at any noise.
             fair = [i for i in order[: self.played] if not self._beyond[i]] or order[:1]
             for index in dict.fromkeys([*fair, *self.also]):
-                games.append(self.play(index, found))
+                games.append(self.play(index, theory))
                 if self.budget.upper(games[-1]) > self.budget.limit:
                     break
             else:
                 confirmed = True
                 break
-            harder = self.budget.tightened(float(found.scores[order[0]]), games[-1])
-        noise = replace(self._described(found, order[0], games), confirmed=confirmed)
-        return self._with_shape(noise, found, harder), found
+            harder = self.budget.tightened(float(theory.scores[order[0]]), games[-1])
+        noise = replace(self._described(theory, order[0], games), confirmed=confirmed)
+        return self._with_shape(noise, theory, harder), theory
 
     def _in_theory(self, budget: Budget, least: TheoryNoise | None = None) -> TheoryNoise:
         if self.shape == "same":
@@ -187,8 +187,8 @@ class Search:
     def _least(self, budget: Budget, shape: Shape, without: int | None = None) -> ShapedNoise:
         """Find the noise of least cost for all persons, or all but one."""
         most = budget.largest_leakage()
-        told = np.minimum(self._told_before, (1 - _LEAST_LEFT) * most)
-        return self.population.least_noise(most, shape, told, without)
+        earlier = np.minimum(self._told_before, (1 - _LEAST_LEFT) * most)
+        return self.population.least_noise(most, shape, earlier, without)
 
     def _same(self, budget: Budget, least: float = 0.0) -> TheoryNoise:
         """Find the noise that is the same in every column, `least` or more.
@@ -196,21 +196,21 @@ class Search:
         Noise changes which person is worst, so the noise of the worst person is found, all persons
         are scored again, and so on until the worst is one that the noise was found for.
         """
-        population, told, judged = self.population, self._told_before, self._judged
-        noise, scores = least, told + population.added(least)
+        population, earlier, judged = self.population, self._told_before, self._judged
+        noise, scores = least, earlier + population.added(least)
         index = int(judged[np.argmax(scores[judged])])
         while not budget.met_by(scores[index]):
-            known = population.without(index)
+            others = population.without(index)
             enough = leakage.noise_for(
-                population.added_record(index, known)[np.newaxis],
-                known,
+                population.added_record(index, others)[np.newaxis],
+                others,
                 population.batch_size,
                 shape="scalar",
-                **budget.noise_options(float(told[index])),
+                **budget.noise_options(float(earlier[index])),
             )
             share = population.batch_size / population.n  # of the batch in the present mean
             noise = max(noise, float(np.max(enough.noise_std)) * share)
-            scores = told + population.added(noise)
+            scores = earlier + population.added(noise)
             before, index = index, int(judged[np.argmax(scores[judged])])
             if index == before:
                 break
@@ -244,23 +244,23 @@ class Search:
         persons: list[int] = self._judged[order].tolist()
         return persons
 
-    def _errors(self, found: TheoryNoise) -> Doubles:
+    def _errors(self, theory: TheoryNoise) -> Doubles:
         """Return noise in standard errors of each column's mean."""
-        return np.asarray(found.deviations(self.population.dim) * self.population.root)
+        return np.asarray(theory.deviations(self.population.dim) * self.population.root)
 
-    def _size(self, found: TheoryNoise) -> float:
-        if found.cov is None:
-            return found.std * self.population.root
-        return float(np.sqrt(np.mean(self._errors(found) ** 2)))
+    def _size(self, theory: TheoryNoise) -> float:
+        if theory.cov is None:
+            return theory.std * self.population.root
+        return float(np.sqrt(np.mean(self._errors(theory) ** 2)))
 
-    def _described(self, found: TheoryNoise, worst: int, games: list[Game]) -> Noise:
+    def _described(self, theory: TheoryNoise, worst: int, games: list[Game]) -> Noise:
         """Say what the noise is, and what leaks with it."""
-        after = risk_of(found.scores[[worst]], None)
-        std = found.deviations(self.population.dim) * self.population.scale
+        after = risk_of(theory.scores[[worst]], None)
+        std = theory.deviations(self.population.dim) * self.population.scale
         return Noise(
             budget=self.budget.options(),
             binding_row=int(self.rows[worst]),
-            standard_errors=self._size(found),
+            standard_errors=self._size(theory),
             theory_standard_errors=self._size(self.theory),
             confirmed=False,
             rows_played=tuple(game.row for game in games),
@@ -272,14 +272,14 @@ class Search:
             shape=self.shape,
         )
 
-    def _with_shape(self, noise: Noise, found: TheoryNoise, budget: Budget) -> Noise:
+    def _with_shape(self, noise: Noise, chosen: TheoryNoise, budget: Budget) -> Noise:
         """Add what noise has that is not the same in every column."""
         theory = self.theory
-        if found.cov is None or found.solution is None or theory.solution is None:
+        if chosen.cov is None or chosen.solution is None or theory.solution is None:
             return noise
-        errors = self._errors(found)
-        cost, least = (float(np.sum(self._errors(one) ** 2)) for one in (found, theory))
-        active = np.unique(self.population.owned.of_row[found.solution.active])
+        errors = self._errors(chosen)
+        cost, least = (float(np.sum(self._errors(noisy) ** 2)) for noisy in (chosen, theory))
+        active = np.unique(self.population.owned.of_row[chosen.solution.active])
         noise = replace(
             noise,
             cost=cost,
@@ -288,15 +288,15 @@ class Search:
             column_standard_errors=dict(zip(self.columns, errors.tolist(), strict=True)),
             rows_at_limit=tuple(self.rows[active].tolist()),
         )
-        if self.shape != "optimal" or found.none:
+        if self.shape != "optimal" or chosen.none:
             return noise
         worst = int(np.searchsorted(self.rows, noise.binding_row))
         return replace(
             noise,
-            covariance=found.cov * np.outer(self.population.scale, self.population.scale),
-            told=self._told(worst, found, budget, noise),
+            covariance=chosen.cov * np.outer(self.population.scale, self.population.scale),
+            told=self._told(worst, chosen, budget, noise),
             beside=self._beside(),
-            protected_radius=found.solution.protected_radius,
+            protected_radius=chosen.solution.protected_radius,
         )
 
     def _beside(self) -> dict[str, float]:
@@ -306,7 +306,7 @@ class Search:
             "same": self._size(self._same(self.budget)),
         }
 
-    def _told(self, index: int, found: TheoryNoise, budget: Budget, noise: Noise) -> Told | None:
+    def _told(self, index: int, theory: TheoryNoise, budget: Budget, noise: Noise) -> Told | None:
         """Judge a record by the noise that is computed without it."""
         population = self.population
         work = (population.size - int(population.owned.sizes[index]) + 1) * population.dim**2
@@ -315,20 +315,20 @@ class Search:
         if np.isinf(population.informed()[index]):
             return None
         without = np.asarray(self._least(budget, "optimal", index).covariance)
-        told = float(self._told_before[index]) + population.leakage_refitted(index, without)
-        risk = risk_of(np.array([told]), None)
-        same = noise.game if noise.game.row == noise.binding_row else self.play(index, found)
-        anew = self.play_anew(index, budget.largest_leakage())
+        alone = float(self._told_before[index]) + population.leakage_refitted(index, without)
+        risk = risk_of(np.array([alone]), None)
+        same = noise.game if noise.game.row == noise.binding_row else self.play(index, theory)
+        recomputed = self.play_anew(index, budget.largest_leakage())
         return Told(
             row=noise.binding_row,
-            leakage=float(found.scores[index]),
+            leakage=float(theory.scores[index]),
             leakage_without=float(risk.leakage[0]),
             advantage_without=float(risk.advantage[0]),
             power_without=float(risk.power[0]),
             public=same.advantage.simulated,
             public_std_error=same.advantage.std_error,
-            anew=None if isinstance(anew, str) else anew,
-            why_not_played=anew if isinstance(anew, str) else "",
+            anew=None if isinstance(recomputed, str) else recomputed,
+            why_not_played=recomputed if isinstance(recomputed, str) else "",
         )
 
 
@@ -490,12 +490,12 @@ def _upper(differences: Doubles) -> float:
 
 def _judged(with_it: list[_Seen], without: list[_Seen]) -> tuple[Doubles, Doubles]:
     """Return the chance that the attack says "member", each half's learned from the other half."""
-    inside, outside = (np.array([one.log_leakage for one in seen]) for seen in (with_it, without))
+    inside, outside = (np.array([each.log_leakage for each in seen]) for seen in (with_it, without))
     hits, alarms = np.zeros(len(with_it)), np.zeros(len(without))
     for start in range(2):
         rule = _Rule.of(inside[1 - start :: 2], outside[1 - start :: 2])
-        hits[start::2] = [rule.chance(one) for one in with_it[start::2]]
-        alarms[start::2] = [rule.chance(one) for one in without[start::2]]
+        hits[start::2] = [rule.chance(each) for each in with_it[start::2]]
+        alarms[start::2] = [rule.chance(each) for each in without[start::2]]
     return hits, alarms
 
 

@@ -12,18 +12,20 @@ as its own cell is judged by it. (Without noise no other cell's covariance matte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Reference
+from leakscore.statistics import GroupMeans
 from leakscore_app.report._model import Doubles
 from leakscore_app.report.engine.population import Population, Published
-from leakscore_app.tables.records import independent_columns
+from leakscore_app.tables.records import CONSTANT, LeftColumn, combinations, differ
+from leakscore_app.tables.sources.blocks import Block, Source
 
 Integers = npt.NDArray[np.intp]
 
@@ -31,113 +33,429 @@ RECORDS = 10
 """Records of a cell for each of its d + 1 features, below which its covariance is pooled."""
 
 _NOTHING = 1e-9  # share of a variance, to rounding
-_TOGETHER = 2**20  # numbers of the matrices that are solved at once
+FOLLOWS = "within its cell it is the same in all records, or follows from other columns"
+
+
+@dataclass(frozen=True, eq=False)
+class CellMoments:
+    """Moments of the records (1, z) of each of K cells, as triangles: nothing is squared.
+
+    Attributes
+    ----------
+    sizes : (K,) ndarray of int
+    low, high : (K, d) ndarray
+        The ends of the numbers.
+    triangles : (K, d + 1, d + 1) ndarray
+        R of the cell's records (1, z) = QR.
+    centre, unit : (d,) ndarray
+        About which, and in which, z is the numbers.
+    """
+
+    sizes: npt.NDArray[np.int64]
+    low: Doubles
+    high: Doubles
+    triangles: Doubles
+    centre: Doubles
+    unit: Doubles
+
+    @classmethod
+    def of(
+        cls, numbers: Doubles, cell: Integers, count: int, *, centre: Doubles, unit: Doubles
+    ) -> CellMoments:
+        """Look at records (N, d) of `count` cells."""
+        dim, standard = numbers.shape[1], (numbers - centre) / unit
+        sizes = np.bincount(cell, minlength=count)
+        order, ends = np.argsort(cell, kind="stable"), np.cumsum(sizes)
+        low, high = np.full((count, dim), np.inf), np.full((count, dim), -np.inf)
+        triangles = np.zeros((count, dim + 1, dim + 1))
+        for h in np.flatnonzero(sizes).tolist():
+            rows = order[ends[h] - sizes[h] : ends[h]]
+            low[h], high[h] = numbers[rows].min(axis=0), numbers[rows].max(axis=0)
+            features = np.column_stack([np.ones(len(rows)), standard[rows]])
+            triangles[h] = _triangle(features)
+        return cls(sizes, low, high, triangles, centre, unit)
+
+    def merge(self, other: CellMoments) -> CellMoments:
+        """Add later records."""
+        stacked = np.concatenate([self.triangles, other.triangles], axis=1)
+        return replace(
+            self,
+            sizes=self.sizes + other.sizes,
+            low=np.minimum(self.low, other.low),
+            high=np.maximum(self.high, other.high),
+            triangles=np.array([_triangle(rows) for rows in stacked]),
+        )
+
+    def of_cells(self, cells: Integers) -> CellMoments:
+        """Return those of some of the cells."""
+        return replace(
+            self,
+            sizes=self.sizes[cells],
+            low=self.low[cells],
+            high=self.high[cells],
+            triangles=self.triangles[cells],
+        )
+
+    @property
+    def means(self) -> Doubles:
+        """Means of the numbers in each cell, none of which is empty."""
+        means = self.triangles[:, 0, 1:] / self.triangles[:, :1, 0]
+        return np.asarray(self.centre + self.unit * means)
+
+    @cached_property
+    def small(self) -> npt.NDArray[np.bool_]:
+        """Which cells hold too few records for a covariance of their own."""
+        return np.asarray(self.sizes < RECORDS * (1 + self.low.shape[1]))
+
+    @cached_property
+    def within(self) -> Doubles:
+        """The triangle of the numbers less the means of their cells, all cells together."""
+        dim = self.low.shape[1]
+        return _triangle(self.triangles[:, 1:, 1:].reshape(-1, dim))
+
+    @cached_property
+    def columns(self) -> tuple[Integers, ...]:
+        """Of each cell, the numbers that vary and follow from no others there."""
+        varies = differ(self.low, self.high)
+        pooled = _independent(self.within, np.flatnonzero(varies.any(axis=0)))
+        return tuple(
+            pooled if few else _independent(triangle[1:, 1:], np.flatnonzero(within))
+            for few, triangle, within in zip(self.small, self.triangles, varies, strict=True)
+        )
+
+    @property
+    def suffice(self) -> bool:
+        """Whether all cells together tell a covariance."""
+        return _suffice(self.sizes, self.low.shape[1])
+
+    @property
+    def chosen(self) -> list[int]:
+        """Which features of `GroupMeans` of these cells are judged, in their order."""
+        count, dim = self.low.shape
+        inside = (count - 1 + h * dim + int(j) for h, of in enumerate(self.columns) for j in of)
+        return [*range(count - 1), *inside]
+
+    def named(
+        self, names: Sequence[str], cells: Integers
+    ) -> tuple[tuple[str, ...], list[LeftColumn]]:
+        """Return which features are judged, and why others are not.
+
+        `names` are those of all features, `cells` the numbers of these cells among all.
+        """
+        dim, count = self.low.shape[1], (len(names) + 1) // (self.low.shape[1] + 1)
+        of_cell = [count - 1 + h * dim + j for h in cells.tolist() for j in range(dim)]
+        every = [names[k] for k in (*(h - 1 for h in cells[1:].tolist()), *of_cell)]
+        chosen = tuple(every[k] for k in self.chosen)
+        unnamed = set(names) - set(every)
+        excluded = [LeftColumn(name, CONSTANT) for name in names if name in unnamed]
+        follow = (name for name in every if name not in set(chosen))
+        return chosen, [*excluded, *(LeftColumn(name, FOLLOWS) for name in follow)]
+
+
+def _suffice(sizes: npt.NDArray[np.int64], dim: int) -> bool:
+    return bool(dim > 0 and sizes.sum() - len(sizes) >= dim + 2)
+
+
+def _triangle(rows: Doubles) -> Doubles:
+    """Return R of rows = QR, as a square."""
+    dim = rows.shape[1]
+    padded = rows if len(rows) >= dim else np.concatenate([rows, np.zeros((dim, dim))])
+    return np.asarray(np.linalg.qr(padded, mode="r"))
+
+
+def _independent(triangle: Doubles, columns: Integers) -> Integers:
+    """Return the columns, of some that vary, that do not follow from earlier ones."""
+    if not len(columns):
+        return columns
+    part = triangle[:, columns]
+    dependent = combinations(_triangle(part / np.linalg.norm(part, axis=0)))
+    return np.delete(columns, list(dependent))
+
+
+@dataclass(frozen=True, eq=False)
+class CellLaw:
+    """The features of one cell.
+
+    Attributes
+    ----------
+    places : (k,) ndarray of int
+        Among all features.
+    size : int
+        Records.
+    first : int
+        1 if its first feature is its indicator, which does not vary within it.
+    mean, scatter
+        Of the features of its records; where these are few, the scatter of all cells.
+    divisor : int
+        Of the scatter.
+    """
+
+    places: Integers
+    size: int
+    first: int
+    mean: Doubles
+    scatter: Doubles
+    divisor: int
+
+    def moments(self, records: int) -> tuple[Doubles, Doubles]:
+        """Return first and second moments over so many records in all."""
+        cov = self.scatter / self.divisor
+        second = self.size / records * (cov + np.outer(self.mean, self.mean))
+        return np.asarray(self.size / records * self.mean), np.asarray(second)
+
+    def without(self, row: Doubles) -> CellLaw:
+        """Return the cell without one of its records."""
+        if self.size == 1:
+            return CellLaw(self.places, 0, self.first, 0 * self.mean, 0 * self.scatter, 1)
+        away, rest = row - self.mean, self.size - 1
+        scatter = self.scatter - self.size / rest * np.outer(away, away)
+        mean = self.mean - away / rest
+        return CellLaw(self.places, rest, self.first, mean, scatter, self.divisor - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class PooledLaw(TableLaw):
+    """What the attackers know of a table by group with cells of few records.
+
+    Attributes
+    ----------
+    cells : tuple of CellLaw
+        The first features are the indicators of all but the first.
+    """
+
+    cells: tuple[CellLaw, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        moments: CellMoments,
+        kept: Integers | None = None,
+        width: int | None = None,
+    ) -> PooledLaw:
+        """Return the law of cells, none of which is empty.
+
+        `kept` says which columns of a block, of `width` features, are judged; all by default.
+        """
+        records, parts = int(moments.sizes.sum()), list(_in_units_of_file(moments))
+        kept = np.arange(sum(len(part.places) for part in parts)) if kept is None else kept
+        mean, scale = np.zeros(len(kept)), np.zeros(len(kept))
+        for part in parts:
+            first, second = part.moments(records)
+            mean[part.places], scale[part.places] = first, np.sqrt(np.diag(second) - first**2)
+        cells, cov = [], np.zeros((len(kept), len(kept)))
+        for part in parts:
+            units = scale[part.places]
+            scatter = part.scatter / np.outer(units, units)
+            cells.append(replace(part, mean=part.mean / units, scatter=scatter))
+            cov[np.ix_(part.places, part.places)] = cells[-1].moments(records)[1]
+        mean = mean / scale
+        cov -= np.outer(mean, mean)
+        read = np.arange(len(kept) if width is None else width)
+        return cls(kept, read, records, scale, mean, cov, cells=tuple(cells))
+
+    def cell_of(self, values: Doubles) -> Integers:
+        """Return the cell of each record, by its features."""
+        cell = np.zeros(len(values), np.intp)
+        rows, indicators = np.nonzero(values[:, : len(self.cells) - 1])
+        cell[rows] = indicators + 1
+        return cell
+
+    def left_out(self, row: Doubles) -> Reference:
+        """Return mean and covariance of all records but one, given in units of the law."""
+        of, others = int(self.cell_of(row[None])[0]), self.rows - 1
+        mean, cov = np.zeros(len(row)), np.zeros((len(row), len(row)))
+        for h, cell in enumerate(self.cells):
+            part = cell.without(row[cell.places]) if h == of else cell
+            mean[cell.places], cov[np.ix_(cell.places, cell.places)] = part.moments(others)
+        return Reference(mean, cov - np.outer(mean, mean))
+
+    def distances(self, values: Doubles) -> Doubles:
+        """Return the squared distance of each record from all others, (k,)."""
+        return self._by_cell(values, self._noisy if self.noise else self._plain)
+
+    def weaker(self, values: Doubles) -> Doubles:
+        """Return n times the leakage to the attacker who knows means and variances, (k,)."""
+        return self._by_cell(values, self._weaker_in)
+
+    def both(self, values: Doubles) -> tuple[Doubles, Doubles]:
+        """Return `distances` and `weaker` of records."""
+        return self.distances(values), self.weaker(values)
+
+    def _by_cell(self, values: Doubles, scores_of: Callable[[int, Doubles], Doubles]) -> Doubles:
+        scores, cell = np.empty(len(values)), self.cell_of(values)
+        scaled = self.scaled(values)
+        for h in np.unique(cell).tolist():
+            rows = np.flatnonzero(cell == h)
+            scores[rows] = scores_of(h, scaled[np.ix_(rows, self.cells[h].places)])
+        return scores
+
+    def _plain(self, h: int, rows: Doubles) -> Doubles:
+        """Return (1/p - 1) + M/p, M the distance of z within its cell.
+
+        With t the share of the record in the scatter W, M is n/(n-1) f t / (1 - t), f the divisor
+        without it.
+        """
+        cell = self.cells[h]
+        if cell.size == 1:
+            return np.full(len(rows), np.inf)
+        away = (rows - cell.mean)[:, cell.first :]
+        grown, part = cell.size / (cell.size - 1), (cell.size - 1) / (self.rows - 1)
+        share = np.zeros(len(rows))
+        if away.shape[1]:
+            others = Reference(np.zeros(away.shape[1]), cell.scatter[cell.first :, cell.first :])
+            share = grown * others.squared_mahalanobis(away)
+        rest = np.where(1 - share > _NOTHING, 1 - share, 0.0)
+        with np.errstate(divide="ignore"):
+            within = grown * (cell.divisor - 1) * share / rest
+        return np.asarray((1 / part - 1) + within / part)
+
+    @cached_property
+    def _along(self) -> Doubles:
+        """Of each cell q' (E + v)^-1 q, as parts of one record less, v the noise."""
+        along = []
+        for cell in self.cells:
+            first, second = cell.moments(self.rows - 1)
+            noisy = second + self.noise * np.eye(len(first))
+            along.append(float(first @ np.linalg.solve(noisy, first)))
+        return np.array(along)
+
+    def _noisy(self, h: int, rows: Doubles) -> Doubles:
+        """Return the same with noise, (B + v - q q')^-1 by Sherman and Morrison.
+
+        Without a record, a = z - m, E + v is a matrix of the whole cell and one in the plane of
+        a and m: all products are those of that plane (Woodbury).
+        """
+        cell, size = self.cells[h], self.cells[h].size
+        total = float(self._along.sum() - self._along[h])
+        if size == 1:
+            target = np.sum(rows * rows, axis=1) / self.noise
+            return np.asarray(target + total + total**2 / (1 - total))
+        rest, part = size - 1, (size - 1) / (self.rows - 1)
+        every = part * cell.scatter / (cell.divisor - 1) + self.noise * np.eye(len(cell.mean))
+        away = rows - cell.mean
+        solved, along = np.linalg.solve(every, away.T).T, np.linalg.solve(every, cell.mean)
+        gram = np.empty((len(rows), 2, 2))
+        gram[:, 0, 0] = np.sum(away * solved, axis=1)
+        gram[:, 0, 1] = gram[:, 1, 0] = away @ along
+        gram[:, 1, 1] = cell.mean @ along
+        lost = 1 / rest**2 - size / rest / (cell.divisor - 1)
+        plane = part * np.array([[lost, -1 / rest], [-1 / rest, 1.0]])
+        products = np.linalg.solve(np.eye(2) + gram @ plane, gram)
+        record, others = np.ones(2), part * np.array([-1 / rest, 1.0])
+        both = record @ products @ others
+        means = total + others @ products @ others
+        target = record @ products @ record
+        return np.asarray(target - 2 * both + means + (both - means) ** 2 / (1 - means))
+
+    @cached_property
+    def _weights(self) -> Doubles:
+        """Of each cell -w'q, w'E w and w'q, w the weights of a record of another cell, (K, 3)."""
+        parts = []
+        for cell in self.cells:
+            first, second = cell.moments(self.rows - 1)
+            variances = np.diag(second) - first**2  # 0 of a count of the record left out alone
+            weight = np.zeros_like(variances)
+            np.divide(-first, variances, out=weight, where=variances > _NOTHING)
+            parts.append((-weight @ first, weight @ second @ weight, weight @ first))
+        return np.array(parts)
+
+    def _weaker_in(self, h: int, rows: Doubles) -> Doubles:
+        cell, size = self.cells[h], self.cells[h].size
+        if size == 1:
+            return np.full(len(rows), np.inf)
+        rest, part = size - 1, (size - 1) / (self.rows - 1)
+        away, lost = rows - cell.mean, size / (size - 1)
+        mean, divisor = cell.mean - away / rest, cell.divisor - 1
+        variances = (np.diag(cell.scatter) - lost * away * away) / divisor + mean * mean
+        variances = part * variances - (part * mean) ** 2
+        alone = np.asarray((variances <= _NOTHING).any(axis=1))
+        target = rows - part * mean
+        weight = np.divide(
+            target, variances, out=np.zeros_like(target), where=~alone[:, np.newaxis]
+        )
+        others = self._weights.sum(axis=0) - self._weights[h]
+        along = np.sum(weight * target, axis=1) + others[0]
+        inside, centre = np.sum(weight * away, axis=1), np.sum(weight * mean, axis=1)
+        spread = np.sum((weight @ cell.scatter) * weight, axis=1) - lost * inside**2
+        spread = part * (spread / divisor + centre**2) + others[1]
+        spread -= (part * centre + others[2]) ** 2
+        scores = along**2 / np.where(spread > 0, spread, 1.0)
+        scores[alone] = np.inf
+        return np.asarray(scores)
+
+
+def _in_units_of_file(moments: CellMoments) -> Iterator[CellLaw]:
+    records, count = int(moments.sizes.sum()), len(moments.sizes)
+    start = count - 1
+    for h, (columns, few) in enumerate(zip(moments.columns, moments.small.tolist(), strict=True)):
+        size, first = int(moments.sizes[h]), min(h, 1)
+        triangle = moments.within if few else moments.triangles[h, 1:, 1:]
+        part = triangle[:, columns] * moments.unit[columns]
+        scatter = np.zeros((first + len(columns),) * 2)
+        scatter[first:, first:] = part.T @ part
+        mean = np.ones(first + len(columns))
+        mean[first:] = moments.means[h, columns]
+        places = np.concatenate([np.arange(h - first, h), start + np.arange(len(columns))])
+        start += len(columns)
+        divisor = records - count if few else size
+        yield CellLaw(places, size, first, mean, scatter, divisor)
 
 
 @dataclass(frozen=True, eq=False)
 class PooledCells:
-    """Records (N, d) by cell, and which cells are judged by the pooled covariance.
+    """Records (N, d) by cell, in memory: numbers that vary, of which none follows from others.
 
     Attributes
     ----------
     numbers : (N, d) ndarray
-        Columns that vary, and of which none follows from others.
     cell : (N,) ndarray of int
         0 to K - 1; no cell is empty.
-    small : (K,) ndarray of bool
-    columns : tuple of (k_h,) ndarray of int
-        Of each cell, the columns that vary within it and do not follow from others there.
+    moments : CellMoments
     """
 
     numbers: Doubles
     cell: Integers
-    small: npt.NDArray[np.bool_]
-    columns: tuple[Integers, ...]
+    moments: CellMoments
 
     @classmethod
     def of(cls, numbers: Doubles, cell: Integers) -> PooledCells | None:
-        """Return the cells; None if none is small, or all together tell no covariance."""
-        sizes = np.bincount(cell)
-        small = sizes < RECORDS * (1 + numbers.shape[1])
-        within = len(cell) - len(sizes)
-        if not small.any() or not numbers.shape[1] or within < numbers.shape[1] + 2:
-            return None
-        away = numbers - _means(numbers, cell)[cell]
-        pooled = np.array(independent_columns(away), dtype=np.intp)
-        columns = tuple(
-            pooled if few else np.array(independent_columns(away[cell == h]), dtype=np.intp)
-            for h, few in enumerate(small.tolist())
+        """Return the cells; None if all together tell no covariance."""
+        unit = numbers.std(axis=0)
+        unit[unit == 0] = 1.0
+        moments = CellMoments.of(
+            numbers, cell, int(cell.max()) + 1, centre=numbers.mean(axis=0), unit=unit
         )
-        return cls(numbers, cell, small, columns)
+        return cls(numbers, cell, moments) if moments.suffice else None
 
-    def kept(self, rows: Integers) -> PooledCells | None:
+    @property
+    def small(self) -> npt.NDArray[np.bool_]:
+        """Which cells are judged by the covariance within all."""
+        return self.moments.small
+
+    def of_rows(self, rows: Integers) -> PooledCells | None:
         """Return the cells of some records; empty ones are gone."""
         _, cell = np.unique(self.cell[rows], return_inverse=True)
         return PooledCells.of(self.numbers[rows], cell.reshape(-1))
 
-    def chosen(self) -> list[int]:
-        """Return which features of `GroupMeans` are judged, in their order."""
-        count, dim = len(self.small), self.numbers.shape[1]
-        return [
-            *range(count - 1),
-            *(count - 1 + h * dim + int(j) for h, of in enumerate(self.columns) for j in of),
-        ]
-
     @cached_property
-    def places(self) -> tuple[Integers, ...]:
-        """Of each cell, the places of its features among those chosen: 1 first, but for cell 0."""
-        starts = np.cumsum([len(self.small) - 1, *(len(of) for of in self.columns)])
-        return tuple(
-            np.concatenate([np.arange(h - 1, h) if h else np.arange(0), np.arange(start, stop)])
-            for h, (start, stop) in enumerate(pairwise(starts.tolist()))
-        )
+    def law(self) -> PooledLaw:
+        """What the attackers know of the judged features."""
+        return PooledLaw.of(self.moments)
 
     def features(self) -> Doubles:
-        """Return the chosen features (N, D)."""
-        result = np.zeros((len(self.cell), len(self.chosen())))
-        for h, (places, columns) in enumerate(zip(self.places, self.columns, strict=True)):
+        """Return the judged features (N, D)."""
+        law = self.law
+        result = np.zeros((len(self.cell), len(law.mean)))
+        for h, (part, columns) in enumerate(zip(law.cells, self.moments.columns, strict=True)):
             rows = np.flatnonzero(self.cell == h)
-            ones = np.ones((len(rows), 1 if h else 0))
-            result[np.ix_(rows, places)] = np.hstack([ones, self.numbers[np.ix_(rows, columns)]])
+            ones = np.ones((len(rows), part.first))
+            inside = np.hstack([ones, self.numbers[np.ix_(rows, columns)]])
+            result[np.ix_(rows, part.places)] = inside
         return result
 
 
-def _means(numbers: Doubles, cell: Integers) -> Doubles:
-    return np.stack([numbers[cell == h].mean(axis=0) for h in range(int(cell.max()) + 1)])
-
-
-@dataclass(frozen=True, eq=False)
-class _Block:
-    """The features of one cell: p, m and C, of one law or, with a first axis, of several."""
-
-    share: Doubles
-    mean: Doubles
-    cov: Doubles
-
-    @property
-    def first(self) -> Doubles:
-        """First moments over all records, q."""
-        return self.share[..., None] * self.mean
-
-    @property
-    def second(self) -> Doubles:
-        """Second moments over all records, E."""
-        outer = self.mean[..., :, None] * self.mean[..., None, :]
-        return np.asarray(self.share[..., None, None] * (self.cov + outer))
-
-    @property
-    def variances(self) -> Doubles:
-        """Variances of the features over all records."""
-        second = np.diagonal(self.cov, axis1=-2, axis2=-1) + self.mean**2
-        return np.asarray(self.share[..., None] * second - self.first**2)
-
-    def scaled(self, share: float) -> _Block:
-        """Return the same with another number of records in all."""
-        return replace(self, share=self.share * share)
-
-
 class Pooled(Population):
-    """Counts and means by group, as the features of `PooledCells`; see `Population`.
+    """Counts and means by group, in memory; see `Population`.
 
     Parameters
     ----------
@@ -146,7 +464,7 @@ class Pooled(Population):
     finite : bool
     published : Published, optional
         Persons, each with one record, and batches.
-    told : (P,) ndarray, optional
+    earlier : (P,) ndarray, optional
     """
 
     pooled = True
@@ -158,180 +476,31 @@ class Pooled(Population):
         *,
         finite: bool,
         published: Published | None = None,
-        told: Doubles | None = None,
+        earlier: Doubles | None = None,
     ) -> None:
-        self.cells, values = cells, cells.features()
+        self.cells, self.law = cells, cells.law
         self.n, self.finite, self.shrinkage, self.pull = n, finite, None, None
-        self.size, self.dim = values.shape
+        self.scale, self.raw = self.law.scale, cells.features()
+        self.values = self.law.scaled(self.raw)
+        self.size, self.dim = self.values.shape
         self.correction = 1 - n / self.size if finite else 1.0
         self.published = published or Published.of(None, self.size, n)
         self.owned = self.published.owned
-        self._told, self._known = told, {}
-        self.scale, self.values = np.ones(self.dim), values
-        blocks = [self._block(h) for h in range(len(cells.small))]
-        for places, block in zip(cells.places, blocks, strict=True):
-            self.scale[places] = np.sqrt(block.variances)
-        self.values = values / self.scale
-        self.blocks = [self._block(h) for h in range(len(cells.small))]
-        mean, cov = self._joined(self.blocks)
-        self.reference = Reference(mean, cov)
-        self.centred = self.values - mean
-
-    # --- moments of cells ------------------------------------------------------------------------
-
-    def _own(self, h: int) -> Doubles:
-        """Return the features of the records of a cell there, (n_h, k)."""
-        return np.asarray(self.values[np.ix_(self.cells.cell == h, self.cells.places[h])])
-
-    @cached_property
-    def _within(self) -> Doubles:
-        """Scatter of the numbers within all cells, (d, d)."""
-        away = self.cells.numbers - _means(self.cells.numbers, self.cells.cell)[self.cells.cell]
-        return np.asarray(away.T @ away)
-
-    def _scatter(self, h: int) -> tuple[Doubles, int]:
-        """Return the scatter that a cell is judged by, in units of its features, and its divisor.
-
-        The indicator, where there is one, does not vary within the cell.
-        """
-        cells, places, columns = self.cells, self.cells.places[h], self.cells.columns[h]
-        if not cells.small[h]:
-            away = self._own(h)
-            away = away - away.mean(axis=0)
-            return np.asarray(away.T @ away), len(away)
-        result = np.zeros((len(places), len(places)))
-        first = len(places) - len(columns)
-        scale = self.scale[places[first:]]
-        result[first:, first:] = self._within[np.ix_(columns, columns)] / np.outer(scale, scale)
-        return result, self.size - len(cells.small)
-
-    def _block(self, h: int) -> _Block:
-        own = self._own(h)
-        scatter, divisor = self._scatter(h)
-        share = np.asarray(len(own) / self.size)
-        return _Block(share, own.mean(axis=0), scatter / divisor)
-
-    def _without_each(self, h: int, own: Doubles) -> _Block:
-        """Return the block of a cell without each of some of its records, (r, k)."""
-        count = int((self.cells.cell == h).sum())
-        share = np.full(len(own), (count - 1) / (self.size - 1))
-        if count == 1:
-            return _Block(share, np.zeros_like(own), np.zeros((1, own.shape[1], own.shape[1])))
-        away = own - self.blocks[h].mean
-        scatter, divisor = self._scatter(h)
-        lost = count / (count - 1) * away[:, :, None] * away[:, None, :]
-        mean = self.blocks[h].mean - away / (count - 1)
-        return _Block(share, mean, (scatter - lost) / (divisor - 1))
-
-    def _others(self) -> list[_Block]:
-        """Return the blocks of all cells as parts of one record less."""
-        return [block.scaled(self.size / (self.size - 1)) for block in self.blocks]
-
-    def _joined(self, blocks: list[_Block]) -> tuple[Doubles, Doubles]:
-        """Return mean and covariance of all features."""
-        mean, cov = np.zeros(self.dim), np.zeros((self.dim, self.dim))
-        for places, block in zip(self.cells.places, blocks, strict=True):
-            mean[places] = block.first
-            cov[np.ix_(places, places)] = block.second
-        return mean, cov - np.outer(mean, mean)
+        self._told, self._known = earlier, {}
+        self.reference = Reference(self.law.mean, self.law.cov)
+        self.centred = self.values - self.law.mean
 
     def _fit_without(self, person: int) -> Reference:
-        h = int(self.cells.cell[person])
-        blocks, places = self._others(), self.cells.places[h]
-        one = self._without_each(h, self.values[[person]][:, places])
-        blocks[h] = _Block(one.share[0], one.mean[0], one.cov[0])
-        mean, cov = self._joined(blocks)
-        return Reference(mean, self.correction * cov)
-
-    # --- leakage ---------------------------------------------------------------------------------
+        others = self.law.left_out(self.values[person])
+        return Reference(others.mean, self.correction * others.cov)
 
     def _distances(self, variance: float | None) -> Doubles:
         """Squared distance of each record from the others, (N,)."""
-        if variance:
-            return self._by_cells(self._noisy_of(variance))
-        return self._by_cells(self._plain_of)
-
-    def _by_cells(self, scores_of: Callable[[int, Doubles, _Block], Doubles]) -> Doubles:
-        """Score the records cell by cell, some MB at a time."""
-        scores = np.empty(self.size)
-        for h, places in enumerate(self.cells.places):
-            rows = np.flatnonzero(self.cells.cell == h)
-            tile = max(1, _TOGETHER // max(len(places), 1) ** 2)
-            for start in range(0, len(rows), tile):
-                some = rows[start : start + tile]
-                own = self.values[np.ix_(some, places)]
-                scores[some] = scores_of(h, own, self._without_each(h, own))
-        return scores
-
-    def _plain_of(self, h: int, own: Doubles, law: _Block) -> Doubles:
-        """Return (1/p - 1) + M/p, M the distance of z within its cell.
-
-        With t the share of the record in the scatter W, M is n/(n-1) f t / (1 - t), f the divisor
-        without it.
-        """
-        count = int((self.cells.cell == h).sum())
-        if count == 1:
-            return np.full(len(own), np.inf)
-        first = len(self.cells.places[h]) - len(self.cells.columns[h])
-        away = (own - self.blocks[h].mean)[:, first:]
-        scatter, divisor = self._scatter(h)
-        grown = count / (count - 1)
-        share = np.zeros(len(own))
-        if away.shape[1]:
-            known = Reference(np.zeros(away.shape[1]), scatter[first:, first:])
-            share = grown * known.squared_mahalanobis(away)
-        left = np.where(1 - share > _NOTHING, 1 - share, 0.0)
-        with np.errstate(divide="ignore"):
-            within = grown * (divisor - 1) * share / left
-        return np.asarray((1 / law.share - 1) + within / law.share)
-
-    def _noisy_of(self, variance: float) -> Callable[[int, Doubles, _Block], Doubles]:
-        """Return the same with noise, (B + v - q q')^-1 by Sherman and Morrison."""
-        along = []
-        for block in self._others():
-            q = block.first
-            noisy = block.second + variance * np.eye(len(q))
-            along.append(float(q @ np.linalg.solve(noisy, q)))
-        total = sum(along)
-
-        def scores_of(h: int, own: Doubles, law: _Block) -> Doubles:
-            q = law.first
-            noisy = law.second + variance * np.eye(own.shape[1])
-            solved = np.linalg.solve(noisy, np.stack([own, q], axis=2))
-            target = np.sum(own * solved[:, :, 0], axis=1)
-            both = np.sum(own * solved[:, :, 1], axis=1)
-            means = total - along[h] + np.sum(q * solved[:, :, 1], axis=1)
-            return np.asarray(target - 2 * both + means + (both - means) ** 2 / (1 - means))
-
-        return scores_of
+        return self.law.with_noise(variance or 0.0).distances(self.raw)
 
     def weaker(self) -> Doubles:
         """Leakage to the attacker who knows the features' means and variances only, (P,)."""
-        parts = []
-        for block in self._others():
-            variances = block.variances  # 0 of a count that only the record left out belongs to
-            weight = np.zeros_like(variances)
-            np.divide(-block.first, variances, out=weight, where=variances > _NOTHING)
-            spread = weight @ block.second @ weight
-            parts.append((-weight @ block.first, spread, weight @ block.first))
-        sums = np.sum(parts, axis=0)
-
-        def scores_of(h: int, own: Doubles, law: _Block) -> Doubles:
-            away, variances = own - law.first, law.variances
-            alone = np.asarray((variances <= _NOTHING).any(axis=1))
-            weight = np.divide(
-                away, variances, out=np.zeros_like(away), where=~alone[:, np.newaxis]
-            )
-            rest = sums - np.array(parts[h])
-            along = np.sum(weight * away, axis=1) + rest[0]
-            spread = np.einsum("ri,rij,rj->r", weight, law.second, weight) + rest[1]
-            spread -= (np.sum(weight * law.first, axis=1) + rest[2]) ** 2
-            scores = along**2 / np.where(spread > 0, spread, 1.0)
-            scores[alone] = np.inf
-            return np.asarray(scores)
-
-        scores = self._by_cells(scores_of) / self.divisors
-        scores = scores[self.owned.first]
+        scores = (self.law.weaker(self.raw) / self.divisors)[self.owned.first]
         scores[self.published.given_away()] = np.inf
         return np.asarray(scores)
 
@@ -339,37 +508,172 @@ class Pooled(Population):
         """Return no leakage without single features: those of a cell belong together."""
         return np.full(self.dim, np.nan)
 
-    # --- changed releases ------------------------------------------------------------------------
-
     def without_records(self, rows: Integers) -> tuple[Population | None, Integers]:
         """Return the release without some records of the last batch, and which persons remain."""
         kept = np.delete(np.arange(self.size), rows)
         published, persons = self.published.kept(kept)
         n = min(self.n, len(kept)) if published.last == 0 else self.n - len(rows)
-        cells = self.cells.kept(kept)
-        if cells is None:  # no cell is small any more, or too few records are left
-            return super().without_records(rows)
-        told = self.told[persons]
-        return Pooled(cells, n, finite=self.finite, published=published, told=told), persons
+        cells = self.cells.of_rows(kept)
+        if cells is None:
+            return None, persons
+        earlier = self.told[persons]
+        return Pooled(cells, n, finite=self.finite, published=published, earlier=earlier), persons
 
     def can_spare(self, rows: Integers) -> bool:
         """Tell whether the release can be judged without some records of the last batch."""
         kept = np.delete(np.arange(self.size), rows)
-        return self.cells.kept(kept) is not None and self._can_draw(rows)
+        return self.cells.of_rows(kept) is not None and self._can_draw(rows)
 
-    def _other(
-        self,
-        values: Doubles,
-        n: int,
-        published: Published,
-        told: Doubles,
-        kept: Integers | slice = slice(None),
-    ) -> Population:
-        if values is not self.values:
-            return super()._other(values, n, published, told, kept)
-        return Pooled(self.cells, n, finite=self.finite, published=published, told=told)
+    def larger(self, size: int) -> Population:
+        """Return the same population with so many records in the last batch."""
+        n, published = self.n + size - self.batch_size, self.published.grown(size)
+        return Pooled(self.cells, n, finite=self.finite, published=published, earlier=self.told)
 
 
-def small_cells(cells: PooledCells, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the cells that are judged by the pooled covariance."""
-    return tuple(name for name, few in zip(names, cells.small.tolist(), strict=True) if few)
+# --- block by block -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class MeasureCells:
+    """A pass over a table whose first columns are those of categories.
+
+    Attributes
+    ----------
+    levels : tuple of int
+        How many each of them has.
+    crossed, cell : (m,) ndarray of int
+        The combinations of levels that hold records, increasing, and the cell of each.
+    places : (d,) ndarray of int
+        The columns of numbers.
+    centre, unit : (d,) ndarray
+        As in `CellMoments`.
+    excluded : frozenset of int
+        Rows that are left out.
+    """
+
+    levels: tuple[int, ...]
+    crossed: Integers
+    cell: Integers
+    places: Integers
+    centre: Doubles
+    unit: Doubles
+    excluded: frozenset[int] = frozenset()
+
+    def __call__(self, block: Block) -> CellMoments:
+        """Return the moments of the complete rows of a block."""
+        rows = np.flatnonzero(np.isfinite(block.values).all(axis=1))
+        if self.excluded:
+            rows = rows[~np.isin(rows + block.start, list(self.excluded))]
+        codes = block.values[rows, : len(self.levels)].astype(np.intp).T
+        crossed = np.ravel_multi_index(tuple(codes), self.levels)
+        return CellMoments.of(
+            block.values[np.ix_(rows, self.places)],
+            self.cell[np.searchsorted(self.crossed, crossed)],
+            int(self.cell.max()) + 1,
+            centre=self.centre,
+            unit=self.unit,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CrossedLevels:
+    """Combinations of levels that hold records: their numbers, cells, and how many records."""
+
+    levels: tuple[int, ...]
+    numbers: Integers
+    cell: Integers
+    records: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedSource:
+    """A table by group that is read block by block.
+
+    Attributes
+    ----------
+    source : Source
+    measure : MeasureCells
+    moments : CellMoments
+        That it returns.
+    numbers : (K,) ndarray of int
+        Which cells of the table by group hold records.
+    statistic : GroupMeans
+    """
+
+    source: Source
+    measure: MeasureCells
+    moments: CellMoments
+    numbers: Integers
+    statistic: GroupMeans
+
+    @classmethod
+    def of(
+        cls,
+        source: Source,
+        passes: Callable[..., CellMoments],
+        crossed: CrossedLevels,
+        *,
+        statistic: GroupMeans,
+        law: TableLaw,
+        columns: tuple[int, ...],
+    ) -> GroupedSource | None:
+        """Look at cells; None if none is small, or all together tell no covariance.
+
+        Parameters
+        ----------
+        source : Source
+            Its first columns are those of categories.
+        passes : callable
+            Takes source, pass and its name; returns the merged result.
+        crossed : CrossedLevels
+        statistic : GroupMeans
+        law : TableLaw
+            Of the columns of numbers.
+        columns : tuple of int
+            Where these are in the source.
+        """
+        numbers, cell = np.unique(crossed.cell, return_inverse=True)
+        sizes, dim = np.bincount(cell, crossed.records), len(columns)
+        if not _suffice(sizes, dim) or (sizes >= RECORDS * (1 + dim)).all():
+            return None
+        measure = MeasureCells(
+            crossed.levels,
+            crossed.numbers,
+            cell,
+            np.array(columns, np.intp),
+            law.mean * law.scale,
+            law.scale,
+        )
+        moments = passes(source, measure, "looking at cells")
+        return cls(source, measure, moments, numbers, statistic)
+
+    def units(self, n: int) -> Doubles:
+        """Return the units of all features, which hang on the shares of the cells."""
+        shares = np.zeros(len(self.statistic.cells))
+        shares[self.numbers] = self.moments.sizes / int(self.moments.sizes.sum())
+        return self.statistic.units(shares[1:], n)
+
+    @property
+    def small(self) -> tuple[str, ...]:
+        """The cells that are judged by the covariance within all."""
+        cells = self.statistic.cells
+        return tuple(cells[k] for k in self.numbers[self.moments.small].tolist())
+
+    def without(self, rows: frozenset[int], passes: Callable[..., CellMoments]) -> PooledLaw | None:
+        """Return the law without some rows; None if it cannot be judged."""
+        measure = replace(self.measure, excluded=rows)
+        moments = passes(self.source, measure, "leaving records out")
+        cells = np.flatnonzero(moments.sizes)
+        moments = moments.of_cells(cells)
+        if not moments.suffice:
+            return None
+        before = PooledLaw.of(self.moments)
+        kept: list[int] = []
+        for h, columns in zip(cells.tolist(), moments.columns, strict=True):
+            part, inside = before.cells[h], self.moments.columns[h]
+            if not np.isin(columns, inside).all():
+                return None
+            kept += part.places[part.first + np.searchsorted(inside, columns)].tolist()
+        indicators = [h - 1 for h in cells[1:].tolist()]
+        at = np.array([*indicators, *kept], dtype=np.intp)
+        return PooledLaw.of(moments, at, len(before.mean))

@@ -103,29 +103,29 @@ class Published:
     @cached_property
     def new(self) -> npt.NDArray[np.bool_]:
         """Which persons have a record in the last batch, (P,)."""
-        found = np.zeros(len(self.owned.sizes), dtype=bool)
-        found[self.owned.of_row[self.batch == self.last]] = True
-        return found
+        new = np.zeros(len(self.owned.sizes), dtype=bool)
+        new[self.owned.of_row[self.batch == self.last]] = True
+        return new
 
     @cached_property
     def _pairs(self) -> tuple[Integers, Integers, Integers]:
         """Pairs of person and batch, how many records each has, and the pair of each record."""
-        pair, of_row, held = np.unique(
+        pair, of_row, counts = np.unique(
             self.owned.of_row * len(self.sizes) + self.batch,
             return_inverse=True,
             return_counts=True,
         )
-        return pair, held, of_row.reshape(-1)
+        return pair, counts, of_row.reshape(-1)
 
     def given_away(self, batches: slice = slice(None)) -> npt.NDArray[np.bool_]:
         """Which persons are all of a batch: its mean is that of their values, (P,)."""
-        pair, held, _ = self._pairs
+        pair, counts, _ = self._pairs
         person, batch = np.divmod(pair, len(self.sizes))
         meant = np.zeros(len(self.sizes), dtype=bool)
         meant[batches] = True
-        found = np.zeros(len(self.owned.sizes), dtype=bool)
-        found[person[(held >= self.sizes[batch]) & meant[batch]]] = True
-        return found
+        certain = np.zeros(len(self.owned.sizes), dtype=bool)
+        certain[person[(counts >= self.sizes[batch]) & meant[batch]]] = True
+        return certain
 
     def batch_sizes(self) -> list[list[int]]:
         """Return the sizes of the batches that each person is in."""
@@ -136,10 +136,10 @@ class Published:
 
     def sums(self, rows: Doubles) -> tuple[Integers, Integers, Doubles]:
         """Add up rows (N, d) by person and batch; return person, batch and sum of each pair."""
-        pair, held, of_row = self._pairs
+        pair, counts, of_row = self._pairs
         person, batch = np.divmod(pair, len(self.sizes))
         order = np.argsort(of_row, kind="stable")
-        return person, batch, np.add.reduceat(rows[order], np.cumsum(held) - held, axis=0)
+        return person, batch, np.add.reduceat(rows[order], np.cumsum(counts) - counts, axis=0)
 
     def parts(self, person: int) -> Iterator[BatchPart]:
         """Yield the records of a person, batch by batch."""
@@ -180,7 +180,7 @@ class Population:
         Of the covariance towards its diagonal, anew without each person.
     published : Published, optional
         Persons and batches. Default: each record is a person, and one mean is published.
-    told : (P,) ndarray, optional
+    earlier : (P,) ndarray, optional
         What earlier means told of each person, if these values are not theirs.
     weights : (N,) ndarray, optional
         Weights of the records in the one mean, each a person's only one, that everybody knows.
@@ -199,7 +199,7 @@ class Population:
         finite: bool,
         shrinkage: Shrinkage,
         published: Published | None = None,
-        told: Doubles | None = None,
+        earlier: Doubles | None = None,
         weights: Doubles | None = None,
     ) -> None:
         self.scale = values.std(axis=0)
@@ -216,7 +216,7 @@ class Population:
         self.centred = self.values - self.reference.mean
         self.published = published or Published.of(None, self.size, n)
         self.owned = self.published.owned
-        self._told = told
+        self._told = earlier
         self._known: dict[int, Reference] = {}
 
     @property
@@ -261,12 +261,12 @@ class Population:
         """
         kept = np.delete(np.arange(self.size), rows)
         published, persons = self.published.kept(kept)
-        values, told = self.values[kept], self.told[persons]
+        values, earlier = self.values[kept], self.told[persons]
         columns = independent_columns(values)
         if not columns:
             return None, persons
         n = min(self.n, len(kept)) if published.last == 0 else self.n - len(rows)
-        return self._other(values[:, columns], n, published, told, kept), persons
+        return self._other(values[:, columns], n, published, earlier, kept), persons
 
     def can_spare(self, rows: Integers) -> bool:
         """Tell whether the release can be judged without some records of the last batch."""
@@ -288,7 +288,7 @@ class Population:
         """How many records a finite population can give without any of its persons."""
         return int(self.size - self.owned.sizes.max())
 
-    def added_record(self, person: int, known: Reference) -> Doubles:
+    def added_record(self, person: int, others: Reference) -> Doubles:
         """Return the record that alone would move the last batch's mean as this person does."""
         rows = self.owned.rows(person)
         rows = rows[self.published.batch[rows] == self.published.last]
@@ -296,15 +296,15 @@ class Population:
             row = self.values[rows[0]]
             if self.pull is None:
                 return np.asarray(row)
-            return np.asarray(known.mean + self.pull[rows[0]] * (row - known.mean))
-        return np.asarray(known.mean + (self.values[rows] - known.mean).sum(axis=0))
+            return np.asarray(others.mean + self.pull[rows[0]] * (row - others.mean))
+        return np.asarray(others.mean + (self.values[rows] - others.mean).sum(axis=0))
 
     def _other(
         self,
         values: Doubles,
         n: int,
         published: Published,
-        told: Doubles,
+        earlier: Doubles,
         kept: Integers | slice = slice(None),
     ) -> Population:
         return Population(
@@ -313,7 +313,7 @@ class Population:
             finite=self.finite,
             shrinkage=self.shrinkage,
             published=published,
-            told=told,
+            earlier=earlier,
             weights=None if self.pull is None else self.pull[kept],
         )
 
@@ -379,26 +379,26 @@ class Population:
         `leakage.noise_for_table`.
         """
         grow = self.size / (self.size - 1)
-        known = self.correction * grow * self.reference.cov + self.n * noise_cov
-        weights = Reference(np.zeros(self.dim), known).solve(self.centred)
+        noisy = self.correction * grow * self.reference.cov + self.n * noise_cov
+        weights = Reference(np.zeros(self.dim), noisy).solve(self.centred)
         distances = np.einsum("ij,ij->i", self.centred, weights)
-        left = 1 - self.correction * grow / (self.size - 1) * distances
+        remaining = 1 - self.correction * grow / (self.size - 1) * distances
         with np.errstate(divide="ignore"):
-            return np.asarray(grow**2 * distances / np.maximum(left, 0.0) / self.n)
+            return np.asarray(grow**2 * distances / np.maximum(remaining, 0.0) / self.n)
 
-    def noisy(self, noise_cov: Doubles, told: Doubles) -> Doubles:
+    def noisy(self, noise_cov: Doubles, earlier: Doubles) -> Doubles:
         """Leakage of every person with noise of a covariance on the present mean, (P,).
 
-        `told` is what counts of the earlier means; no shrinkage.
+        `earlier` is what counts of the earlier means; no shrinkage.
         """
-        return self._shaped(noise_cov) if self.plain else told + self._table.added(noise_cov)
+        return self._shaped(noise_cov) if self.plain else earlier + self._table.added(noise_cov)
 
     def least_noise(
-        self, most: float, shape: Shape, told: Doubles, without: int | None = None
+        self, most: float, shape: Shape, earlier: Doubles, without: int | None = None
     ) -> ShapedNoise:
         """Find the noise of least cost that brings all persons, or all but one, under a leakage.
 
-        `told` is what counts of the earlier means.
+        `earlier` is what counts of the earlier means.
         """
         if self.plain:
             values = self.values if without is None else np.delete(self.values, without, axis=0)
@@ -411,8 +411,8 @@ class Population:
             )
         table = self._table
         if without is not None:
-            table, told = table.without(without), np.delete(told, without)
-        return table.noise(Wish(self.n, most, shape != "optimal", None, None, None), told)
+            table, earlier = table.without(without), np.delete(earlier, without)
+        return table.noise(Wish(self.n, most, shape != "optimal", None, None, None), earlier)
 
     def can_spare_person(self, person: int) -> bool:
         """Tell whether noise of any shape can be found without a person."""
@@ -442,12 +442,12 @@ class Population:
 
     def leakage_refitted(self, person: int, noise_cov: Doubles) -> float:
         """Leakage of a person from the last batch, under noise on the mean of a covariance."""
-        known = self.without(person)
+        others = self.without(person)
         rows = self.owned.rows(person)
         rows = rows[self.published.batch[rows] == self.published.last]
-        away = (self.values[rows] - known.mean).sum(axis=0)
+        away = (self.values[rows] - others.mean).sum(axis=0)
         per_record = self.n * (self.n / self.batch_size)
-        law = Reference(known.mean, known.cov + per_record * noise_cov)
+        law = Reference(others.mean, others.cov + per_record * noise_cov)
         return float(away @ law.solve(away) / self.batch_size)
 
     def informed(self) -> Doubles:
@@ -467,9 +467,9 @@ class Population:
             variance = noise_std**2 * scale
             weight = (vector / np.sqrt(sizes))[batch]
             scores[alone] += (weight**2 * self._distances(variance))[self.owned.first[alone]]
-            known = self._noisy(variance)
+            noisy = self._noisy(variance)
             scores += grouped.distances(
-                self.values, known, self.owned, np.zeros_like(batch), weight
+                self.values, noisy, self.owned, np.zeros_like(batch), weight
             )
         return scores
 
@@ -543,9 +543,9 @@ class Population:
         delta, rest = self.centred, self.size - 1
         grow = self.size / rest
         variance = np.mean(delta * delta, axis=0)
-        left = grow * (variance - delta * delta / rest)
-        alone = left <= _ALONE * variance
-        weight = np.divide(grow * delta, left, out=np.zeros_like(delta), where=~alone)
+        remaining = grow * (variance - delta * delta / rest)
+        alone = remaining <= _ALONE * variance
+        weight = np.divide(grow * delta, remaining, out=np.zeros_like(delta), where=~alone)
         along = np.sum(weight * delta, axis=1)
         cov = delta.T @ delta / self.size
         spread = grow * (np.sum((weight @ cov) * weight, axis=1) - along**2 / rest)
@@ -581,25 +581,25 @@ class Population:
         if alone.any() and self.pull is None:
             every = left_out.weaker_if_shrunk(self.values, self.reference) / self.divisors
             scores[alone] = every[self.owned.first[alone]]
-        left = np.flatnonzero(np.isnan(scores))
-        scores[left] = np.inf
-        for person in left.tolist():
-            known = self._fit_without(person)
-            sums, variance = self.shifts(person, known), np.diag(known.cov)
+        persons = np.flatnonzero(np.isnan(scores))
+        scores[persons] = np.inf
+        for person in persons.tolist():
+            others = self._fit_without(person)
+            sums, variance = self.shifts(person, others), np.diag(others.cov)
             if (variance > _ALONE).all() and self.owned.alone[person]:
                 row = self.owned.first[person]
-                away = self.values[row] - known.mean
+                away = self.values[row] - others.mean
                 weight = away / variance
-                scores[person] = (weight @ away) ** 2 / (weight @ known.cov @ weight)
+                scores[person] = (weight @ away) ** 2 / (weight @ others.cov @ weight)
                 scores[person] /= self.published.sizes[self.published.batch[row]]
             elif (variance > _ALONE).all():
                 weight = sums / variance
                 along = float(weight.ravel() @ sums.ravel())
-                spread = float(np.sum((weight @ known.cov) * weight))
+                spread = float(np.sum((weight @ others.cov) * weight))
                 scores[person] = along**2 / spread if spread > 0 else 0.0
         return scores
 
-    def shifts(self, person: int, known: Reference) -> Doubles:
+    def shifts(self, person: int, others: Reference) -> Doubles:
         """Return how far a person moves the mean of each batch, (t, d).
 
         In units in which the covariance of such a mean is that of one record: the sum of the
@@ -607,7 +607,7 @@ class Population:
         """
         return np.array(
             [
-                (self.values[part.rows] - known.mean).sum(axis=0)
+                (self.values[part.rows] - others.mean).sum(axis=0)
                 / np.sqrt(self.published.sizes[part.batch])
                 for part in self.published.parts(person)
             ]
@@ -621,14 +621,14 @@ class Population:
         remains is the in-sample M of a person of one record, and otherwise a leakage.
         """
         if self.owned.alone[person]:
-            known, sums = self.reference, self.centred[[self.owned.first[person]]]
+            others, sums = self.reference, self.centred[[self.owned.first[person]]]
         else:
-            known = self.without(person)
-            sums = self.shifts(person, known)
-        weight = known.solve(sums)
+            others = self.without(person)
+            sums = self.shifts(person, others)
+        weight = others.solve(sums)
         products = np.sum(sums * weight, axis=0)
         total = float(sums.ravel() @ weight.ravel())
-        precision = np.diag(known.solve(np.eye(self.dim)))
+        precision = np.diag(others.solve(np.eye(self.dim)))
         shares = products / total if total else np.zeros_like(products)
         return shares, total - np.sum(weight**2, axis=0) / precision
 
@@ -643,5 +643,5 @@ class Population:
         remains = 1 - remaining / rest
         remains[remains <= _ALONE] = 0.0
         with np.errstate(divide="ignore"):
-            left = remaining * (self.size / rest) / remains
-        return np.asarray(left / self.divisors[self.owned.first[person]])
+            scores = remaining * (self.size / rest) / remains
+        return np.asarray(scores / self.divisors[self.owned.first[person]])

@@ -195,11 +195,11 @@ def _waiting(table: Changeable, budget: Budget) -> Iterator[Change]:
     size, twice = population.batch_size, 2 * population.batch_size
     # Twice as large a batch is nobody's alone, and gives the squared distances.
     distances = population.larger(twice).added() * twice
-    told = np.where(population.told > budget.largest_leakage(), 0.0, population.told)
-    now = told + population.added()
+    earlier = np.where(population.told > budget.largest_leakage(), 0.0, population.told)
+    now = earlier + population.added()
 
     def enough(batch: int) -> bool:
-        scores = (told + distances / batch)[judged]
+        scores = (earlier + distances / batch)[judged]
         return batch > size and budget.met_by(float(scores.max()))
 
     low, high = size, twice

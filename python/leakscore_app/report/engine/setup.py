@@ -320,7 +320,7 @@ def input_of(
     )
 
 
-def _unjudged(table: Table, known: set[str], published: Sequence[str]) -> Iterator[str]:
+def _unjudged(table: Table, judged: set[str], published: Sequence[str]) -> Iterator[str]:
     """Name the columns that would be published and that nothing here speaks of.
 
     A column that is the same everywhere tells nothing, and one that follows from others no more
@@ -328,7 +328,7 @@ def _unjudged(table: Table, known: set[str], published: Sequence[str]) -> Iterat
     """
     for name in published:
         values = table.values[:, table.columns.index(name)]
-        if name not in known and not np.isfinite(values).all():
+        if name not in judged and not np.isfinite(values).all():
             seen = values[np.isfinite(values)]
             if not len(seen) or (seen != seen[0]).any():
                 yield name

@@ -15,6 +15,7 @@ from leakscore_app.passes.first import Columns, First, Lost, first
 from leakscore_app.passes.projections import Remaining, Triangle, Triangulate
 from leakscore_app.report._model import Doubles
 from leakscore_app.report.engine.features import GROUPLESS
+from leakscore_app.report.engine.pooled import GroupedSource
 from leakscore_app.tables.columns import ASKED, NOT_PUBLISHED
 from leakscore_app.tables.doubts import option
 from leakscore_app.tables.grammar.codes import code_at_end
@@ -67,6 +68,8 @@ class Judged:
         Rows without a group.
     absent, infinite : dict
         Column of the table -> its cells that are missing, or infinite.
+    by_cell : GroupedSource, optional
+        The cells of a table by group, where some hold few records.
     """
 
     source: Source
@@ -81,6 +84,7 @@ class Judged:
     groupless: Lost = field(default_factory=lambda: Lost(0, ()))
     absent: dict[str, int] = field(default_factory=dict)
     infinite: dict[str, int] = field(default_factory=dict)
+    by_cell: GroupedSource | None = None
 
     @property
     def left_rows(self) -> tuple[LeftRows, ...]:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore_app._visible import listed, visible
+from leakscore_app.tables import memory_limit
 from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.columns import ASKED, with_names
 from leakscore_app.tables.doubts import option
@@ -70,6 +71,8 @@ class Opened:
         Name of a column of categories -> the columns of 0 and 1 that are in its place.
     unsettled : frozenset of str
         Columns of text that may hold numbers: only all cells together tell.
+    max_memory : int
+        Bytes that its numbers may take where they are all needed at once.
     """
 
     name: str
@@ -92,6 +95,7 @@ class Opened:
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     shares: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unsettled: frozenset[str] = frozenset()
+    max_memory: int = memory_limit.DEFAULT
 
     def with_size(self, size: int) -> Opened:
         """Return the same in blocks of another size."""
