@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
+import zlib
 from typing import Any
 
 import numpy as np
@@ -137,3 +140,44 @@ def test_a_table_that_changes_later_changes_nothing() -> None:
     np.testing.assert_allclose(
         answered(ledger, mask, "sum", [0]).values, [table()[mask, 0].sum()], rtol=1e-12
     )
+
+
+def chained(*contents: dict[str, Any]) -> bytes:
+    """Lines with right digests, as anybody can make them."""
+    lines: list[str] = []
+    for content in contents:
+        body = json.dumps(content)
+        digest = hashlib.sha256(((lines[-1] if lines else "") + body).encode()).hexdigest()
+        lines.append(f'{body[:-1]}, "digest": "{digest}"}}')
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"where": "!"},
+        {"where": base64.b64encode(zlib.compress(bytes(10**7))).decode() + "A"},
+        {"where": None},
+        {"basis": ""},
+        {"columns": [7]},
+        {"columns": []},
+        {"noise": []},
+        {"published": []},
+        {"lengths": []},
+        {"statistic": "median"},
+        {"variance": -1.0},
+    ],
+)
+def test_lines_that_no_ledger_wrote(change: dict[str, Any]) -> None:
+    ledger = Ledger(table(), max_leakage=1.0)
+    answered(ledger, masks(1)[0], "mean", [0])
+    contents = [json.loads(line) for line in ledger.to_bytes().splitlines()]
+    for content in contents:
+        del content["digest"]
+    assert chained(*contents) == ledger.to_bytes()
+    with pytest.raises(ValueError, match="Expected raw to be"):
+        Ledger.from_bytes(chained(contents[0], contents[1] | change, contents[2]), table())
+    for name in ("limit", "sha256", "share", "version"):
+        head = {key: value for key, value in contents[0].items() if key != name}
+        with pytest.raises(ValueError, match="Expected raw to be"):
+            Ledger.from_bytes(chained(head, *contents[1:]), table())

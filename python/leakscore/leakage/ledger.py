@@ -564,13 +564,20 @@ class Ledger:
         head, *lines = _unchained(raw)
         if head.get("what") != _WHAT or head.get("version") != _VERSION:
             raise ValueError(f"Expected raw to be a ledger of version {_VERSION} of {_WHAT}")
+        if not {"limit", "max_noise", "share", "sha256"} <= set(head):
+            raise ValueError("Expected raw to be a ledger whose first line says its limit")
         ledger = cls(
             table, max_leakage=head["limit"], max_noise=head["max_noise"], share=head["share"]
         )
         if head["sha256"] != ledger._sha256:
             raise ValueError("Expected table to be that of the ledger: its digest is another")
-        for line in lines:
-            ledger._restore(line)
+        for number, line in enumerate(lines, 2):
+            try:
+                ledger._restore(line)
+            except (KeyError, TypeError, ValueError, zlib.error):
+                raise ValueError(
+                    f"Expected raw to be what a ledger wrote: line {number} is no answer"
+                ) from None
         ledger._used = ledger._measured()
         return ledger
 
@@ -673,10 +680,16 @@ class Ledger:
 
     def _restore(self, line: dict[str, Any]) -> None:
         """Add the features of an answer to the basis, and count it."""
-        packed = np.frombuffer(zlib.decompress(base64.b64decode(line["where"])), dtype=np.uint8)
-        mask = np.unpackbits(packed, count=len(self._used)).view(np.bool_)
-        columns = line["columns"] if line["statistic"] == "sum" else (ONES, *line["columns"])
-        new = [column for column, is_new in zip(columns, line["new"], strict=True) if is_new]
+        size = -(-len(self._used) // 8)  # no more is unpacked, whatever the line holds
+        packed = zlib.decompressobj().decompress(base64.b64decode(line["where"]), size)
+        bits = np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=len(self._used))
+        mask = bits.view(np.bool_)
+        columns = self._checked(line["statistic"], line["columns"])
+        features = columns if line["statistic"] == "sum" else (ONES, *columns)
+        new = [column for column, is_new in zip(features, line["new"], strict=True) if is_new]
+        sizes = [len(line[name]) for name in ("published", "noise", "lengths")]
+        if sizes != [len(features), len(new), len(new)] or not line["variance"] >= 0:
+            raise ValueError(f"Expected numbers for {len(features)} features")
         size = self._span.size + len(new)
         basis = np.frombuffer(base64.b64decode(line["basis"]), dtype="<f8").reshape(size, len(new))
         for j, column in enumerate(new):
