@@ -69,4 +69,4 @@ def test_random_questions(max_noise: float) -> None:
                     size = everything.shape[1]
                     assert refitted(everything, np.zeros((size, size))).max() > ledger.limit
     assert answers > 50
-    assert refusals > (20 if max_noise < 10 else 0)
+    assert refusals >= (20 if max_noise < 10 else 0)

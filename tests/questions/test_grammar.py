@@ -42,7 +42,7 @@ SELECTIONS = st.recursive(
 
 
 def selected(text: str, columns: dict[str, Any]) -> np.ndarray:
-    return grammar.parse(text).of(lambda comparison: columns[comparison.column])
+    return grammar.parse(text).of(lambda condition: columns[condition.column])
 
 
 def by_python(text: str) -> np.ndarray:
@@ -72,7 +72,7 @@ def test_selections_are_those_of_python(text: str) -> None:
 def test_any_text_is_a_selection_or_refused(text: str) -> None:
     message = ""
     try:
-        assert grammar.parse(text).comparisons
+        assert grammar.parse(text).conditions
     except ValueError as error:
         message = str(error)
     assert not message or message.startswith("--where: ")
@@ -122,9 +122,9 @@ def test_what_is_no_selection(text: str, message: str) -> None:
 
 
 def test_quotes_make_text() -> None:
-    (comparison,) = grammar.parse("code = '007'").comparisons
-    assert comparison == grammar.Comparison("code", "=", ("007",))
-    (comparison,) = grammar.parse("code = 007").comparisons
-    assert comparison.values == (7.0,)
-    (comparison,) = grammar.parse("code = inf").comparisons
-    assert comparison.values == ("inf",)
+    (condition,) = grammar.parse("code = '007'").conditions
+    assert condition == grammar.Condition("code", "=", ("007",))
+    (condition,) = grammar.parse("code = 007").conditions
+    assert condition.values == (7.0,)
+    (condition,) = grammar.parse("code = inf").conditions
+    assert condition.values == ("inf",)

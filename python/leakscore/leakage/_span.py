@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from leakscore.typing import Doubles, Flags
 
-__all__ = ["ONES", "Features", "Projection", "Span"]
+__all__ = ["ONES", "FeatureBits", "FeatureSpan", "Projection"]
 
 ONES = -1
 """In the place of a column: the feature is the mask itself."""
@@ -48,8 +48,8 @@ class _Byte:
     features: list[int] = field(default_factory=list)
 
 
-class Features:
-    """Features of records, as bits and columns; sums over records and over features.
+class FeatureBits:
+    """FeatureBits of records, as bits and columns; sums over records and over features.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class Projection:
     combination: Doubles | None
 
 
-class Span:
+class FeatureSpan:
     """An orthonormal basis of features, which are projected on it one by one.
 
     With U = Z K, Z the features and K upper triangular, a feature f has the coordinates
@@ -174,7 +174,7 @@ class Span:
     """
 
     def __init__(self, columns: Doubles) -> None:
-        self.features = Features(columns)
+        self.features = FeatureBits(columns)
         self._basis = np.zeros((_LEAST_ROOM, _LEAST_ROOM))
         self._lengths = np.zeros(_LEAST_ROOM)
 

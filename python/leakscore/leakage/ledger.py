@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.leakage._noise import largest_leakage
-from leakscore.leakage._span import ONES, Projection, Span
+from leakscore.leakage._span import ONES, FeatureSpan, Projection
 from leakscore.leakage.wish import SAFE
 from leakscore.results import Result
 from leakscore.typing import Doubles, Flags, Seed
@@ -250,7 +250,7 @@ class Ledger:
         columns = np.array(rows.T, dtype=np.float64, order="C")
         self._powers = np.frexp(np.abs(columns).max(axis=1))[1] - 1
         np.ldexp(columns, -self._powers[:, np.newaxis], out=columns)  # so that no square overflows
-        self._span = Span(columns)
+        self._span = FeatureSpan(columns)
         self._used: Doubles = np.zeros(len(rows))  # t
         self._span.add(np.ones(len(rows), dtype=np.bool_), ONES)
         # Of every feature its answer, and what was published; of its direction the noise and its

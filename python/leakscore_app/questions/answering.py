@@ -274,7 +274,7 @@ def _mask(
     if where is None:
         return np.ones(len(table.values), dtype=np.bool_)
     texts = {
-        c.column: table.columns[_place(table, c.column)] for c in where.comparisons if c.of_text
+        c.column: table.columns[_place(table, c.column)] for c in where.conditions if c.of_text
     }
     labelled = (
         read_table(path, **{**reading, "groups": tuple(set(texts.values()))}) if texts else table
@@ -282,24 +282,24 @@ def _mask(
     if labelled.sha256 != table.sha256:
         raise ValueError(f"{table.name} changed while it was read: wait until it is complete")
 
-    def column(comparison: grammar.Comparison) -> Any:
-        if not comparison.of_text:
-            return table.values[:, _number_column(table, comparison.column, published=False)]
-        labels = labelled.groups[texts[comparison.column]]
-        _require_words(table, comparison, labels)
+    def column(condition: grammar.Condition) -> Any:
+        if not condition.of_text:
+            return table.values[:, _number_column(table, condition.column, published=False)]
+        labels = labelled.groups[texts[condition.column]]
+        _require_words(table, condition, labels)
         return labels
 
     return where.of(column)
 
 
-def _require_words(table: Table, comparison: grammar.Comparison, labels: Any) -> None:
+def _require_words(table: Table, condition: grammar.Condition, labels: Any) -> None:
     """Refuse a word that no record has, as it is misspelt or the column holds numbers."""
     present = sorted(set(labels.tolist()) - {""})
-    at = _place(table, comparison.column)
+    at = _place(table, condition.column)
     content = listed(present) if at in table.left else "numbers"
-    for value in comparison.values:
+    for value in condition.values:
         if value not in present:
             raise ValueError(
                 f"--where: no record has {visible(str(value))!r} in column "
-                f"{visible(comparison.column)!r} of {table.name}; it has {content}"
+                f"{visible(condition.column)!r} of {table.name}; it has {content}"
             )

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from leakscore_app._visible import visible
 
-__all__ = ["Comparison", "Selection", "parse"]
+__all__ = ["Condition", "Selection", "parse"]
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<sign><=|>=|!=|<>|==|[=<>(),])|(?P<quoted>'(?:[^']|'')*'|"(?:[^"]|"")*")"""
@@ -37,7 +37,7 @@ Truth: TypeAlias = tuple[Flags, Flags]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Condition:
     """A column and what it is compared with: any of the values."""
 
     column: str
@@ -58,29 +58,29 @@ class Comparison:
         return holds & present, ~holds & present
 
 
-Tree: TypeAlias = Callable[[Mapping[Comparison, Truth]], Truth]
+Tree: TypeAlias = Callable[[Mapping[Condition, Truth]], Truth]
 
 
 @dataclass(frozen=True)
 class Selection:
     """A selection that was read."""
 
-    comparisons: tuple[Comparison, ...]
+    conditions: tuple[Condition, ...]
     tree: Tree
 
-    def of(self, column: Callable[[Comparison], npt.NDArray[Any]]) -> Flags:
+    def of(self, column: Callable[[Condition], npt.NDArray[Any]]) -> Flags:
         """Return which records are selected.
 
-        A comparison with a missing value is neither true nor false, and nor is its negation: such a
+        A condition with a missing value is neither true nor false, and nor is its negation: such a
         record is selected if the rest of the selection decides it.
 
         Parameters
         ----------
         column : callable
-            Returns the column of a comparison, (N,): of text str, "" where a value is missing,
+            Returns the column of a condition, (N,): of text str, "" where a value is missing,
             otherwise numbers, NaN there.
         """
-        return self.tree({part: part.truth(column(part)) for part in self.comparisons})[0]
+        return self.tree({part: part.truth(column(part)) for part in self.conditions})[0]
 
 
 def parse(text: str) -> Selection:
@@ -89,7 +89,7 @@ def parse(text: str) -> Selection:
     tree = parser.junction(0, "or", "and")
     if parser.kind != "end":
         raise parser.refusal("and, or, or the end")
-    return Selection(tuple(dict.fromkeys(parser.comparisons)), tree)
+    return Selection(tuple(dict.fromkeys(parser.conditions)), tree)
 
 
 class _Parser:
@@ -97,7 +97,7 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         self._tokens = _TOKEN.finditer(text)
-        self.comparisons: list[Comparison] = []
+        self.conditions: list[Condition] = []
         self._advance()
 
     def _advance(self) -> None:
@@ -130,7 +130,7 @@ class _Parser:
         every, some = np.logical_and.reduce, np.logical_or.reduce
         first, second = (every, some) if word == "and" else (some, every)
 
-        def tree(truths: Mapping[Comparison, Truth]) -> Truth:
+        def tree(truths: Mapping[Condition, Truth]) -> Truth:
             true, false = zip(*(part(truths) for part in parts), strict=True)
             return first(true), second(false)
 
@@ -142,13 +142,13 @@ class _Parser:
         if self._take("not"):
             return _negated(self._part(depth + 1))
         if not self._take("("):
-            return self._comparison()
+            return self._condition()
         tree = self.junction(depth + 1, "or", "and")
         if not self._take(")"):
             raise self.refusal("and, or, or a closing parenthesis")
         return tree
 
-    def _comparison(self) -> Tree:
+    def _condition(self) -> Tree:
         column = str(self._value("a column", as_text=True))
         negated = bool(self._take("not"))
         if self._take("in"):
@@ -159,13 +159,13 @@ class _Parser:
             raise self.refusal("in" if negated else "one of = != < <= > >= in")
         if len({isinstance(value, str) for value in values}) > 1:
             raise ValueError(f"--where: the list of {visible(column)!r} mixes numbers and text")
-        comparison = Comparison(column, sign, tuple(values))
-        if comparison.of_text and sign[0] in "<>" and sign != "<>":
+        condition = Condition(column, sign, tuple(values))
+        if condition.of_text and sign[0] in "<>" and sign != "<>":
             raise ValueError(
                 f"--where: {visible(f'{column} {sign} {values[0]}')!r} compares text by size"
             )
-        self.comparisons.append(comparison)
-        return _negated(lambda truths: truths[comparison], negated)
+        self.conditions.append(condition)
+        return _negated(lambda truths: truths[condition], negated)
 
     def _members(self) -> list[float | str]:
         if not self._take("("):
