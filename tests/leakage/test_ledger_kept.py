@@ -36,6 +36,16 @@ def test_a_ledger_goes_on_where_it_was() -> None:
     np.testing.assert_allclose(ours, theirs, rtol=1e-9)
 
 
+def test_one_seed_gives_each_answer_other_noise() -> None:
+    for seed in (0, np.random.SeedSequence(5)):
+        ledger = Ledger(table(), max_leakage=0.001, max_noise=1e3)
+        for mask in masks(3):
+            answered(ledger, mask, "sum", [0], rng=seed)
+        lines = [json.loads(line) for line in ledger.to_bytes().splitlines()[1:-1]]
+        drawn = [line["noise"][0] / line["variance"] ** 0.5 for line in lines]
+        assert len({round(number, 6) for number in drawn}) == 3
+
+
 def test_many_directions_and_blocks() -> None:
     X, chosen = table(rows=40_000), masks(90, rows=40_000)
     ledger = Ledger(X, max_leakage=1.0)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import binom
+import pytest
+from scipy.stats import beta, binom
 
 from leakscore.shadow import risk
+from leakscore.shadow.records import DistinctHits
 
 MODELS, RECORDS, MISS = 40, 200, 0.1
 
@@ -28,3 +30,10 @@ def test_holms_first_step_by_enumeration() -> None:
     least = next(hits for hits in range(10, 21) if is_certified(hits))
     reached, beyond = (1.0 - binom.cdf(k - 1, 20, 0.5) ** RECORDS for k in (least, least - 1))
     assert 0.35 * MISS <= reached <= MISS < beyond
+
+
+def test_lower_bounds_of_rates_are_those_of_clopper_and_pearson() -> None:
+    hits, of = np.array([0.0, 3.0, 20.0, 3.0]), np.array([20.0, 20.0, 20.0, 5.0])
+    rates = DistinctHits.of_records(hits, of).lower_rates(0.9)
+    assert rates[0] == 0.0
+    assert rates[1:] == pytest.approx(beta.ppf(0.1, hits[1:], of[1:] - hits[1:] + 1.0), rel=1e-9)

@@ -78,6 +78,9 @@ def test_places_of_logs_are_off_by_their_rounding() -> None:
     losses = ratio_losses(law)
     most = float(np.abs(losses.points).max())
     assert 2.0 * U * (1.0 + most) <= losses.moved - 1e-3 <= 2e-15 * (1.0 + most)
+    at_zero = float(law.under_h0[0, 0])  # no ratio is 0: such a sum is not told apart
+    assert law.origin == 0.0 < at_zero
+    assert at_zero < losses.lost[0] - law.lost[0] < 1.01 * at_zero
     sums, start = loss_step([Component(1.0, 0.8, 1e-3)], 4, 64)
     losses = log_losses(replace(sums, moved=1e-3), -1e3 + start)
     numbers = float((losses.points + 1e3 - start).max())

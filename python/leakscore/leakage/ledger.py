@@ -309,7 +309,8 @@ class Ledger:
         columns : sequence of int
             Of the sums or means; of a count none.
         rng : Generator, BitGenerator, SeedSequence, int or None
-            Of the noise. It must stay secret: None takes a seed of the system.
+            Of the noise. It must stay secret: None takes a seed of the system. An int gives each
+            answer of the ledger other numbers.
         label : str
             Kept in the ledger with the answer, such as the selection in words.
 
@@ -322,7 +323,9 @@ class Ledger:
         TypeError, ValueError
             If an argument is not what it should be, or the selection is empty.
         """
-        generator = validation.generator("rng", rng)
+        generator, seed = validation.seeded("rng", rng)
+        if seed is not None:  # two questions with one seed have independent noise
+            generator = np.random.default_rng([seed, self.answers])
         question, verdict, excess = self._judged(where, statistic, columns)
         if isinstance(verdict, Refusal):
             return verdict
