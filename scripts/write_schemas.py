@@ -128,7 +128,7 @@ def reports() -> Iterator[report.Report]:
     table = report.table_of(X, names)
     yield report.analyse(table, n=60, rounds=500, audit=True, show_values=True)
     yield report.analyse(table, rounds=500, previous=[60, 100])
-    yield report.analyse(table, rounds=500, noise_shape="same", max_power=0.05)
+    yield report.analyse(table, rounds=500, noise_shape="same", max_power=0.05, sensitive="a")
     steps = np.column_stack([X, 1000 * np.rint(X[:, 0])])
     steps[7, 3] = 300
     yield report.analyse(report.table_of(steps, [*names, "d"]), rounds=500, decimals=2)

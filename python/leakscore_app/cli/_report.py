@@ -140,6 +140,12 @@ def _add_table_options(group: Any) -> None:
         action="store_true",
         help="one table by each of these columns instead of one by all of them; judged together",
     )
+    group.add_argument(
+        "--sensitive",
+        metavar="COLUMN",
+        help="say what the release tells about a member's value of this column, to who knows the "
+        "member's other values",
+    )
     group.add_argument("--weights", metavar="COLUMN", help="publish means with these weights")
     group.add_argument(
         "--weights-are",
@@ -331,6 +337,7 @@ def _report(options: argparse.Namespace) -> int:
             min_cell=options.min_cell,
             records=options.records,
             distinct_records=options.distinct_records,
+            sensitive=options.sensitive,
             progress=progress,
             client=client,
         )

@@ -286,6 +286,31 @@ class Noise:
 
 
 @dataclass(frozen=True)
+class SensitiveValue:
+    """What the release tells about one column of a member, to who knows the other columns.
+
+    `row` is the record of which it tells most, `leakage` that of its value beside the one that its
+    other values say, or beside another category; `right` is how often the best guess between the
+    two is right, without the release `prior`. Of numbers, `open_before`, `open_after` and
+    `open_with_noise` (that is offered) are standard deviations of what is open about the value, and
+    `colluding_members` how many must pool their records until it is told to within a tenth of the
+    column's `spread`; null if not even all others suffice.
+    """
+
+    column: str
+    row: int
+    categories: bool
+    leakage: float
+    prior: float
+    right: Compared
+    spread: float | None
+    open_before: float | None
+    open_after: float | None
+    open_with_noise: float | None
+    colluding_members: int | None
+
+
+@dataclass(frozen=True)
 class Remedy:
     """A cheaper change of the release, and the worst record after it."""
 
@@ -533,6 +558,7 @@ class Content:
     pooled_cells: tuple[str, ...] = ()  # judged by the covariance within all cells
     effective_n: float | None = None  # of a plain mean that varies as that with known weights
     bars: tuple[Bars, Bars] | None = None  # of a table whose records are not all in `rows`
+    sensitive: SensitiveValue | None = None
     ranked: int = 0  # how many persons the law of the sums ranks, too
 
     @property

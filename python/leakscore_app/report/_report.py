@@ -61,6 +61,7 @@ def analyse(
     min_cell: int = 10,
     records: str | None = None,
     distinct_records: bool = False,
+    sensitive: str | None = None,
     progress: Progress | None = None,
     client: Any = None,
 ) -> Report:
@@ -143,6 +144,9 @@ def analyse(
     distinct_records : bool
         Whether no two records are of one person, also where they are equal or a column that looks
         like a person's number repeats. Otherwise the verdict says what must be settled.
+    sensitive : str, optional
+        A published column: the report then says, too, what the release tells about a member's value
+        of it, to an attacker who knows that the record is in and all its other values.
     progress : callable, optional
         Called before each step with its name and the share of the work that is done.
     client : distributed.Client, optional
@@ -216,6 +220,7 @@ def analyse(
         min_cell=min_cell,
         records=records,
         distinct_records=distinct_records,
+        sensitive=sensitive,
     )
     options, table = checked(options), without_graph(table)
     opened = opened_of(table, options)
@@ -404,6 +409,8 @@ def why_whole(opened: Opened, table: Tabular, options: AnalysisOptions) -> str:
         return "known weights, and several statistics that learn from the records"
     if options.shrinkage is not None:
         return "a shrunk covariance"
+    if options.sensitive is not None:
+        return "values of one column"
     if isinstance(table, Table) and table.ids is not None:
         return "persons"
     return TEXT if opened.unsettled else ""

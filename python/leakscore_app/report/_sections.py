@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 import leakscore
-from leakscore_app._visible import listed
+from leakscore_app._visible import listed, visible
 from leakscore_app.document import document as doc
 from leakscore_app.document.document import Notice
 from leakscore_app.document.text import counted
@@ -31,6 +31,7 @@ from leakscore_app.report._verdict import (
 
 _SINGULAR = ("mean", "sum", "weighted-ratio", "known-weights")
 _REMAINDERS = 10  # that are listed
+_TENTH = 0.1
 _DRIVEN, _DRIVING, _DRAWN = 3, 4, 8  # records, their columns in words, and as bars
 
 
@@ -45,6 +46,7 @@ def document(report: Content, verdict: Verdict, notices: Sequence[Notice]) -> do
             *_cells(report),
             _drivers(report),
             _games(report),
+            *_sensitive(report),
             _arithmetic(report),
             noise_section(report),
             _remedies(report),
@@ -111,6 +113,43 @@ def _cells(report: Content) -> Iterator[doc.Section]:
         "theory is rough: trust the simulated game."
     )
     yield doc.Section("The cells", [doc.TextTable(header, rows, caption)])
+
+
+def _sensitive(report: Content) -> Iterator[doc.Section]:
+    """Say what the release tells about one value of a member."""
+    value = report.sensitive
+    if value is None:
+        return
+    name, who = visible(value.column), named(report, value.row)
+    right, prior = (times(share) for share in (value.right.theory, value.prior))
+    between = "two categories" if value.categories else "it and what the other values say"
+    texts = [
+        f"The attacker knows that a record is in the {_kind(report)}, and all its values but "
+        f"{name}. Most is told about {who}: the best guess between {between} is right {right} "
+        f"times in 100 (simulated {times(value.right.simulated)}), without the release {prior}."
+    ]
+    before, after, spread = value.open_before, value.open_after, value.spread
+    if before is not None and after is not None and spread is not None:
+        noisy = value.open_with_noise
+        more = "" if noisy is None else f", {number(noisy)} with the noise that is offered"
+        texts.append(
+            f"Of a spread of {number(spread)} the other values leave {number(before)} open, for "
+            f"every record; after the release it is {number(after)}{more}."
+        )
+        texts.append(_to_within(before, spread, value.colluding_members))
+    texts.append("Exact for normal records, otherwise a limit for many.")
+    yield doc.Section(f"The value of {name}", [doc.Paragraph(text) for text in texts])
+
+
+def _to_within(before: float, spread: float, members: int | None) -> str:
+    """Say who tells the value to within a tenth of its spread."""
+    within = "to within a tenth of its spread"
+    if before <= _TENTH * spread:
+        return f"The other values tell it {within}, whatever is published."
+    if members is None:
+        return f"Not even all other members together know it {within}."
+    whom = "The release alone tells" if members == 0 else f"With {members} other members it tells"
+    return f"{whom} it {within}."
 
 
 def _decision(verdict: Verdict) -> doc.Card:

@@ -80,6 +80,8 @@ class Report(Content, Findings):
             "remedies": self.remedies,
             "audit": self.audit,
         }
+        if self.sensitive is not None:
+            plain["sensitive"] = self.sensitive
         if self.previous is not None:
             plain["previous"] = self.previous
         if self.cells:

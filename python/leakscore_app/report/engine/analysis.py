@@ -23,6 +23,7 @@ from leakscore_app.report._model import (
     Release,
     Remedy,
     ReportInput,
+    SensitiveValue,
     ToldGame,
 )
 from leakscore_app.report.engine.attack import LinearAttack, Others, attack_on
@@ -57,6 +58,7 @@ from leakscore_app.report.engine.setup import (
     threat_models_of,
 )
 from leakscore_app.report.engine.sums import Sums, hidden_behind, why_unchecked
+from leakscore_app.report.engine.values import ValueTable, sensitive_value
 from leakscore_app.report.result import Report
 
 _TRIES = 12
@@ -125,6 +127,7 @@ class JudgedTable(Protocol):
     def values_of(self, index: int) -> Doubles | None: ...
     def listing(self, scores: Doubles, base_rate: float | None) -> Listing: ...
     def observations(self, listing: Listing) -> Observations: ...
+    def sensitive_values(self) -> ValueTable: ...
 
 
 class Analysis:
@@ -353,8 +356,18 @@ class Analysis:
             bars=listing.bars,
             budget=self.budget,
             max_noise=options.max_noise,
+            sensitive=self._sensitive(noise),
             ranked=self.ranked,
         )
+
+    def _sensitive(self, noise: Noise | None) -> SensitiveValue | None:
+        column = self.options.sensitive
+        if column is None:
+            return None
+        self.table.say(f"judging values of {column}")
+        rng = np.random.default_rng(self.seeds.spawn(1)[0])
+        values = self.table.sensitive_values()
+        return sensitive_value(values, column, noise, rounds=self.rounds, rng=rng)
 
     def _audit(self, game: Game) -> AuditResult | None:
         if not self.options.audit:

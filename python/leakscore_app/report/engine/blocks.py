@@ -85,6 +85,7 @@ from leakscore_app.report.engine.remedies import (
 from leakscore_app.report.engine.setup import AnalysisOptions, Listing, nothing_to_play
 from leakscore_app.report.engine.sums import Sums, share_of, why_unchecked
 from leakscore_app.report.engine.survey import Judged, judged_of
+from leakscore_app.report.engine.values import ValueTable
 from leakscore_app.tables.sources.opened import Opened
 
 _REFITTED = 64  # records with nearly all variance in a direction that are left out one by one
@@ -485,6 +486,10 @@ class BlockTable:
             dependent_columns=judged.dependent,
             notes=opened.notes,
         )
+
+    def sensitive_values(self) -> ValueTable:
+        """Refuse: `why_whole` reads such a table as a whole."""
+        raise ValueError("a sensitive column needs all records at once")
 
     def observations(self, listing: Listing) -> Observations:  # noqa: ARG002
         """Say what is done otherwise because the table is long."""

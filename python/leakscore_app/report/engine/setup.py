@@ -69,6 +69,7 @@ class AnalysisOptions:
     draw_noise: int | None = None
     decimals: int | None = None
     distinct_records: bool = False
+    sensitive: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

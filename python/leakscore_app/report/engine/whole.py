@@ -50,6 +50,7 @@ from leakscore_app.report.engine.setup import (
     shrinkage_of,
 )
 from leakscore_app.report.engine.sums import Sums, share_of
+from leakscore_app.report.engine.values import ValueTable, refused
 from leakscore_app.tables.records import Records
 from leakscore_app.tables.table import Table
 
@@ -218,6 +219,17 @@ class WholeTable:
         scores = population.told[remain] if smaller is None else smaller.informed()
         kept = self._judged[remain] & ~np.isin(remain, worst)
         return JudgedRelease(self.rows[remain][kept], scores[kept])
+
+    def sensitive_values(self) -> ValueTable:
+        """Return the records for what the release tells of one value of them."""
+        if why := refused(self.options, self.statistic.kind):
+            raise ValueError(f"a sensitive column is judged of {why}")
+        if not self.published.owned.alone.all():
+            raise ValueError(
+                "a sensitive column is judged where each record is a person's only one"
+            )
+        values, units = self.records.values, self.units(self.release_n)
+        return ValueTable(values, self.records.rows, self.columns, units, self.release_n)
 
     def outcomes(self, changes: Sequence[Change]) -> list[Outcome]:
         """Return what each changed release leaves."""

@@ -1,0 +1,174 @@
+"""What the release tells about one value of a member, to who knows the member's other values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import Reference, leakage, tradeoff
+from leakscore_app._visible import visible
+from leakscore_app.report._model import Compared, Doubles, Noise, SensitiveValue
+
+TOLD = 0.1  # share of a column's spread within which a value counts as told
+_DRAWS = 20_000_000  # records of one game
+_MOST_LEVELS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class ValueTable:
+    """The records that are averaged, and the column that is sensitive.
+
+    Attributes
+    ----------
+    values : (N, d) ndarray
+    rows : (N,) ndarray of int
+    columns : tuple of str
+    units : (d,) ndarray
+        Of the published numbers, beside the means of the columns.
+    n : int
+    """
+
+    values: Doubles
+    rows: npt.NDArray[np.int64]
+    columns: tuple[str, ...]
+    units: Doubles
+    n: int
+
+    def places(self, column: str) -> list[int]:
+        """Return where the column is, or the indicators of its levels."""
+        if column in self.columns:
+            return [self.columns.index(column)]
+        places = [j for j, name in enumerate(self.columns) if name.startswith(f"{column}=")]
+        if not places:
+            raise ValueError(
+                f"Expected the sensitive column {visible(column)!r} to be published and judged, as "
+                f"{', '.join(map(visible, self.columns[:8]))} are"
+            )
+        return places
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """Two candidates for the record of one person; `prior` is the share of the first."""
+
+    place: int
+    first: Doubles
+    second: Doubles
+    leakage: float
+    prior: float
+
+
+def sensitive_value(
+    table: ValueTable, column: str, noise: Noise | None, *, rounds: int, rng: np.random.Generator
+) -> SensitiveValue:
+    """Find the value that the release tells most of, and play it."""
+    places = table.places(column)
+    reference = Reference.fit(table.values)
+    pair = _worst_pair(table, reference, places)
+    spread = before = after = noisy = None
+    members: int | None = None
+    numeric = len(places) == 1
+    if numeric:
+        at, n = places[0], table.n
+        spread = float(np.sqrt(reference.variances[at]))
+        before = float(leakage.posterior_std(reference, 2**53, at))
+        after = leakage.posterior_std(reference, n, at)
+        members = leakage.members_to_disclose(reference, n, at, TOLD * spread)
+        if noise is not None and noise.standard_errors > 0:
+            noisy = leakage.posterior_std(reference, n, at, noise_cov=_noise_on_means(table, noise))
+    theory = float(tradeoff.gaussian(leakage=pair.leakage).bayes(pair.prior))
+    return SensitiveValue(
+        column=column,
+        row=int(table.rows[pair.place]),
+        categories=not numeric or bool(np.unique(table.values[:, places[0]]).size == 2),
+        leakage=pair.leakage,
+        prior=max(pair.prior, 1.0 - pair.prior),
+        right=_played(table, reference, pair, theory, rounds, rng),
+        spread=spread,
+        open_before=before,
+        open_after=after,
+        open_with_noise=noisy,
+        colluding_members=members,
+    )
+
+
+def _worst_pair(table: ValueTable, reference: Reference, places: Sequence[int]) -> _Pair:
+    """Return the record and the two candidates that the release tells apart best."""
+    values = table.values[:, places]
+    levels, codes, counts = np.unique(values, axis=0, return_inverse=True, return_counts=True)
+    codes = codes.reshape(-1)
+    if len(places) == 1 and len(levels) > 2:
+        return _farthest(table, reference, places[0])
+    if not 2 <= len(levels) <= _MOST_LEVELS:
+        raise ValueError(
+            f"Expected the sensitive column to have 2 to {_MOST_LEVELS} categories, not "
+            f"{len(levels)}"
+        )
+    pairs = []
+    for i, j in np.argwhere(np.tri(len(levels), k=-1)).tolist():  # of categories
+        place = int(np.flatnonzero(codes == i)[0])
+        first = table.values[place].copy()
+        second = first.copy()
+        second[places] = levels[j]
+        m = float(leakage.attribute_leakage(first, second, reference, table.n))
+        pairs.append(_Pair(place, first, second, m, counts[i] / (counts[i] + counts[j])))
+    return max(pairs, key=lambda pair: pair.leakage)
+
+
+def _farthest(table: ValueTable, reference: Reference, at: int) -> _Pair:
+    """Return the record whose value is farthest from what its other values say, and these."""
+    unit = np.zeros(len(table.columns))
+    unit[at] = 1.0
+    precision = reference.solve(unit)
+    surprise = (table.values - reference.mean) @ (precision / precision[at])
+    place = int(np.abs(surprise).argmax())
+    first = table.values[place].copy()
+    second = first.copy()
+    second[at] -= surprise[place]
+    m = float(leakage.attribute_leakage(first, second, reference, table.n))
+    return _Pair(place, first, second, m, 0.5)
+
+
+def _played(
+    table: ValueTable,
+    reference: Reference,
+    pair: _Pair,
+    theory: float,
+    rounds: int,
+    rng: np.random.Generator,
+) -> Compared:
+    """Draw the other members from the other records, and guess between the candidates."""
+    n = table.n
+    rounds = max(2, min(rounds, _DRAWS // (n - 1)))
+    slope = reference.solve(pair.first - pair.second) / (n - 1)
+    others = np.delete(table.values, pair.place, axis=0) @ slope
+    sums = np.array([others[rng.integers(0, len(others), n - 1)].sum() for _ in range(rounds)])
+    centre = (n - 1) * float(reference.mean @ slope)
+    is_first = rng.random(rounds) < pair.prior
+    shift = 0.5 * pair.leakage * np.where(is_first, 1.0, -1.0)
+    guessed = shift + sums - centre > np.log((1.0 - pair.prior) / pair.prior)
+    right = float((guessed == is_first).mean())
+    error = float(np.sqrt(max(theory * (1.0 - theory), 1.0 / rounds) / rounds))
+    return Compared(theory, right, error)
+
+
+def _noise_on_means(table: ValueTable, noise: Noise) -> Doubles:
+    """Return the covariance of the offered noise, on the means of the columns."""
+    if noise.covariance is not None:
+        covariance = np.asarray(noise.covariance)
+    else:
+        covariance = np.diag(np.square([noise.noise_std[name] for name in table.columns]))
+    return np.asarray(covariance / np.outer(table.units, table.units))
+
+
+def refused(options: Any, statistic: str) -> str:
+    """Say why no value is judged; empty if one can be."""
+    if statistic not in ("mean", "sum", "proportions", "several"):
+        return "the means, sums or shares of columns"
+    if options.previous is not None or options.shrinkage is not None:
+        return "one release without earlier means and without a shrunk covariance"
+    return ""
