@@ -17,7 +17,7 @@ from typing import Any
 
 from leakscore.audit import Monitor
 from leakscore_app.audits import words
-from leakscore_app.audits.model import Claim, Setting, percent
+from leakscore_app.audits.model import Claim, Setting
 from leakscore_app.document import document as doc
 from leakscore_app.document.checks import Check
 from leakscore_app.document.document import Notice
@@ -304,11 +304,8 @@ class Evidence(Findings):
 
 def _heading(evidence: Evidence) -> str:
     monitor = evidence.state.monitor
-    return (
-        f"epsilon >= {words.lower_bound(monitor.epsilon())} at delta = "
-        f"{words.number(evidence.options.delta, 10)}, with {percent(monitor.confidence)} "
-        "confidence at every moment"
-    )
+    bound = words.bound_at(monitor.epsilon(), evidence.options.delta, monitor.confidence)
+    return f"{bound} at every moment"
 
 
 def _said_of_claim(evidence: Evidence) -> str:

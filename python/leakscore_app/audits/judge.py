@@ -409,7 +409,4 @@ def _verdict(claim: Claim, bounds: MethodBounds, mu: MuBound | None, void: bool)
             f"method {bounds.method!r} bounds no mu; a claimed mu needs one of "
             f"{', '.join(BAND_METHODS)}"
         )
-    word = "refuted" if certified > claimed else "consistent"
-    if word == "consistent" and (void or cap <= claimed):
-        word = "cannot-tell"
-    return ClaimVerdict(word, certified, cap, claimed)
+    return ClaimVerdict.of(certified, cap, claimed, void=void)

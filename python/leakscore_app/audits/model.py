@@ -121,6 +121,14 @@ class ClaimVerdict:
     max_certifiable: float
     claimed: float
 
+    @classmethod
+    def of(cls, certified: float, most: float, claimed: float, *, void: bool) -> ClaimVerdict:
+        """Judge by the bound and the largest that so many scores could have certified."""
+        word = "refuted" if certified > claimed else "consistent"
+        if word == "consistent" and (void or most <= claimed):
+            word = "cannot-tell"
+        return cls(word, certified, most, claimed)
+
 
 @dataclass(frozen=True)
 class MethodBounds:

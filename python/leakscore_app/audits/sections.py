@@ -42,10 +42,8 @@ def document(findings: Certificates, notices: Sequence[Notice]) -> doc.Document:
 def heading(findings: Certificates) -> str:
     """Return the first bound as a sentence."""
     bound = findings.bounds.bounds[0]
-    return (
-        f"epsilon >= {words.lower_bound(float(bound.epsilon))} at delta = "
-        f"{words.number(float(bound.delta), 10)}, with {findings.percent} "
-        f"{words.certainty(findings.method)}"
+    return words.bound_at(
+        float(bound.epsilon), float(bound.delta), findings.confidence, findings.method
     )
 
 

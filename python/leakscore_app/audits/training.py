@@ -12,7 +12,7 @@ from leakscore.audit import Audit, OneRunBound, one_run
 from leakscore.audit.training import suspiciously_even
 from leakscore_app.audits import words
 from leakscore_app.audits.judge import negated
-from leakscore_app.audits.model import Claim, ClaimVerdict, Setting, percent
+from leakscore_app.audits.model import Claim, ClaimVerdict, Setting
 from leakscore_app.audits.scores import Read, Rounds, require_direction
 from leakscore_app.audits.shadows import ShadowAttack
 from leakscore_app.audits.words import no_fair_coins
@@ -200,10 +200,7 @@ def _require_coins(read: Read, members: int, nonmembers: int, *, stated: bool) -
 def _judged(claim: Claim, bound: OneRunBound, void: bool) -> ClaimVerdict:
     """Hold a claim of the first delta against its bound."""
     claimed = float(claim.epsilon or 0.0)
-    word = "refuted" if bound.epsilon > claimed else "consistent"
-    if word == "consistent" and (void or bound.max_certifiable <= claimed):
-        word = "cannot-tell"
-    return ClaimVerdict(word, bound.epsilon, bound.max_certifiable, claimed)
+    return ClaimVerdict.of(bound.epsilon, bound.max_certifiable, claimed, void=void)
 
 
 def _verdict_of(training: OneTraining) -> str:
@@ -214,10 +211,7 @@ def _verdict_of(training: OneTraining) -> str:
 
 def _head_of(training: OneTraining) -> str:
     bound = training.bounds[0]
-    return (
-        f"epsilon >= {words.lower_bound(bound.epsilon)} at delta = "
-        f"{words.number(bound.delta, 10)}, with {percent(training.confidence)} confidence"
-    )
+    return words.bound_at(bound.epsilon, bound.delta, training.confidence)
 
 
 def _document(training: OneTraining) -> doc.Document:

@@ -8,7 +8,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from leakscore.audit import EpsilonBound, MuBound
 from leakscore.audit.results import CLAIM
-from leakscore_app.audits.model import ONE_THRESHOLD, Certificates, Claim, ClaimVerdict
+from leakscore_app.audits.model import ONE_THRESHOLD, Certificates, Claim, ClaimVerdict, percent
 from leakscore_app.audits.shadows import ShadowAttack
 from leakscore_app.document.document import Notice
 
@@ -39,6 +39,12 @@ def upper_bound(rate: float, digits: int = 6) -> str:
 def certainty(method: str) -> str:
     """Name what the confidence of a method is."""
     return "posterior probability, no confidence bound" if method == "credible" else "confidence"
+
+
+def bound_at(epsilon: float, delta: float, confidence: float, method: str = "") -> str:
+    """Say what is certified."""
+    what = f"epsilon >= {lower_bound(epsilon)} at delta = {number(delta, 10)}"
+    return f"{what}, with {percent(confidence)} {certainty(method)}"
 
 
 def doubts(notices: Iterable[Notice]) -> list[Notice]:
