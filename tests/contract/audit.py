@@ -43,6 +43,21 @@ AUDITS: dict[str, list[Call]] = {
             scalars={"random_bits": (True, (None, 1, "yes"))},
         ),
     ],
+    "audit.blind_check": [
+        Call(
+            partial(audit.blind_check, relabellings=20),
+            {"features": good.TABLE[:100, :5], "member": np.arange(100) % 3 == 0},
+            any_shape=True,  # any number of columns
+            scalars={"rng": (0, (-1, 1.5, "0", True)), "ridge": (0.5, good.NO_POSITIVE)},
+        )
+    ],
+    "audit.rank_test": [
+        Call(
+            lambda score: audit.rank_test(score, good.TABLE[:30]),
+            {"score": good.POINTS[:30]},
+            kind="scores",
+        )
+    ],
     "audit.Audit.from_bytes": [
         Call(
             lambda members: audit.Audit.from_bytes(
@@ -205,6 +220,8 @@ AUDITS_WITHOUT_ARGUMENTS = {
 AUDIT_RESULTS = {
     "audit.RateBands",
     "audit.SortedBits",
+    "audit.BlindCheck",
+    "audit.RankTest",
     "audit.FourOutcomes",
     "audit.BootstrapInterval",
     "audit.Comparison",

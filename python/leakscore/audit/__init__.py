@@ -6,6 +6,7 @@ flags a score as a member iff ``score > threshold``, so a tie is a non-member.
 
 from leakscore.audit._audit import Audit
 from leakscore.audit.bands import critical_value
+from leakscore.audit.blind import BlindCheck, RankTest, blind_check, rank_test
 from leakscore.audit.certified import EpsilonBound, epsilons
 from leakscore.audit.claims import Comparison, GaussianEpsilon, MuBound, ParameterBound
 from leakscore.audit.methods import FourOutcomes, RateBands, SortedBits
@@ -18,6 +19,7 @@ from leakscore.audit.training_curves import OneRunFamilyBound, OneRunTest, one_r
 
 __all__ = [
     "Audit",
+    "BlindCheck",
     "BootstrapInterval",
     "Comparison",
     "Credible",
@@ -30,15 +32,18 @@ __all__ = [
     "OneRunFamilyBound",
     "OneRunTest",
     "ParameterBound",
+    "RankTest",
     "RateBands",
     "RequiredRounds",
     "Roc",
     "RocBand",
     "SortedBits",
     "Split",
+    "blind_check",
     "critical_value",
     "epsilons",
     "one_run",
     "one_run_fdp",
+    "rank_test",
     "required_rounds",
 ]

@@ -1,0 +1,318 @@
+"""Whether members and non-members differ without the model, before a claim is audited.
+
+Published attacks on large models often compare members and non-members that were collected apart,
+and an attack that never asks the model tells them apart. Then an audit says nothing of the model.
+Both tests here are exact at any number of records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from leakscore import validation
+from leakscore.results import Result
+from leakscore.typing import Doubles, Flags, Indices, Seed
+
+__all__ = ["BlindCheck", "RankTest", "blind_check", "rank_test"]
+
+_FOLDS = 5
+_CELLS = 1 << 23  # of the labels that are tried at once
+_MOST_STEPS = 500_000_000  # additions of the law of a sum of ranks
+
+
+@dataclass(frozen=True, eq=False)
+class BlindCheck(Result):
+    """How well membership is predicted without the model.
+
+    Attributes
+    ----------
+    auc : float
+        Area under the ROC of cross-fitted predictions from all features.
+    p_value : float
+        Share of re-labellings, the true one among them, with an `auc` as large: uniform or larger
+        if members are a random subset of the records.
+    column_auc : (d,) ndarray
+        Of each feature by itself, larger values for members; below 1/2 for smaller ones.
+    column_p_values : (d,) ndarray
+        Two-sided, by the same re-labellings, with Holm's correction for d columns.
+    members, nonmembers, relabellings : int
+    seed : int or None
+        With which the re-labellings can be repeated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscore import audit
+    >>> rng = np.random.default_rng(0)
+    >>> dates, member = rng.normal(size=(200, 1)), np.arange(200) < 100
+    >>> audit.blind_check(dates + member[:, None], member, rng=1).p_value
+    0.001
+    """
+
+    auc: float
+    p_value: float
+    column_auc: Doubles
+    column_p_values: Doubles
+    members: int
+    nonmembers: int
+    relabellings: int
+    seed: int | None
+
+
+def blind_check(
+    features: npt.ArrayLike,
+    member: npt.ArrayLike,
+    *,
+    rng: Seed = None,
+    relabellings: int = 999,
+    ridge: float = 1.0,
+) -> BlindCheck:
+    """Test whether membership can be predicted from what is known without the model.
+
+    Parameters
+    ----------
+    features : (N, d) array_like
+        What is known of each record: dates, lengths, sources as 0 and 1, embeddings.
+    member : (N,) array_like of bool
+        Which records were in the training data; at least one is and one is not.
+    rng : Generator, BitGenerator, SeedSequence, int or None
+        Of the folds and the re-labellings.
+    relabellings : int, default 999
+        Random permutations of `member`; each is fitted anew. The least p-value is 1 over one more.
+    ridge : float, default 1
+        Penalty of the squared coefficients of standardised features, at least 0 and above 0 if
+        features are dependent.
+
+    Returns
+    -------
+    BlindCheck
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than 8 records, shapes do not fit, or a value is not finite.
+
+    Notes
+    -----
+    Scores are cross-fitted in 5 folds that do not depend on the labels: a record's score is that of
+    a ridge regression of the labels of the other folds, which is the first Newton step of a ridge
+    logistic regression from 0 and is linear in the labels, so that each of the re-labellings is
+    fitted exactly by one product of matrices. If members are a random subset of the records, all
+    labellings are equally likely and the p-value is exact (E. Pitman, 1937). A small one says that
+    members and non-members differ, and voids an audit that takes them to be alike; a large one
+    says only that these features do not tell. J. Zhang, D. Das, G. Kamath and F. Tramer,
+    "Membership inference attacks cannot prove that a model was trained on your data" (2024) have
+    examples of data sets that differ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscore import audit
+    >>> rng = np.random.default_rng(0)
+    >>> features, member = rng.normal(size=(100, 3)), rng.permutation(100) < 50
+    >>> check = audit.blind_check(features, member, rng=1)
+    >>> check.p_value > 0.05, check.column_p_values.shape
+    (True, (3,))
+    """
+    table = np.asarray(validation.matrix("features", features, min_rows=8), dtype=np.float64)
+    validation.finite("features", table)
+    flags = validation.membership("member", member, len(table))
+    relabellings = validation.count("relabellings", relabellings, 1)
+    ridge = validation.scalar("ridge", ridge, 0.0)
+    generator, seed = validation.seeded("rng", rng)
+    scaled = _standardised(table)
+    fold = generator.permutation(len(table)) % _FOLDS
+    ranks = np.asarray(stats.rankdata(scaled, axis=0))
+    auc, column_auc = np.empty(relabellings + 1), np.empty((relabellings + 1, table.shape[1]))
+    step = max(1, _CELLS // len(table))
+    for start in range(0, relabellings + 1, step):
+        stop = min(start + step, relabellings + 1)
+        labels = _labels(flags, stop - start, generator, first=start == 0)
+        scores = _cross_fitted(scaled, labels, fold, ridge)
+        auc[start:stop] = _areas(np.asarray(stats.rankdata(scores, axis=0)), labels)
+        column_auc[start:stop] = _areas_of_columns(ranks, labels)
+    away = np.abs(column_auc - 0.5)
+    singles = (away >= away[0] - 1e-12).mean(axis=0)
+    return BlindCheck(
+        auc=float(auc[0]),
+        p_value=float((auc >= auc[0] - 1e-12).mean()),
+        column_auc=column_auc[0],
+        column_p_values=_holm(singles),
+        members=int(flags.sum()),
+        nonmembers=int((~flags).sum()),
+        relabellings=relabellings,
+        seed=seed,
+    )
+
+
+def _standardised(table: Doubles) -> Doubles:
+    """Return the columns less their means, in units of their deviations; 0 if constant."""
+    scale = np.abs(table).max(axis=0)
+    units = np.divide(table, scale, out=np.zeros_like(table), where=scale > 0)
+    centred = units - units.mean(axis=0)
+    spread = centred.std(axis=0)
+    varies = spread > 1e-12
+    return np.divide(centred, spread, out=np.zeros_like(table), where=varies)
+
+
+def _labels(flags: Flags, count: int, rng: np.random.Generator, *, first: bool) -> Doubles:
+    """Return labellings as columns; the first one of all is the true one."""
+    labels = np.empty((len(flags), count))
+    for j in range(count):
+        labels[:, j] = flags if first and j == 0 else rng.permutation(flags)
+    return labels
+
+
+def _cross_fitted(table: Doubles, labels: Doubles, fold: Indices, ridge: float) -> Doubles:
+    """Return the scores of the records by fits to the other folds, less their means there."""
+    scores = np.empty_like(labels)
+    for k in range(_FOLDS):
+        inside = fold == k
+        rows, targets = table[~inside], labels[~inside]
+        centre = rows.mean(axis=0)
+        rows = rows - centre
+        matrix = rows.T @ rows + ridge * np.eye(table.shape[1])
+        slopes = np.linalg.lstsq(matrix, rows.T @ (targets - targets.mean(axis=0)), rcond=None)[0]
+        scores[inside] = (table[inside] - centre) @ slopes
+    return np.round(scores, 10)  # ties that rounding would break
+
+
+def _areas(ranks: Doubles, labels: Doubles) -> Doubles:
+    """Return the area under the ROC of each column of ranks."""
+    return _of_sums((ranks * labels).sum(axis=0), labels)
+
+
+def _areas_of_columns(ranks: Doubles, labels: Doubles) -> Doubles:
+    """Return the area of every feature for every labelling, (count, d)."""
+    return np.stack([_of_sums(column @ labels, labels) for column in ranks.T], axis=1)
+
+
+def _of_sums(sums: Doubles, labels: Doubles) -> Doubles:
+    """Return areas from the sums of the members' ranks (Mann and Whitney)."""
+    members = labels[:, 0].sum()
+    return np.asarray((sums - members * (members + 1) / 2) / (members * (len(labels) - members)))
+
+
+def _holm(p_values: Doubles) -> Doubles:
+    """Return p-values with Holm's correction."""
+    order = np.argsort(p_values, kind="stable")
+    steps = p_values[order] * np.arange(len(p_values), 0, -1)
+    result = np.empty_like(p_values)
+    result[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class RankTest(Result):
+    """Ranks of canaries among their decoys.
+
+    Attributes
+    ----------
+    p_value : float
+        Of all canaries together: how likely ranks with so small a sum are if each canary is like
+        its decoys.
+    p_values : (k,) ndarray
+        Of each canary by itself.
+    ranks : (k,) ndarray of int
+        How many decoys of each canary have a score as high.
+    decoys : int
+        Of each canary.
+
+    Examples
+    --------
+    >>> from leakscore import audit
+    >>> audit.rank_test([3.0, 2.0], [[1.0, 2.0, 0.0], [1.0, 2.5, 0.0]]).ranks.tolist()
+    [0, 1]
+    """
+
+    p_value: float
+    p_values: Doubles
+    ranks: Indices
+    decoys: int
+
+
+def rank_test(score: npt.ArrayLike, decoys: npt.ArrayLike) -> RankTest:
+    """Test whether canaries score higher than decoys that were drawn as they were.
+
+    Parameters
+    ----------
+    score : float or (k,) array_like
+        Scores of the canaries that were trained on; larger means member.
+    decoys : (m,) or (k, m) array_like
+        Scores of each canary's decoys, which were drawn alike and were not trained on.
+
+    Returns
+    -------
+    RankTest
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, a score is NaN, or k^2 m^2 is above 5e8.
+
+    Notes
+    -----
+    If a canary and its m decoys are exchangeable, the number of decoys with a score as high is
+    uniform on 0, ..., m, or larger with ties, which count against the canary. So
+    p = (1 + number) / (1 + m), and the sum of k independent ones has an exact law, by repeated
+    convolution of positive numbers; its rounding is added. Canaries must be drawn independently of
+    each other; that one is a member says nothing of others only as far as one training can.
+
+    Examples
+    --------
+    >>> from leakscore import audit
+    >>> test = audit.rank_test([3.0, 2.0], [[1.0, 2.0, 0.0], [1.0, 2.5, 0.0]])
+    >>> test.p_values.tolist(), round(test.p_value, 4)
+    ([0.25, 0.5], 0.1875)
+    """
+    scores = np.atleast_1d(np.asarray(validation.elementwise("score", score), dtype=np.float64))
+    others = np.atleast_2d(np.asarray(validation.elementwise("decoys", decoys), dtype=np.float64))
+    if scores.ndim != 1 or others.ndim != 2 or len(others) != len(scores) or not others.size:
+        raise ValueError(
+            f"Expected score of shape {scores.shape} to be (k,) and decoys of shape {others.shape} "
+            "(k, m), with k and m at least 1"
+        )
+    for name, array in (("score", scores), ("decoys", others)):
+        if np.isnan(array).any():
+            raise ValueError(f"Expected {name} without NaN: leave out no score, rank it last")
+    ranks = (others >= scores[:, np.newaxis]).sum(axis=1)
+    count = others.shape[1]
+    return RankTest(
+        p_value=_sum_of_ranks(int(ranks.sum()), len(scores), count),
+        p_values=(1 + ranks) / (1 + count),
+        ranks=ranks,
+        decoys=count,
+    )
+
+
+def _sum_of_ranks(total: int, canaries: int, decoys: int) -> float:
+    """Return P(sum of independent uniforms on 0, ..., m <= total), rounded up."""
+    width = decoys + 1
+    if canaries * (total + width) > _MOST_STEPS:
+        raise ValueError(
+            f"Expected fewer than {canaries} canaries with {decoys} decoys each: the exact law of "
+            "their sum takes too long"
+        )
+    size = -(-(total + 1) // width) * width
+    law = np.zeros(size)
+    law[0] = 1.0
+    for _ in range(canaries):
+        law = _window_sums(law, width) / width
+    p_value = float(law[: total + 1].sum()) * (1.0 + 4e-16 * canaries * (width + 4))
+    return min(p_value, 1.0)
+
+
+def _window_sums(law: Doubles, width: int) -> Doubles:
+    """Return the sum of each number and the width - 1 before it, by additions alone.
+
+    A window is the end of one block of `width` and the start of the next.
+    """
+    blocks = law.reshape(-1, width)
+    starts = np.cumsum(blocks, axis=1)
+    ends = np.zeros_like(blocks)
+    ends[1:, :-1] = np.cumsum(blocks[:-1, :0:-1], axis=1)[:, ::-1]
+    return np.asarray((starts + ends).reshape(-1))
