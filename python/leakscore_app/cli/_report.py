@@ -113,6 +113,13 @@ def _add_release_options(group: Any) -> None:
 
 
 def _add_model_options(group: Any) -> None:
+    group.add_argument("--weights", metavar="COLUMN", help="publish means with these weights")
+    group.add_argument(
+        "--weights-are",
+        choices=("data", "ratio", "public"),
+        help="data (default): they are data of the records, and their sum is published, too; "
+        "ratio: data, and their sum is not published; public: everybody knows them",
+    )
     group.add_argument("--response", metavar="COLUMN", help="what a regression or a glm predicts")
     group.add_argument(
         "--family",
@@ -145,13 +152,6 @@ def _add_table_options(group: Any) -> None:
         metavar="COLUMN",
         help="say what the release tells about a member's value of this column, to who knows the "
         "member's other values",
-    )
-    group.add_argument("--weights", metavar="COLUMN", help="publish means with these weights")
-    group.add_argument(
-        "--weights-are",
-        choices=("data", "ratio", "public"),
-        help="data (default): they are data of the records, and their sum is published, too; "
-        "ratio: data, and their sum is not published; public: everybody knows them",
     )
     _add_model_options(group)
     group.add_argument(
