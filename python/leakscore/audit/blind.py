@@ -156,7 +156,7 @@ def _standardised(table: Doubles) -> Doubles:
     centred = units - units.mean(axis=0)
     spread = centred.std(axis=0)
     varies = spread > 1e-12
-    return np.divide(centred, spread, out=np.zeros_like(table), where=varies)
+    return np.asarray(np.divide(centred, spread, out=np.zeros_like(table), where=varies))
 
 
 def _labels(flags: Flags, count: int, rng: np.random.Generator, *, first: bool) -> Doubles:
@@ -178,7 +178,7 @@ def _cross_fitted(table: Doubles, labels: Doubles, fold: Indices, ridge: float) 
         matrix = rows.T @ rows + ridge * np.eye(table.shape[1])
         slopes = np.linalg.lstsq(matrix, rows.T @ (targets - targets.mean(axis=0)), rcond=None)[0]
         scores[inside] = (table[inside] - centre) @ slopes
-    return np.round(scores, 10)  # ties that rounding would break
+    return np.asarray(np.round(scores, 10))  # ties that rounding would break
 
 
 def _areas(ranks: Doubles, labels: Doubles) -> Doubles:
