@@ -329,7 +329,9 @@ def _law(
     names = [source.columns[j] for j in kept]
     sources: dict[int, list[int]] = {}
     if rows < len(kept) + 2:  # any column is a combination of so many others
-        digests: ColumnDigests = passes(source, Digest(tuple(kept)), "looking for copied columns")
+        digests: ColumnDigests = passes(
+            source, DigestColumns(tuple(kept)), "looking for copied columns"
+        )
         sources = digests.copies()
     elif not surely_independent(law.cov):
         triangle: Triangle = passes(source, Triangulate(law), "looking for dependent columns")
@@ -368,7 +370,7 @@ class ColumnDigests:
 
 
 @dataclass(frozen=True)
-class Digest:
+class DigestColumns:
     """A pass that hashes columns of the complete rows."""
 
     columns: tuple[int, ...]
