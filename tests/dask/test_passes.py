@@ -28,7 +28,7 @@ from leakscore_app.tables.sources import opened as opened_sources  # noqa: E402
 from leakscore_app.tables.sources.arrays import CallablePart, NpyPart, numbered  # noqa: E402
 from leakscore_app.tables.sources.blocks import Block, Source  # noqa: E402
 from leakscore_app.tables.sources.categories import Categories  # noqa: E402
-from leakscore_app.tables.sources.parquet import ParquetPart  # noqa: E402
+from leakscore_app.tables.sources.frames import ParquetPart  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

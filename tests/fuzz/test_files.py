@@ -73,7 +73,7 @@ def check(path: str, dialect: dict[str, Any], *, whole: bool = False) -> None:
         assert table.values.dtype == np.float64
         assert table.values.shape[1:] == (len(table.columns),)
         assert len(set(table.columns)) == len(table.columns)
-        assert {*table.left, *table.refused} <= set(range(len(table.columns)))
+        assert {*table.excluded, *table.refused} <= set(range(len(table.columns)))
         assert len(table.lines if table.lines is not None else table.values) == len(table.values)
     read = outcome(lambda: read_scores(path, options=ReadingOptions(**dialect), max_memory=LIMIT))
     if isinstance(read, Read):

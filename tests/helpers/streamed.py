@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from leakscore_app.report import Report, _report
-from leakscore_app.tables.formats import long_text
-from leakscore_app.tables.sources import opened
+from leakscore_app.tables.sources import opened, texts
 
 
 def assert_alike(found: Report, whole: Report) -> None:
@@ -29,5 +28,5 @@ def short_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take tables of more than 1000 rows for long ones, and read csv 16 kB at a time."""
     for module in (_report, opened):
         monkeypatch.setattr(module, "LONG", 1000)
-    monkeypatch.setattr(long_text, "PIECE", 1 << 14)
-    monkeypatch.setattr(long_text, "_REST", 1 << 10)
+    monkeypatch.setattr(texts, "PIECE", 1 << 14)
+    monkeypatch.setattr(texts, "_REST", 1 << 10)

@@ -17,8 +17,8 @@ from leakscore_app.passes.runner import Passes
 from leakscore_app.passes.scores import InCells, ScoreRows
 from leakscore_app.passes.tree import joined, run
 from leakscore_app.report import _report
-from leakscore_app.report.engine import block_features as featured
 from leakscore_app.report.engine import blocks as _blocks
+from leakscore_app.report.engine import features as featured
 from leakscore_app.tables import memory_limit
 from leakscore_app.tables.sources import opened as sources
 from leakscore_app.tables.table import Table

@@ -16,8 +16,8 @@ from leakscore_app.passes.first import first
 from leakscore_app.passes.runner import Passes
 from leakscore_app.passes.tree import joined, run
 from leakscore_app.report import _report
-from leakscore_app.report.engine import block_features as featured
-from leakscore_app.report.engine.block_features import Features
+from leakscore_app.report.engine import features as featured
+from leakscore_app.report.engine.features import Features
 from leakscore_app.tables.sources import opened as sources
 from tests.helpers.streamed import assert_alike
 
@@ -162,7 +162,7 @@ def test_tasks_and_smaller_blocks(monkeypatch: pytest.MonkeyPatch, values: np.nd
     assert isinstance(source, Features)
     there = pickle.loads(pickle.dumps(source))
     trees = [run(there, first, span) for span in reversed(source.spans(3))]
-    assert joined(trees).moments.to_bytes() == judged.found.moments.to_bytes()
+    assert joined(trees).moments.to_bytes() == judged.seen.moments.to_bytes()
     monkeypatch.setattr(featured, "_NUMBERS", 64 * 14)
     monkeypatch.setattr(featured, "_FEWEST", 8)
     small, _ = featured.features_of(opened, Passes(), statistics.Covariance(), **asked)

@@ -7,8 +7,6 @@ import pytest
 
 from leakscore_app import report
 from leakscore_app.report import _report
-from leakscore_app.tables.records import records_of
-from leakscore_app.tables.table import table_of
 
 N = 600
 
@@ -18,7 +16,7 @@ def values() -> np.ndarray:
     return np.random.default_rng(0).normal([50.0, 5.0], [10.0, 1.0], size=(N, 2)).round(3)
 
 
-def analyse(values: np.ndarray) -> report.Report:
+def analyse(values: np.ndarray | report.Table) -> report.Report:
     return report.analyse(values, rounds=200)
 
 
@@ -62,10 +60,10 @@ def test_records_of_one_person_count_together(values: np.ndarray) -> None:
     few = np.isin(np.arange(N), range(7, 17))
     table = np.column_stack([values, values[:, 0] + np.where(few, 1e-5, 0.0)])
     names = ["a", "b", "c"]
-    assert records_of(table_of(table, names)).dependent == ("c",)
+    assert analyse(report.table_of(table, names)).input.dependent_columns == ("c",)
     who = np.where(few, "p", np.arange(N).astype(str))
     with pytest.raises(ValueError, match="'c' follows from others but for record 8"):
-        records_of(table_of(table, names, ids=who.tolist()))
+        analyse(report.table_of(table, names, ids=who.tolist()))
 
 
 @pytest.mark.usefixtures("held")

@@ -22,8 +22,7 @@ from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.sources.arrays import ArrayPart, CallablePart, NpyPart, numbered
 from leakscore_app.tables.sources.blocks import Part, Source, cut
 from leakscore_app.tables.sources.categories import Categories
-from leakscore_app.tables.sources.frames import FramePart
-from leakscore_app.tables.sources.parquet import ParquetPart
+from leakscore_app.tables.sources.frames import FramePart, ParquetPart
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from leakscore_app.tables.records import records_of
+from leakscore_app.report import analyse
 from leakscore_app.tables.table import Table, read_table
 
 NAN = float("nan")
@@ -60,12 +60,12 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
 def test_refused_until_an_option_settles_it(tmp_path: Path, case: str) -> None:
     text, options, message = REFUSED[case]
     table = read(tmp_path, text)
-    said = " ".join([*table.refused.values(), *table.left.values()])
+    said = " ".join([*table.refused.values(), *table.excluded.values()])
     assert re.search(message, said), said
     assert not read(tmp_path, text, **options).refused
     if table.refused:
         with pytest.raises(ValueError, match=r"table\.csv"):
-            records_of(table)
+            analyse(table)
 
 
 REFUSED_AT_ONCE: dict[str, tuple[str, dict[str, Any], str]] = {

@@ -37,7 +37,7 @@ def test_sums_are_no_records(tmp_path: Path, case: str) -> None:
         read_table(path)
     table = read_table(path, skip_last=count)
     np.testing.assert_array_equal(table.values[:, 1:], ROWS)
-    assert set(table.left) == {0}
+    assert set(table.excluded) == {0}
     kept = read_table(path, skip_last=0)
     assert len(kept.values) == 4 + len(below)
 

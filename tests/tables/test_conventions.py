@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from leakscore_app.tables.grammar.conventions import (
+from leakscore_app.tables.conventions import (
     ALL,
     CONVENTIONS,
     Convention,

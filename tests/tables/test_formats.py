@@ -58,7 +58,7 @@ def test_csv_delimiters_line_ends_and_byte_order_mark(
     table = read(tmp_path, mark + buffer.getvalue().encode())
     assert table.columns == ("a", "b, c", "d")
     np.testing.assert_array_equal(table.values, [[1, -2.5e-3, 0.5], [4, 500, 6]])
-    assert table.left == table.refused == {}
+    assert table.excluded == table.refused == {}
 
 
 def test_csv_keeps_every_digit(tmp_path: Path) -> None:
@@ -165,8 +165,8 @@ def test_npy_of_named_columns(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", values)
     table = read_table(str(tmp_path / "a.npy"))
     assert table.columns == ("a", "b", "c")
-    assert list(table.left) == [2]
-    assert "text (record 1: 'x')" in table.left[2]
+    assert list(table.excluded) == [2]
+    assert "text (record 1: 'x')" in table.excluded[2]
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_parquet(tmp_path: Path) -> None:
     np.testing.assert_array_equal(
         table.values, [[1, 1.5, 1, nan], [2, nan, 0, nan], [nan, nan, 1, nan]]
     )
-    assert table.left == {3: "text in 3 of 3 cells (record 1: 'a')"}
+    assert table.excluded == {3: "text in 3 of 3 cells (record 1: 'a')"}
 
 
 def test_parquet_without_pyarrow_names_the_extra(

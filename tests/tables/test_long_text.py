@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from leakscore_app.tables.cells import ReadingOptions
-from leakscore_app.tables.formats import delimited, long_text
+from leakscore_app.tables.formats import delimited
 from leakscore_app.tables.sources import texts
 from leakscore_app.tables.sources.blocks import Memory, Source
 from leakscore_app.tables.sources.categories import Categories
@@ -21,8 +21,8 @@ RNG = np.random.default_rng(4)
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(long_text, "PIECE", 300)
-    monkeypatch.setattr(long_text, "_REST", 100)
+    monkeypatch.setattr(texts, "PIECE", 300)
+    monkeypatch.setattr(texts, "_REST", 100)
     monkeypatch.setattr(texts, "ROWS", 16)
 
 
@@ -115,10 +115,10 @@ def test_pieces_are_understood_as_the_whole(tmp_path: Path, kind: str) -> None:
         table.sha256,
     )
     assert part.notes == table.notes
-    told = {j: why for j, why in table.left.items() if not why.startswith("it counts")}
-    assert {part.columns.index(name): why for name, why in part.left.items()} == told
+    told = {j: why for j, why in table.excluded.items() if not why.startswith("it counts")}
+    assert {part.columns.index(name): why for name, why in part.excluded.items()} == told
     np.testing.assert_array_equal(part.lines[np.arange(part.rows)], table.lines)
-    columns = tuple(name for name in part.columns if name not in part.left)
+    columns = tuple(name for name in part.columns if name not in part.excluded)
     numbers = [part.columns.index(name) for name in columns]
     np.testing.assert_array_equal(rows_of(part, columns, memory), table.values[:, numbers])
     np.testing.assert_array_equal(rows_of(part, columns, Memory()), table.values[:, numbers])
@@ -143,7 +143,7 @@ def test_options_are_those_of_the_whole(tmp_path: Path) -> None:
     part, memory = part_of(path, **asked)
     table = read_table(path, **asked)
     assert part is not None
-    assert (part.left, part.columns) == ({}, ("x", "region", "y"))
+    assert (part.excluded, part.columns) == ({}, ("x", "region", "y"))
     np.testing.assert_array_equal(rows_of(part, ("x", "y"), memory), table.values[:, [0, 2]])
     assert part_of(path, columns=("nobody",))[0] is None
 

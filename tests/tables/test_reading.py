@@ -100,15 +100,15 @@ def test_rows_are_counted_in_long_files(tmp_path: Path) -> None:
 def test_columns_that_count_are_left_out_unless_named(tmp_path: Path) -> None:
     text = ",id,a\n0,5,1\n1,6,3\n2,7,2\n"
     table = read(tmp_path, text)
-    assert set(table.left) == {0, 1}
-    assert all("counts or names" in reason for reason in table.left.values())
-    assert set(read(tmp_path, text, columns=["id", "a"]).left) == {0}
+    assert set(table.excluded) == {0, 1}
+    assert all("counts or names" in reason for reason in table.excluded.values())
+    assert set(read(tmp_path, text, columns=["id", "a"]).excluded) == {0}
 
 
 def test_ids_label_records(tmp_path: Path) -> None:
     table = read(tmp_path, "person,a\n7,1\n7,2\n8,4\n", id="person")
     assert table.ids.tolist() == ["7", "7", "8"]
-    assert list(table.left) == [0]
+    assert list(table.excluded) == [0]
     with pytest.raises(ValueError, match=r"line 3: column 'person' is blank.*--id"):
         read(tmp_path, "person,a\n7,1\n,2\n8,4\n", id="person")
     with pytest.raises(ValueError, match="no column 'who'"):
@@ -120,7 +120,7 @@ def test_proportions_are_columns_of_levels(tmp_path: Path) -> None:
     table = read(tmp_path, text, proportions=["sex"])
     assert table.columns == ("sex=f", "sex=m", "a")
     np.testing.assert_array_equal(table.values[:, :2], [[0, 1], [1, 0], [0, 0], [NAN, NAN]])
-    assert "text in 3 of 3 cells" in read(tmp_path, text).left[0]
+    assert "text in 3 of 3 cells" in read(tmp_path, text).excluded[0]
 
 
 def test_levels_need_names_of_their_own(tmp_path: Path) -> None:
@@ -131,4 +131,4 @@ def test_levels_need_names_of_their_own(tmp_path: Path) -> None:
 def test_names_with_commas_and_quotes(tmp_path: Path) -> None:
     table = read(tmp_path, '"cost, EUR","a ""b""",c\n1,2,3\n4,5,7\n', exclude=["cost, EUR"])
     assert table.columns == ("cost, EUR", 'a "b"', "c")
-    assert list(table.left) == [0]
+    assert list(table.excluded) == [0]

@@ -43,22 +43,22 @@ def read(tmp_path: Path, column: str, **options: Any) -> Table:
 def test_left_out(tmp_path: Path, case: str) -> None:
     column, reason = LEFT[case]
     table = read(tmp_path, column)
-    assert set(table.left) == {0}
-    assert reason in table.left[0]
+    assert set(table.excluded) == {0}
+    assert reason in table.excluded[0]
     name = table.columns[0]
-    assert not read(tmp_path, column, columns=[name, "x"]).left
+    assert not read(tmp_path, column, columns=[name, "x"]).excluded
 
 
 @pytest.mark.parametrize("case", sorted(KEPT))
 def test_kept(tmp_path: Path, case: str) -> None:
-    assert not read(tmp_path, KEPT[case]).left
+    assert not read(tmp_path, KEPT[case]).excluded
 
 
 def test_names_are_understood_as_messages_show_them(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text('"a\nx",b\x1b[2J\n1,2\n3,5\n4,4\n')
-    assert set(read_table(str(path), exclude=["a\\nx"]).left) == {0}
-    assert set(read_table(str(path), columns=["b\\x1b[2J"]).left) == {0}
+    assert set(read_table(str(path), exclude=["a\\nx"]).excluded) == {0}
+    assert set(read_table(str(path), columns=["b\\x1b[2J"]).excluded) == {0}
 
 
 SHARED = {

@@ -30,7 +30,7 @@ def test_dates_that_are_counted_in_numbers(tmp_path: Path, kind: str, dates: tup
     writer = {"sav": "write_sav", "dta": "write_dta", "xpt": "write_xport"}[kind]
     getattr(pyreadstat, writer)(frame, path, variable_format=formats)
     table = read_table(path)
-    assert table.left == dict.fromkeys(range(len(dates)), "dates, no numbers")
+    assert table.excluded == dict.fromkeys(range(len(dates)), "dates, no numbers")
     np.testing.assert_array_equal(table.values[:, -1], frame["v"])
 
 
@@ -39,13 +39,13 @@ def test_years_of_stata_are_numbers(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"y": [1999.0, 2001.0, 2010.0], "v": [1.5, 2.0, 7.0]})
     pyreadstat.write_dta(frame, str(tmp_path / "t.dta"), variable_format={"y": "%ty"})
-    assert not read_table(str(tmp_path / "t.dta")).left
+    assert not read_table(str(tmp_path / "t.dta")).excluded
 
 
 @pytest.mark.parametrize("kind", ["csv", "long csv", "xlsx"])
 def test_rows_without_a_value_are_said(tmp_path: Path, kind: str) -> None:
     from leakscore_app.tables.cells import ReadingOptions
-    from leakscore_app.tables.sources.opened import of_files
+    from leakscore_app.tables.sources.long_files import of_files
 
     rows = [["a", "b"], [1, 2], ["", ""], [3, 4.5], ["", ""], ["", ""], [5, 6]]
     note = "3 rows without any value are left out (line 3, ...)"
@@ -82,7 +82,7 @@ def test_formulas_without_a_value_are_no_missing_cells(tmp_path: Path) -> None:
     book.save(tmp_path / "t.xlsx")
     table = read_table(str(tmp_path / "t.xlsx"))
     assert "line 3, column 'b': 'formula without a value' is no number" in table.refused[1]
-    assert table.left == {2: "text in 3 of 3 cells (line 2: 'formula without a value')"}
+    assert table.excluded == {2: "text in 3 of 3 cells (line 2: 'formula without a value')"}
     assert any(note.startswith("4 formulas have no value (line 2, ...)") for note in table.notes)
 
 

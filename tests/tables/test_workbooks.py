@@ -44,8 +44,8 @@ def test_titles_dates_and_words(tmp_path: Path) -> None:
     rows = [["Title"], [], ["when", "name", "v"], [day, "x", 1.5], [day, "y", 2], [], [day, "z", 7]]
     table = read_table(workbook(tmp_path / "t.xlsx", data=rows))
     assert table.lines.tolist() == [4, 5, 7]
-    assert set(table.left) == {0, 1}
-    assert "dates" in table.left[0]
+    assert set(table.excluded) == {0, 1}
+    assert "dates" in table.excluded[0]
     np.testing.assert_array_equal(table.values[:, 2], [1.5, 2, 7])
 
 
@@ -125,7 +125,7 @@ def test_files_of_statistics_packages(tmp_path: Path, kind: str) -> None:
     assert [name.lower() for name in table.columns] == ["a", "b", "w"]
     last = NAN if kind == "sav" else 9
     np.testing.assert_array_equal(table.values[:, :2], [[1.5, 4], [NAN, 5], [3, last]])
-    assert re.match("text in 3 of 3 cells", table.left[2])
+    assert re.match("text in 3 of 3 cells", table.excluded[2])
 
 
 def test_feather_and_streams(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_feather_and_streams(tmp_path: Path) -> None:
     for name in ("t.feather", "t.arrows"):
         table = read_table(str(tmp_path / name))
         np.testing.assert_array_equal(table.values[:, :2], [[1, 1.5], [2, 2.5], [NAN, NAN]])
-        assert "nested" in table.left[2]
+        assert "nested" in table.excluded[2]
 
 
 def test_the_index_of_a_frame_is_no_column(tmp_path: Path) -> None:
@@ -148,4 +148,4 @@ def test_the_index_of_a_frame_is_no_column(tmp_path: Path) -> None:
 
     content = pyarrow.table({"a": [1.0, 2.5], "__index_level_0__": [17, 4]})
     pyarrow.parquet.write_table(content, tmp_path / "t.parquet")
-    assert "counts or names" in read_table(str(tmp_path / "t.parquet")).left[1]
+    assert "counts or names" in read_table(str(tmp_path / "t.parquet")).excluded[1]

@@ -15,8 +15,8 @@ from leakscore_app.tables.cells import ReadingOptions, blank_at_end
 from leakscore_app.tables.columns import content_of
 from leakscore_app.tables.formats import npy
 from leakscore_app.tables.formats.arrow import ArrowFile
-from leakscore_app.tables.grids import grid_of, inner_file, require_meaning
-from leakscore_app.tables.row_names import INDEX, named_as_rows
+from leakscore_app.tables.summaries import INDEX, named_as_rows
+from leakscore_app.tables.table import grid_of, inner_file, require_meaning
 
 Array = npt.NDArray[Any]
 
@@ -142,17 +142,21 @@ def _of_grid(file: files.File, options: ReadingOptions) -> ScoreColumns:
     ranks = {
         name
         for name, column in columns.items()
-        if column.left == INDEX and not cells[name].index and not named_as_rows(cells[name].name)
+        if column.excluded == INDEX
+        and not cells[name].index
+        and not named_as_rows(cells[name].name)
     }
-    names = tuple(name for name, column in columns.items() if column.left != INDEX or name in ranks)
+    names = tuple(
+        name for name, column in columns.items() if column.excluded != INDEX or name in ranks
+    )
 
     def get(name: str) -> Array:
         column = columns[name]
         if column.refused:
             raise ValueError(": ".join(filter(None, (column.refused, column.remedy))))
-        if column.left and name not in ranks:
+        if column.excluded and name not in ranks:
             raise ValueError(
-                f"{file.name}, column {visible(name)!r} holds no numbers: {column.left}"
+                f"{file.name}, column {visible(name)!r} holds no numbers: {column.excluded}"
             )
         if arrow is not None and cells[name].text is None:
             return arrow.array(name)

@@ -21,7 +21,6 @@ from leakscore_app._visible import listed, visible
 from leakscore_app.audits.columns import WORDS
 from leakscore_app.audits.scores import MEMBER_NAMES, SCORE_NAMES, plain_name
 from leakscore_app.tables import files
-from leakscore_app.tables.formats import packed
 
 STANDARD_INPUT = "-"
 
@@ -105,7 +104,7 @@ class LineStream:
         return data
 
     def _require_text(self, line: bytes) -> None:
-        if packed.is_compressed(line) or packed.is_zip(line):
+        if files.is_compressed(line) or files.is_zip(line):
             raise ValueError(
                 f"{self.name} is compressed, and --watch reads lines as they come: unpack it into "
                 "a pipe, as in 'gzip -dc FILE | leakscore audit - --watch'"

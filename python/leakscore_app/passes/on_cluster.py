@@ -10,9 +10,9 @@ from typing import Any
 from leakscore import single_threaded_blas
 from leakscore.dask import cluster
 from leakscore_app.passes.tree import M, Tree, run
+from leakscore_app.tables.sources.arrays import CodedPart
 from leakscore_app.tables.sources.blocks import Block, Source, Span
 from leakscore_app.tables.sources.categories import SharesPart
-from leakscore_app.tables.sources.coded import CodedPart
 
 _BLOCKS = 16
 """Blocks of a task, at most: 1,048,576 rows, as a row group of parquet usually has."""

@@ -303,6 +303,7 @@ class Remaining:
 
     law: TableLaw
     explained: Explained
+    owners: npt.NDArray[np.intp] | None = None
 
     def __call__(self, block: Block) -> Remainder:
         """Look at a block."""
@@ -311,7 +312,9 @@ class Remaining:
         scaled, mean = self.law.scaled(values) / root, self.law.mean / root
         if not len(values):
             scaled, places = mean[np.newaxis], np.zeros(1, np.intp)  # nothing is left of it
-        return Remainder.of(self.explained, scaled, mean, places + block.start)
+        rows = places + block.start
+        owners = None if self.owners is None else self.owners[rows]
+        return Remainder.of(self.explained, scaled, mean, rows, owners)
 
 
 @dataclass(frozen=True, eq=False)

@@ -187,7 +187,9 @@ def ask(
     """
     where = None if question.where is None else grammar.parse(question.where)
     table = read_table(path, **reading)
-    names = [j for j in range(len(table.columns)) if j not in table.left and j not in table.refused]
+    names = [
+        j for j in range(len(table.columns)) if j not in table.excluded and j not in table.refused
+    ]
     if not names:
         raise ValueError(f"{table.name} has no column of numbers")
     chosen = [names.index(_number_column(table, name)) for name in question.columns]
@@ -257,8 +259,8 @@ def _number_column(table: Table, name: str, *, published: bool = True) -> int:
     at = _place(table, name)
     if at in table.refused:
         raise ValueError(f"column {visible(name)!r}: {table.refused[at]}")
-    if published and at in table.left:
-        raise ValueError(f"column {visible(name)!r} cannot be published: {table.left[at]}")
+    if published and at in table.excluded:
+        raise ValueError(f"column {visible(name)!r} cannot be published: {table.excluded[at]}")
     if np.isnan(table.values[:, at]).all():
         raise ValueError(
             f"--where: column {visible(name)!r} holds no numbers: put what it is compared with in "
@@ -296,7 +298,7 @@ def _require_words(table: Table, condition: grammar.Condition, labels: Any) -> N
     """Refuse a word that no record has, as it is misspelt or the column holds numbers."""
     present = sorted(set(labels.tolist()) - {""})
     at = _place(table, condition.column)
-    content = listed(present) if at in table.left else "numbers"
+    content = listed(present) if at in table.excluded else "numbers"
     for value in condition.values:
         if value not in present:
             raise ValueError(

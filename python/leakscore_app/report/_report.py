@@ -23,8 +23,8 @@ from leakscore_app.report.result import Report
 from leakscore_app.tables import memory_limit
 from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.sources import opened as sources
+from leakscore_app.tables.sources.arrays import without_graph
 from leakscore_app.tables.sources.opened import LONG, Opened
-from leakscore_app.tables.sources.partitions import without_graph
 from leakscore_app.tables.table import Table, read_table, table_of, table_of_frame
 
 _FEW_COLUMNS = 500
@@ -309,7 +309,11 @@ def open_table(path: str, **reading: Any) -> Table | Opened:
     given = {name for name, value in reading.items() if value != _PLAIN.get(name)}
     numbers = _numbers(reading.get("missing_values", ()))
     plain = given <= _STREAMED and reading.get("skip_last") in (None, 0) and numbers is not None
-    opened = sources.of_files(paths, _options(reading)) if plain else None
+    opened = None
+    if plain and not (len(paths) == 1 and sources.is_short_text(paths[0])):
+        from leakscore_app.tables.sources.long_files import of_files
+
+        opened = of_files(paths, _options(reading))
     if opened is None or (len(paths) == 1 and not opened.is_longer_than(LONG)):
         if len(paths) > 1:
             raise ValueError(

@@ -110,7 +110,7 @@ class ReadingOptions:
 
     def reading(self) -> dict[str, Any]:
         """Return the arguments of `read_table`."""
-        names = [one.name for one in fields(self) if one.name not in ("complete", "words")]
+        names = [each.name for each in fields(self) if each.name not in ("complete", "words")]
         return {name: getattr(self, name) for name in names}
 
 
@@ -229,3 +229,8 @@ def names_in(text: str) -> list[str]:
     except csv.Error as error:
         raise ValueError(f"{text!r} is no list of names: {error}") from None
     return [name.strip() for row in rows for name in row if name.strip()]
+
+
+def plain(number: float) -> str:
+    """Return a number without a needless point."""
+    return str(int(number)) if number.is_integer() else repr(number)

@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore_app._visible import listed, visible
-from leakscore_app.tables import below, doubts, labels, row_names
-from leakscore_app.tables.cells import Cells, Grid, ReadingOptions
-from leakscore_app.tables.grammar.conventions import CONVENTIONS
-from leakscore_app.tables.grammar.numbers import Survey, survey_of
-from leakscore_app.tables.grammar.vote import Vote, vote_of
-from leakscore_app.tables.row_names import INDEX
+from leakscore_app.tables import doubts, summaries
+from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, plain
+from leakscore_app.tables.conventions import CONVENTIONS, MISSING
+from leakscore_app.tables.numbers import Survey, Vote, survey_of, vote_of
+from leakscore_app.tables.summaries import INDEX, Columns, names_people, spread_of, summed_up
 
 ASKED = "not to be published, as asked"
 OWNER = "it tells who a record belongs to"
@@ -35,7 +34,7 @@ class Column:
     name : str
     values : (N,) ndarray of float64
         NaN where a value is missing or is no number.
-    left : str
+    excluded : str
         Why it is not judged; empty if it can be.
     refused : str
         What must be settled before it can be judged; empty if nothing.
@@ -45,7 +44,7 @@ class Column:
 
     name: str
     values: npt.NDArray[np.float64]
-    left: str = ""
+    excluded: str = ""
     refused: str = ""
     remedy: str = ""
 
@@ -85,48 +84,38 @@ def content_of(grid: Grid, options: ReadingOptions) -> DecodedTable:
     notes = list(grid.notes)
     names = _named(grid)
     options = with_names(grid.name, names, options)
-    wanted = dict.fromkeys(name for name in names if _is_wanted(name, options))
-    surveys = _surveys(names, wanted, options)
+    published = dict.fromkeys(name for name in names if _is_wanted(name, options))
+    surveys = _surveys(names, published, options)
     numeric = {n: s for n, s in surveys.items() if _is_numeric(names[n], s)}
     voters = {name: survey for name, survey in numeric.items() if survey.numbers}
     vote = vote_of(voters, options.decimal, options.thousands)
-    if vote.told:
+    if vote.noted:
         notes.append(f"numbers are read with {CONVENTIONS[vote.convention].words}")
-    typed = [name for name in wanted if name not in surveys and names[name].numbers is not None]
+    typed = [name for name in published if name not in surveys and names[name].numbers is not None]
     numbers = {name: names[name] for name in (*numeric, *typed)}
-    above = below.remedy_above(grid, numbers, surveys, options)
+    above = doubts.remedy_above(grid, numbers, surveys, options)
     columns = []
     for name, cells in names.items():
-        if name not in wanted:
+        if name not in published:
             columns.append(_empty(name, grid.rows, _why_not_wanted(name, options)))
         elif name in options.proportions:
-            levels = labels.proportions_of(name, cells, grid, options)
+            levels = proportions_of(name, cells, grid, options)
             require_other_names(grid.name, name, levels, names)
             columns.extend(Column(level, values) for level, values in levels.items())
         else:
             columns.append(_column(grid, name, cells, surveys.get(name), vote, options))
-    by_note: dict[str, list[str]] = {}
-    for name in numeric:
-        for note in surveys[name].notes:
-            by_note.setdefault(note, []).append(name)
-    notes.extend(f"{listed(of)}: {note}" for note, of in by_note.items())
-    codes = numbers_for_missing(options.missing_values)
-    notes.extend(f"{labels.plain(code)} is read as missing, as asked" for code in codes)
-    notes.extend(read_as_missing({name: survey.absent for name, survey in numeric.items()}))
-    _leave_out_names_of_rows(columns, names, grid, options)
-    if options.skip_last != 0:
-        below.require_no_summary(grid, columns, names)
+    notes.extend(_notes_on({name: surveys[name] for name in numeric}, options))
+    codes = _leave_out(columns, names, grid, options)
     for column in columns:
         column.remedy = above.get(column.name, column.remedy)
     doubts.refuse_marks(columns, surveys, vote, grid)
-    if "none" not in map(str.lower, options.missing_values):
-        doubts.refuse_codes(columns, grid, complete=options.complete)
-    ids = None if options.id is None else labels.ids_of(grid, names[options.id], options.id)
-    groups = {name: labels.groups_of(grid, names[name], name) for name in options.groups}
-    asked = {*(options.columns or ()), *options.groups}
-    unasked = {name: cells for name, cells in names.items() if name not in asked}
-    shared = {} if options.id is not None else labels.shared(grid, unasked)
-    return DecodedTable(columns, ids, groups, notes, shared)
+    doubts.refuse_codes(columns, codes, grid, complete=options.complete)
+    ids = None if options.id is None else ids_of(grid, names[options.id], options.id)
+    groups = {name: groups_of(grid, names[name], name) for name in options.groups}
+    named = {*(options.columns or ()), *options.groups}
+    unasked = {name: cells for name, cells in names.items() if name not in named}
+    owners = {} if options.id is not None else shared(grid, unasked)
+    return DecodedTable(columns, ids, groups, notes, owners)
 
 
 # --- which columns -------------------------------------------------------------------------------
@@ -153,22 +142,22 @@ def with_names(file: str, names: Collection[str], options: ReadingOptions) -> Re
     """Return the options with the names of the file; a name may be given as messages show it."""
     shown = {visible(name): name for name in names}
 
-    def known(option: str, wanted: Sequence[str]) -> tuple[str, ...]:
-        for name in wanted:
+    def finite(option: str, given: Sequence[str]) -> tuple[str, ...]:
+        for name in given:
             if name not in names and name not in shown:
                 raise ValueError(
                     f"{file} has no column {visible(name)!r}; it has {listed(list(names))} "
                     f"({option})"
                 )
-        return tuple(name if name in names else shown[name] for name in wanted)
+        return tuple(name if name in names else shown[name] for name in given)
 
     return replace(
         options,
-        columns=None if options.columns is None else known("--columns", options.columns),
-        exclude=known("--exclude", options.exclude),
-        proportions=known("--proportions", options.proportions),
-        groups=known("--group-by", options.groups),
-        id=None if options.id is None else known("--id", (options.id,))[0],
+        columns=None if options.columns is None else finite("--columns", options.columns),
+        exclude=finite("--exclude", options.exclude),
+        proportions=finite("--proportions", options.proportions),
+        groups=finite("--group-by", options.groups),
+        id=None if options.id is None else finite("--id", (options.id,))[0],
     )
 
 
@@ -184,17 +173,17 @@ def _why_not_wanted(name: str, options: ReadingOptions) -> str:
     return OWNER if name == options.id else ASKED
 
 
-def _empty(name: str, rows: int, left: str) -> Column:
-    return Column(name, np.full(rows, np.nan), left)
+def _empty(name: str, rows: int, excluded: str) -> Column:
+    return Column(name, np.full(rows, np.nan), excluded)
 
 
 def _surveys(
-    names: Mapping[str, Cells], wanted: Iterable[str], options: ReadingOptions
+    names: Mapping[str, Cells], published: Iterable[str], options: ReadingOptions
 ) -> dict[str, Survey]:
     missing = options.words_for_missing
     return {
         name: survey_of(names[name].text, words=options.words, missing=missing)
-        for name in wanted
+        for name in published
         if names[name].text is not None
         and not names[name].other
         and name not in options.proportions
@@ -205,6 +194,20 @@ def _is_numeric(cells: Cells, survey: Survey) -> bool:
     """Whether at least half of the cells are numbers."""
     typed = _typed(cells)
     return 2 * (survey.numbers + survey.near + typed) >= survey.cells + typed > 0
+
+
+def _notes_on(surveys: Mapping[str, Survey], options: ReadingOptions) -> list[str]:
+    """Say how numbers were understood, and what stands for missing values."""
+    by_note: dict[str, list[str]] = {}
+    for name, survey in surveys.items():
+        for note in survey.notes:
+            by_note.setdefault(note, []).append(name)
+    missing = numbers_for_missing(options.missing_values)
+    return [
+        *(f"{listed(of)}: {note}" for note, of in by_note.items()),
+        *(f"{plain(code)} is read as missing, as asked" for code in missing),
+        *read_as_missing({name: survey.absent for name, survey in surveys.items()}),
+    ]
 
 
 def read_as_missing(absent: Mapping[str, Mapping[str, int]]) -> list[str]:
@@ -310,14 +313,162 @@ def numbers_for_missing(words: Iterable[str]) -> list[float]:
 # --- names of rows --------------------------------------------------------------------------------
 
 
+def _leave_out(
+    columns: Sequence[Column], names: Mapping[str, Cells], grid: Grid, options: ReadingOptions
+) -> dict[str, float]:
+    """Leave out names of rows, refuse sums of others; return what may be codes, by column."""
+    judged = [column for column in columns if not column.excluded]
+    summary = Columns.of_each([column.values for column in judged])
+    codes = {}
+    if "none" not in map(str.lower, options.missing_values):
+        each_code = (summary.code_of(j) for j in range(len(judged)))
+        codes = {
+            column.name: code
+            for column, code in zip(judged, each_code, strict=True)
+            if code is not None
+        }
+    _leave_out_names_of_rows(judged, summary, names, grid, options)
+    if options.skip_last != 0:
+        labelled = [names[column.name] for column in columns if column.name in names]
+        numbered = [j for j, column in enumerate(judged) if not column.excluded]
+        spreads = np.array([spread_of(judged[j].values) for j in numbered])
+        summed = summed_up(summary.chosen(numbered), grid.rows, spreads)
+        doubts.require_no_summary(grid, labelled, summed)
+    return codes
+
+
 def _leave_out_names_of_rows(
-    columns: list[Column], names: Mapping[str, Cells], grid: Grid, options: ReadingOptions
+    columns: Sequence[Column],
+    summary: Columns,
+    names: Mapping[str, Cells],
+    grid: Grid,
+    options: ReadingOptions,
 ) -> None:
     """Leave out a column that counts or names the records, unless it is asked for by name."""
-    for position, column in enumerate(columns):
+    for j, column in enumerate(columns):
         cells = names.get(column.name)
-        if cells is None or column.left or column.name in (options.columns or ()):
+        if cells is None or column.name in (options.columns or ()):
             continue
-        column.left = row_names.why_left(column, cells, grid, first=position == 0)
-        if column.left:
+        column.excluded = summaries.why_left(summary, j, cells, column.values, grid)
+        if column.excluded:
             column.refused = ""
+
+
+# --- columns of words ---------------------------------------------------------------------------
+
+
+MOST = 1000
+"""Levels of a column whose shares are published, at most."""
+
+
+def levels_of(
+    labels: Sequence[str | None], missing: Collection[str]
+) -> dict[str, npt.NDArray[np.float64]] | None:
+    """Return level -> 1 where a record has it, 0 where it has another, NaN where none is known.
+
+    Levels are in alphabetical order; the first is left out, since it follows from the others. None
+    is returned if there are more than 1000.
+    """
+    absent = MISSING | set(missing)
+    words = [None if word is None or word.lower() in absent else word for word in labels]
+    levels = sorted({word for word in words if word is not None})
+    if len(levels) > MOST:
+        return None
+    place = {level: k for k, level in enumerate(levels)}
+    codes = np.array([-1 if word is None else place[word] for word in words], dtype=np.int64)
+    given = codes >= 0
+    return {
+        level: np.where(given, (codes == k).astype(np.float64), np.nan)
+        for k, level in enumerate(levels)
+        if k
+    }
+
+
+_MOST_OF_ONE = 20  # records of a person, on average: whose have more is no person, but a hospital
+
+
+def proportions_of(
+    name: str, cells: Cells, grid: Grid, options: ReadingOptions
+) -> dict[str, npt.NDArray[np.float64]]:
+    """Return the columns of 0 and 1 that stand for the levels of a column, but the first.
+
+    Parameters
+    ----------
+    name : str
+    cells : Cells
+    grid : Grid
+    options : ReadingOptions
+
+    Returns
+    -------
+    dict
+        Name and level -> column.
+
+    Raises
+    ------
+    ValueError
+        If the cells are no words, or more than 1000 different ones.
+    """
+    labels = _labels(cells, grid.rows)
+    if labels is None:
+        raise ValueError(f"{grid.name}: column {visible(name)!r} holds no words (--proportions)")
+    levels = levels_of(labels, options.words_for_missing)
+    if levels is None:
+        raise ValueError(
+            f"{grid.name}: column {visible(name)!r} has more than 1000 levels: they are no "
+            "categories (--proportions)"
+        )
+    return {f"{name}={level}": values for level, values in levels.items()}
+
+
+def ids_of(grid: Grid, cells: Cells, name: str) -> npt.NDArray[np.str_]:
+    """Return who each record belongs to; refuse a blank cell."""
+    labels = _labels(cells, grid.rows)
+    if labels is None:
+        raise ValueError(f"{grid.name}: column {visible(name)!r} cannot label records (--id)")
+    for row, label in enumerate(labels):
+        if label is None:
+            raise ValueError(
+                f"{grid.name}, {grid.place(row)}: column {visible(name)!r} is blank, so that it is "
+                "not known who the record belongs to (--id)"
+            )
+    return np.array(labels, np.str_)
+
+
+def shared(grid: Grid, names: Mapping[str, Cells]) -> dict[str, int]:
+    """Return the columns whose name is that of an identifier, and which several records share.
+
+    They come with the number of their different values.
+    """
+    owners = {}
+    for name, cells in names.items():
+        labels = _labels(cells, grid.rows) if names_people(name) else None
+        if labels is None or None in labels:
+            continue
+        different = len(set(labels))
+        if different < grid.rows < _MOST_OF_ONE * different:
+            owners[name] = different
+    return owners
+
+
+def groups_of(grid: Grid, cells: Cells, name: str) -> npt.NDArray[np.str_]:
+    """Return which group each record belongs to, "" where the cell is blank."""
+    labels = _labels(cells, grid.rows)
+    if labels is None:
+        raise ValueError(f"{grid.name}: column {visible(name)!r} cannot group records (--group-by)")
+    return np.array([label or "" for label in labels], np.str_)
+
+
+def _labels(cells: Cells, rows: int) -> list[str | None] | None:
+    """Return the cells as words, None where they are blank."""
+    if cells.other and cells.text is None:
+        return None
+    words: list[str | None] = [None] * rows
+    if cells.text is not None:
+        words = [None if w is None or not w.strip() else w.strip() for w in cells.text.to_pylist()]
+    if cells.numbers is None:
+        return words
+    return [
+        word if word is not None or np.isnan(number) else plain(number)
+        for word, number in zip(words, cells.numbers.tolist(), strict=True)
+    ]

@@ -1,4 +1,4 @@
-"""What must be settled before a column is judged: cells, marks and codes that need a guess."""
+"""What must be settled before columns are judged: cells, marks, codes, lines that are no record."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore_app._visible import visible
-from leakscore_app.tables.cells import Cells, Grid
-from leakscore_app.tables.grammar.affixes import is_near
-from leakscore_app.tables.grammar.codes import code_in
-from leakscore_app.tables.grammar.numbers import Survey
-from leakscore_app.tables.grammar.vote import Vote
-from leakscore_app.tables.labels import plain
+from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, plain
+from leakscore_app.tables.conventions import MISSING, is_near, is_summary
+from leakscore_app.tables.formats.layout import is_amount, is_number
+from leakscore_app.tables.numbers import Survey, Vote
 
 _BELOW = 5  # lines below a table that are no records
 
@@ -22,7 +20,7 @@ _BELOW = 5  # lines below a table that are no records
 class _DoubtfulColumn(Protocol):
     name: str
     values: npt.NDArray[np.float64]
-    left: str
+    excluded: str
     refused: str
     remedy: str
 
@@ -83,7 +81,7 @@ def refuse_marks(
     columns: Iterable[_DoubtfulColumn], surveys: Mapping[str, Survey], vote: Vote, grid: Grid
 ) -> None:
     """Refuse numbers that may be read in two ways, and columns that contradict each other."""
-    by_name = {column.name: column for column in columns if not column.left}
+    by_name = {column.name: column for column in columns if not column.excluded}
     for name, (row, mark) in vote.doubtful.items():
         if name in by_name:
             text = surveys[name].shown(row)
@@ -104,22 +102,23 @@ def refuse_marks(
 
 
 def _contradiction(grid: Grid, surveys: Mapping[str, Survey], first: str, second: str) -> str:
-    one, other = surveys[first].contrast(surveys[second])
+    ours, other = surveys[first].contrast(surveys[second])
     return (
-        f"{grid.name}: {one[1]!r} ({grid.place(one[0])}, column {visible(first)!r}) and "
+        f"{grid.name}: {ours[1]!r} ({grid.place(ours[0])}, column {visible(first)!r}) and "
         f"{other[1]!r} ({grid.place(other[0])}, column {visible(second)!r}) follow no common "
         "convention"
     )
 
 
-def refuse_codes(columns: Sequence[_DoubtfulColumn], grid: Grid, *, complete: bool) -> None:
+def refuse_codes(
+    columns: Sequence[_DoubtfulColumn], codes: Mapping[str, float], grid: Grid, *, complete: bool
+) -> None:
     """Refuse numbers far from all others that look like codes for missing values."""
     for column in columns:
-        code = None if column.left or column.refused else code_in(column.values)
-        if code is None:
+        if column.excluded or column.refused or column.name not in codes:
             continue
-        where = column.values == code
-        shown = plain(code)
+        where = column.values == codes[column.name]
+        shown = plain(codes[column.name])
         column.refused = (
             f"{grid.name}, {grid.place(int(where.argmax()))}, column {visible(column.name)!r}: "
             f"{shown} in {int(where.sum())} of {int(np.isfinite(column.values).sum())} cells lies "
@@ -129,3 +128,130 @@ def refuse_codes(columns: Sequence[_DoubtfulColumn], grid: Grid, *, complete: bo
         column.remedy = (
             f"{missing} if it stands for a missing value, --missing-values none if it is a value"
         )
+
+
+_ABOVE = 20  # rows at the beginning that are searched for names of columns
+_NUMBER = "0"
+_LABELLED = 5  # rows at the end that are searched for labels
+
+
+def remedy_above(
+    grid: Grid, cells: Mapping[str, Cells], surveys: Mapping[str, Survey], options: ReadingOptions
+) -> dict[str, str]:
+    """Say how to read a first record that may be a line above the table; refuse what surely is one.
+
+    That is text in columns of numbers: above the first number of all, or a name for each of them.
+    As missing values such lines would pass for records.
+
+    Parameters
+    ----------
+    grid : Grid
+    cells : mapping
+        Name -> column of numbers.
+    surveys : mapping
+        Name -> what its text is.
+    options : ReadingOptions
+
+    Returns
+    -------
+    dict
+        Name of a column -> the remedy; empty if the first record is one.
+    """
+    if grid.lines is None or not any(surveys[n].bad is not None for n in cells if n in surveys):
+        return {}
+    columns = [_first_words(grid, cells[n], surveys.get(n), options) for n in cells]
+    words = np.array(columns, object)
+    number, text = words == _NUMBER, (words != _NUMBER) & (words != "")
+    top = int(number.any(axis=0).argmax())
+    rows = [
+        row
+        for row in np.flatnonzero(text.any(axis=0)).tolist()
+        if len({*words[text[:, row], row]}) == text[:, row].sum()  # names differ
+        and (row < top or (text[:, row].all() and not number[:, :row].all(axis=0).any()))
+    ]
+    if not rows:
+        return {}
+    row = rows[-1]
+    line = int(grid.lines[row])
+    remedy = f"--skip-lines {line - 1} makes this line the names of the columns"
+    if grid.header == "no":
+        remedy = f"--skip-lines {line} leaves out what stands above the numbers"
+    named = all(column.name.strip() for column in cells.values())
+    if row == 0 and text[:, row].sum() == 1 and named:
+        return {list(cells)[int(text[:, row].argmax())]: f"{remedy} if it is no record"}
+    shown = ", ".join(repr(visible(word)[:40]) for word in words[text[:, row], row][:4])
+    raise ValueError(
+        f"{grid.name}, {grid.place(row)}: text above the first numbers ({shown}): {remedy}"
+    )
+
+
+def _first_words(
+    grid: Grid, cells: Cells, survey: Survey | None, options: ReadingOptions
+) -> list[str]:
+    """Return the first cells of a column of numbers: words, numbers as `_NUMBER`, "" for none."""
+    rows = min(_ABOVE, grid.rows)
+    absent = MISSING | options.words_for_missing
+    words = [""] * rows
+    if cells.text is not None:
+        words = [(word or "").strip() for word in cells.text[:rows].to_pylist()]
+    sure = survey is None or survey.bad is None
+    typed = np.zeros(rows, bool) if cells.numbers is None else ~np.isnan(cells.numbers[:rows])
+    return [
+        _NUMBER
+        if is_typed
+        or (word and word.lower() not in absent and (sure or is_number(word) or is_amount(word)))
+        else ("" if word.lower() in absent else word)
+        for word, is_typed in zip(words, typed.tolist(), strict=True)
+    ]
+
+
+def require_no_summary(grid: Grid, labels: Sequence[Cells], summed: tuple[int, str]) -> None:
+    """Refuse a table whose last records sum up the others.
+
+    They have a label such as "total" that no other record has, or equal the sum or the mean of all
+    records above them in every column (`summed`, from `summed_up`). So is a first record with such
+    a label.
+    """
+    count, what = max(map(_labelled, labels), default=0), "is labelled as a sum or mean of others"
+    if not count:
+        count, what = summed
+    if count:
+        raise ValueError(
+            f"{grid.name}, {visible(grid.place(grid.rows - count))}: the record {what}: "
+            f"--skip-last {count} leaves {'it' if count == 1 else f'the last {count}'} out, "
+            "--skip-last 0 keeps all"
+        )
+    if any(map(_labelled_first, labels)):
+        raise ValueError(
+            f"{grid.name}, {visible(grid.place(0))}: the first record is labelled as a sum or mean "
+            "of others: remove it from the file, or --skip-last 0 keeps all"
+        )
+
+
+def _labelled(cells: Cells) -> int:
+    """Return how many records stand from the first label of sums on, if none above has it.
+
+    Below the sums there may be a footnote.
+    """
+    if cells.text is None or cells.other or len(cells.text) < 2:
+        return 0
+    last = [_plain(word) for word in cells.text[-_LABELLED:].to_pylist()]
+    first = next((i for i, word in enumerate(last) if is_summary(word)), len(last))
+    count = len(last) - first
+    if not 0 < count < len(cells.text):
+        return 0
+    above = {_plain(word) for word in cells.text[: len(cells.text) - count].unique().to_pylist()}
+    return 0 if above & {word for word in last[first:] if is_summary(word)} else count
+
+
+def _labelled_first(cells: Cells) -> bool:
+    if cells.text is None or cells.other or len(cells.text) < 2:
+        return False
+    first = _plain(cells.text[0].as_py())
+    return is_summary(first) and all(
+        _plain(word) != first for word in cells.text[1:].unique().to_pylist()
+    )
+
+
+def _plain(word: str | None) -> str:
+    return (word or "").strip().lower()

@@ -1,25 +1,112 @@
-"""Files of numbers: reading up to a limit, and recognising the format by the content.
+"""Files of numbers: reading up to a limit, unpacking, and recognising the format by the content.
 
 Nothing is ever unpickled.
 """
 
 from __future__ import annotations
 
+import bz2
 import contextlib
+import gzip
 import hashlib
+import io
+import lzma
 import os
 import re
 import stat
 import sys
+import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from leakscore_app._visible import visible
+import numpy as np
+
+from leakscore_app._visible import listed, visible
 from leakscore_app.tables import memory_limit
-from leakscore_app.tables.formats import packed
+
+_OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
+_DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+DAMAGE = (*_DAMAGE, ValueError, RuntimeError, KeyError, NotImplementedError)
+"""What reading a damaged zip archive raises, refusals of other kinds among it."""
+
+_ARCHIVE = (b"PK\x03\x04", b"PK\x05\x06")
+_ENTRY = b"PK\x01\x02"
+_ENTRY_COST = 1024  # bytes that zipfile keeps of an entry of its directory
+_WORKBOOKS = ("xl/workbook.xml", "xl/workbook.bin", "content.xml")
+
+
+def is_compressed(data: bytes) -> bool:
+    """Whether these are the first bytes of a compressed file."""
+    return data.startswith(tuple(_OPENERS))
+
+
+def decompressed(name: str, data: bytes, limit: int) -> bytes | None:
+    """Return what a compressed file unpacks to, up to the limit; None if it is not compressed."""
+    opener = next((opened for magic, opened in _OPENERS.items() if data.startswith(magic)), None)
+    if opener is None:
+        return None
+    try:
+        with opener(io.BytesIO(data)) as stream:
+            return memory_limit.read_bounded(stream, name, limit - len(data))
+    except _DAMAGE as error:
+        raise ValueError(f"{name} is damaged: {error}") from None
+
+
+def is_zip(data: bytes) -> bool:
+    """Whether these are the first bytes of a zip archive."""
+    return data.startswith(_ARCHIVE)
+
+
+def kind_of_zip(data: bytes) -> str:
+    """Return "workbook", "npz" or "zip"; a damaged archive is taken for the second."""
+    if data.count(_ENTRY) * _ENTRY_COST > memory_limit.DEFAULT:
+        return "npz"
+    try:
+        names = zipfile.ZipFile(io.BytesIO(data)).namelist()
+    except DAMAGE:
+        return "npz"
+    if any(name in names for name in _WORKBOOKS):
+        return "workbook"
+    arrays = (".npy", ".pkl")
+    return "npz" if not names or any(name.endswith(arrays) for name in names) else "zip"
+
+
+def member_of(name: str, data: bytes, key: str | None, limit: int) -> tuple[str, bytes]:
+    """Return the name and the bytes of one file of an archive: the only one, or `key`."""
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(data))
+        members = [entry for entry in archive.infolist() if _is_file(entry)]
+        if key is not None:
+            members = [entry for entry in members if entry.filename == key]
+        if len(members) != 1:
+            raise ValueError(_choice(name, archive, key))
+        entry = members[0]
+        if entry.flag_bits & 1:
+            raise ValueError(f"{name} is protected by a password: unpack it first")
+        memory_limit.require(name, len(data) + entry.file_size, limit)
+        with archive.open(entry) as stream:
+            return entry.filename, memory_limit.read_bounded(stream, name, limit - len(data))
+    except (*_DAMAGE, NotImplementedError, RuntimeError, KeyError) as error:
+        raise ValueError(f"{name} is damaged: {error}") from None
+
+
+def _is_file(entry: zipfile.ZipInfo) -> bool:
+    hidden = entry.filename.startswith("__MACOSX/") or "/." in f"/{entry.filename}"
+    return not (entry.is_dir() or hidden)
+
+
+def _choice(name: str, archive: zipfile.ZipFile, key: str | None) -> str:
+    files = listed([entry.filename for entry in archive.infolist() if _is_file(entry)])
+    if not files:
+        return f"{name} holds no file"
+    if key is not None:
+        return f"{name} has no file {key!r}; it holds {files}"
+    return f"{name} holds several files, choose one with --key: {files}"
+
 
 _PICKLES = frozenset({".pkl", ".pickle", ".pt", ".pth", ".joblib"})
 _PICKLED = re.compile(rb"\x80[\x02-\x05]")
@@ -94,8 +181,8 @@ class File:
         for magic, kind in _MAGIC:
             if self.data.startswith(magic):
                 return kind
-        if packed.is_zip(self.data):
-            return packed.kind_of_zip(self.data)
+        if is_zip(self.data):
+            return kind_of_zip(self.data)
         if _STATA.match(self.data):
             return "dta"
         return "por" if b"SPSS PORT FILE" in self.data[:500] else "text"
@@ -138,11 +225,11 @@ def _status(path: str, stream: Any) -> tuple[int, int] | None:
 
 
 def _unpacked(name: str, data: bytes, limit: int, path: str) -> File:
-    inner = packed.decompressed(name, data, limit)
+    inner = decompressed(name, data, limit)
     if inner is None:
         return File(name, data, limit)
     file = File(name, inner, limit, data)
-    if packed.is_compressed(inner):
+    if is_compressed(inner):
         raise ValueError(f"{name} is compressed twice: unpack it first")
     _require_known(File(name, inner[:_START]), path)
     return file
@@ -166,7 +253,7 @@ def _require_known(start: File, path: str) -> None:
     for pattern, what in _NO_TABLES:
         if pattern.match(start.data):
             raise ValueError(f"{start.name} is {what}: save the table as csv, xlsx or parquet")
-    if packed.is_compressed(start.data):
+    if is_compressed(start.data):
         return
     named = start.kind == "text" and Path(path).suffix.lower() in _PICKLES
     if named or _PICKLED.match(start.data):
@@ -190,3 +277,8 @@ def pickled(name: str) -> str:
         f"{name} is pickled: reading it could run any program; only numbers are read "
         "(save its arrays with numpy.savez)"
     )
+
+
+def newlines_in(data: bytes) -> int:
+    """Count the ends of lines: twice as fast as ``bytes.count``, where these are many."""
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))

@@ -5,7 +5,6 @@ Each row and column that is left out has a reason, which the report prints.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -14,8 +13,6 @@ import numpy.typing as npt
 
 from leakscore.typing import Doubles
 from leakscore_app._visible import listed, visible
-from leakscore_app.tables.columns import ASKED
-from leakscore_app.tables.table import Table
 
 # A column whose residual on the earlier ones is below this share of its standard deviation carries
 # rounding only: float32 data resolve 6e-8 of the largest value.
@@ -92,150 +89,6 @@ class Records:
     ids: npt.NDArray[np.str_] | None = None
 
 
-def records_of(
-    table: Table,
-    *,
-    columns: Sequence[str] | None = None,
-    exclude: Sequence[str] = (),
-    missing: str = "rows",
-    rounding: float = EXACT,
-) -> Records:
-    """Choose what is judged.
-
-    Parameters
-    ----------
-    table : Table
-    columns : sequence of str, optional
-        The columns to be published; all by default.
-    exclude : sequence of str
-        Columns that are not published.
-    missing : {"rows", "columns"}
-        What is left out where a value is missing or infinite.
-    rounding : float
-        Share of a number that is.
-
-    Returns
-    -------
-    Records
-
-    Raises
-    ------
-    ValueError
-        If fewer than three records or no column remain, or a named column does not exist.
-    """
-    left: list[LeftColumn] = []
-    kept = _wanted(table, columns, exclude, left)
-    kept = _numeric(table, kept, left)
-    values, kept, complete, left_rows = _complete(table, kept, missing, left)
-    _require(table, values, kept, left, left_rows)
-    _require_squares(table, values, kept)
-    values, kept = _varying(table, values, kept, left)
-    _require(table, values, kept, left, left_rows)
-    triangle, names = _triangle(values), [table.columns[j] for j in kept]
-    if triangle is not None:
-        explained = Explained.of(triangle, rounding)
-        _require_spread(table, values, names, np.flatnonzero(complete), explained)
-    values, kept, dependent = _independent(table, values, kept, left, triangle)
-    return Records(
-        values=np.ascontiguousarray(values),
-        columns=tuple(table.columns[j] for j in kept),
-        rows=np.flatnonzero(complete) + 1,
-        left_columns=tuple(sorted(left, key=lambda column: table.columns.index(column.name))),
-        left_rows=left_rows,
-        dependent=dependent,
-        lines=None if table.lines is None else table.lines[complete],
-        ids=None if table.ids is None else table.ids[complete],
-    )
-
-
-def _wanted(
-    table: Table, columns: Sequence[str] | None, exclude: Sequence[str], left: list[LeftColumn]
-) -> list[int]:
-    for name in (*(columns or ()), *exclude):
-        if name not in table.columns:
-            raise ValueError(f"{table.name} has no column {name!r}; it has {listed(table.columns)}")
-    kept = []
-    for j, name in enumerate(table.columns):
-        if (columns is not None and name not in columns) or name in exclude:
-            left.append(LeftColumn(name, ASKED))
-        else:
-            kept.append(j)
-    return kept
-
-
-def _numeric(table: Table, kept: list[int], left: list[LeftColumn]) -> list[int]:
-    numeric = []
-    for j in kept:
-        if j in table.refused:
-            raise ValueError(table.refused[j])
-        if j in table.left:
-            reason = table.left[j]
-        elif len(table.values) and np.isnan(table.values[:, j]).all():
-            reason = NOTHING
-        else:
-            numeric.append(j)
-            continue
-        left.append(LeftColumn(table.columns[j], reason))
-    return numeric
-
-
-def _complete(
-    table: Table, kept: list[int], missing: str, left: list[LeftColumn]
-) -> tuple[Doubles, list[int], npt.NDArray[np.bool_], tuple[LeftRows, ...]]:
-    """Leave out the rows, or the columns, with a missing or infinite value."""
-    values = table.values
-    if kept != list(range(values.shape[1])):
-        values = values[:, kept]
-    if np.isfinite(values).all():
-        return values, kept, np.ones(len(values), dtype=bool), ()
-    absent, infinite = np.isnan(values), np.isinf(values)
-    if missing == "columns":
-        holes = (absent | infinite).sum(axis=0)
-        for j, count in zip(kept, holes, strict=True):
-            if count:
-                left.append(
-                    LeftColumn(table.columns[j], f"missing or infinite in {count} record(s)")
-                )
-        whole = holes == 0
-        kept = [j for j, keep in zip(kept, whole, strict=True) if keep]
-        return values[:, whole], kept, np.ones(len(values), dtype=bool), ()
-    lost = (
-        ("a value is missing", absent.any(axis=1), absent),
-        ("a value is infinite", infinite.any(axis=1) & ~absent.any(axis=1), infinite),
-    )
-    names = [table.columns[j] for j in kept]
-    left_rows = tuple(
-        LeftRows(
-            reason,
-            int(rows.sum()),
-            tuple(int(row) + 1 for row in np.flatnonzero(rows)[:5]),
-            cells_by_column(names, cells.sum(axis=0)),
-        )
-        for reason, rows, cells in lost
-        if rows.any()
-    )
-    complete = np.asarray(~(lost[0][1] | lost[1][1]))
-    return (values if complete.all() else values[complete]), kept, complete, left_rows
-
-
-def _require(
-    table: Table,
-    values: Doubles,
-    kept: list[int],
-    left: list[LeftColumn],
-    left_rows: tuple[LeftRows, ...],
-) -> None:
-    if not kept:
-        reasons = "; ".join(f"{visible(column.name)}: {column.reason}" for column in left[:3])
-        more = "; ..." if len(left) > 3 else ""
-        raise ValueError(f"{table.name} has no column of numbers to judge ({reasons}{more})")
-    if len(values) < 3:
-        lost, cells = sum(rows.count for rows in left_rows), Counter[str]()
-        for rows in left_rows:
-            cells.update(rows.columns)
-        raise ValueError(too_few(table.name, len(values), lost, cells))
-
-
 def too_few(name: str, records: int, lost: int, cells: Mapping[str, int]) -> str:
     """Say that so few records can be judged, and which columns lost others by how many cells."""
     text = f"{name} has {records} usable record(s), at least 3 are needed"
@@ -244,13 +97,6 @@ def too_few(name: str, records: int, lost: int, cells: Mapping[str, int]) -> str
     of = listed([f"{visible(column)} in {count}" for column, count in cells.items()])
     where = f" ({of})" if cells else ""
     return f"{text}: {lost} miss a value{where}, try --missing columns or --exclude"
-
-
-def _require_squares(table: Table, values: Doubles, kept: list[int]) -> None:
-    """Refuse columns whose variance float64 does not hold: in other units they can be judged."""
-    require_squares(
-        table.name, [table.columns[j] for j in kept], values.min(axis=0), values.max(axis=0)
-    )
 
 
 def require_squares(name: str, columns: Sequence[str], lowest: Doubles, highest: Doubles) -> None:
@@ -280,21 +126,6 @@ def _require_digits(name: str, columns: Sequence[str], spread: Doubles, largest:
         )
 
 
-def _varying(
-    table: Table, values: Doubles, kept: list[int], left: list[LeftColumn]
-) -> tuple[Doubles, list[int]]:
-    varies = _varies(values)
-    for j, keep in zip(kept, varies, strict=True):
-        if not keep:
-            left.append(LeftColumn(table.columns[j], CONSTANT))
-    kept = [j for j, keep in zip(kept, varies, strict=True) if keep]
-    return (values if varies.all() else values[:, varies]), kept
-
-
-def _varies(values: Doubles) -> npt.NDArray[np.bool_]:
-    return differ(values.min(axis=0), values.max(axis=0))
-
-
 def differ(lowest: Doubles, highest: Doubles) -> npt.NDArray[np.bool_]:
     """Tell which columns with such ends are not the same in every record."""
     largest = np.maximum(np.abs(highest), np.abs(lowest))
@@ -302,89 +133,35 @@ def differ(lowest: Doubles, highest: Doubles) -> npt.NDArray[np.bool_]:
 
 
 def independent_columns(values: Doubles) -> list[int]:
-    """Return the columns that vary and do not follow from earlier ones."""
-    varies = np.flatnonzero(_varies(values))
-    sources = _sources(values[:, varies])
-    return [int(j) for k, j in enumerate(varies) if k not in sources]
-
-
-def _independent(
-    table: Table,
-    values: Doubles,
-    kept: list[int],
-    left: list[LeftColumn],
-    triangle: Doubles | None,
-) -> tuple[Doubles, list[int], tuple[str, ...]]:
-    """Leave out every column that follows from the earlier ones: it does not change the leakage."""
-    sources = _duplicates(values) if triangle is None else combinations(triangle)
-    names = [table.columns[j] for j in kept]
-    left.extend(dependent_columns(names, sources))
-    keep = [k for k in range(len(kept)) if k not in sources]
-    chosen = values[:, keep] if sources else values
-    return chosen, [kept[k] for k in keep], tuple(names[k] for k in sources)
-
-
-def _require_spread(
-    table: Table,
-    values: Doubles,
-    names: Sequence[str],
-    rows: npt.NDArray[np.int64],
-    explained: Explained,
-) -> None:
-    """Refuse columns that follow from others but for a person."""
-    if not len(explained.columns):
-        return
-    owners = None
-    if table.ids is not None:
-        owners = np.unique(table.ids[rows], return_inverse=True)[1].reshape(-1)
-    mean, unit = values.mean(axis=0), np.sqrt(len(values)) * values.std(axis=0)
-    remainder = Remainder.of(explained, values / unit, mean / unit, rows, owners)
-    remainder.require_spread(table.name, names)
+    """Return the columns that vary and do not follow from earlier ones; of few rows, no copies."""
+    varies = np.flatnonzero(differ(values.min(axis=0), values.max(axis=0)))
+    chosen = values[:, varies]
+    if not len(varies):
+        return []
+    if len(chosen) < len(varies) + 2:  # any column is a combination of so many others
+        first: dict[bytes, int] = {}
+        return [j for j in varies.tolist() if first.setdefault(values[:, j].tobytes(), j) == j]
+    centred = chosen - chosen.mean(axis=0)
+    centred /= np.sqrt(np.einsum("ij,ij->j", centred, centred))
+    if surely_independent(centred.T @ centred):
+        return [int(j) for j in varies]
+    explained = combinations(np.asarray(np.linalg.qr(centred, mode="r")))
+    return [int(j) for k, j in enumerate(varies) if k not in explained]
 
 
 def dependent_columns(names: Sequence[str], sources: dict[int, list[int]]) -> list[LeftColumn]:
     """Say of columns, by the earlier columns of which they are combinations, why they are left."""
-    left = []
+    excluded = []
     for index, of in sources.items():
         shown = listed([names[k] for k in of], most=3)
         what = "a copy or a multiple of" if len(of) == 1 else "a linear combination of"
-        left.append(LeftColumn(names[index], f"{what} {shown}: it tells nothing more"))
-    return left
-
-
-def _sources(values: Doubles) -> dict[int, list[int]]:
-    """Column -> the earlier columns of which it is a combination."""
-    triangle = _triangle(values)
-    return _duplicates(values) if triangle is None else combinations(triangle)
-
-
-def _triangle(values: Doubles) -> Doubles | None:
-    """Return R of the centred columns X = QR in their units; None of too few records for it."""
-    if not values.shape[1] or len(values) < values.shape[1] + 2:
-        return None  # any column is a combination of so many others
-    centred = values - values.mean(axis=0)
-    # Squaring loses half the digits, so this only shows when there surely is no dependence.
-    products = centred.T @ centred
-    unit = np.sqrt(np.diag(products))
-    if surely_independent(products / unit[:, None] / unit):
-        return np.eye(len(unit))
-    centred /= unit
-    return np.asarray(np.linalg.qr(centred, mode="r"))
+        excluded.append(LeftColumn(names[index], f"{what} {shown}: it tells nothing more"))
+    return excluded
 
 
 def surely_independent(correlations: Doubles) -> bool:
     """Tell whether no column follows from others; False where that cannot be told from squares."""
     return bool(np.linalg.eigvalsh(correlations)[0] > 100 * _DEPENDENT**2)
-
-
-def _duplicates(values: Doubles) -> dict[int, list[int]]:
-    seen: dict[bytes, int] = {}
-    copies = {}
-    for j in range(values.shape[1]):
-        first = seen.setdefault(values[:, j].tobytes(), j)
-        if first != j:
-            copies[j] = [first]
-    return copies
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """Reading a table of records from a file: every column is read right or refused with the remedy.
 
-A `Table` holds the content of the file. `records` decides what is left out, and why.
+The content of a file tells its format, and which reader makes a grid of cells of it.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Any
@@ -22,10 +22,88 @@ from leakscore_app.tables import files, memory_limit
 from leakscore_app.tables.cells import Cells, Grid, ReadingOptions
 from leakscore_app.tables.columns import DecodedTable, content_of
 from leakscore_app.tables.doubts import option
-from leakscore_app.tables.formats import npy
-from leakscore_app.tables.formats.arrow import cells_of, index_of
-from leakscore_app.tables.grids import grid_of, inner_file, require_meaning
-from leakscore_app.tables.sources.frames import reader_of
+from leakscore_app.tables.files import KINDS, File
+
+_ARRAYS = ("npy", "npz")
+_MEANT_FOR = {
+    "delimiter": ("text",),
+    "encoding": ("text",),
+    "header": ("text", "workbook"),
+    "skip_lines": ("text", "workbook"),
+    "sheet": ("workbook",),
+    "key": ("npz", "zip"),
+    "decimal": tuple(kind for kind in KINDS if kind not in _ARRAYS),
+    "thousands": tuple(kind for kind in KINDS if kind not in _ARRAYS),
+}
+_DEFAULT = ReadingOptions()
+
+
+def require_meaning(file: File, options: ReadingOptions) -> None:
+    """Refuse an option that says nothing about a file of this format."""
+    for name, kinds in _MEANT_FOR.items():
+        value = getattr(options, name)
+        if value != getattr(_DEFAULT, name) and file.kind not in kinds:
+            expected = " or ".join(dict.fromkeys(KINDS[kind] for kind in kinds[:2]))
+            raise ValueError(
+                f"{file.name} is no {expected} {'archive' if name == 'key' else 'file'}, so that "
+                f"{name}={value!r} means nothing"
+            )
+
+
+def inner_file(file: File, options: ReadingOptions) -> tuple[File, ReadingOptions]:
+    """Return the file that a zip archive holds, with the options that are left for it."""
+    if file.kind != "zip":
+        return file, options
+    name, data = files.member_of(file.name, file.data, options.key, file.limit)
+    inner = File(f"{file.name}[{visible(name)}]", data, file.limit)
+    unpacked = files.decompressed(inner.name, data, file.limit)
+    if unpacked is not None:
+        inner = File(inner.name, unpacked, file.limit)
+    if inner.kind == "zip":
+        raise ValueError(f"{inner.name} is an archive within an archive: unpack it first")
+    return inner, replace(options, key=None)
+
+
+def grid_of(file: File, options: ReadingOptions) -> Grid:
+    """Read the cells of a file that is no file of arrays.
+
+    Parameters
+    ----------
+    file : File
+    options : ReadingOptions
+
+    Returns
+    -------
+    Grid
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, or cannot be read without a guess.
+    ImportError
+        If a library is missing that reads the format.
+    """
+    return _reader_of(file.kind)(file, options)
+
+
+def _reader_of(kind: str) -> Callable[[File, ReadingOptions], Grid]:
+    """Import what reads a format: most programs meet one only."""
+    if kind == "text":
+        from leakscore_app.tables.formats.delimited import read_delimited
+
+        return read_delimited
+    if kind == "workbook":
+        from leakscore_app.tables.formats.workbook import read_workbook
+
+        return read_workbook
+    if kind in ("parquet", "feather", "arrow stream"):
+        from leakscore_app.tables.formats.arrow import read_arrow
+
+        return read_arrow
+    from leakscore_app.tables.formats.survey_files import read_survey_file
+
+    return read_survey_file
+
 
 _ROWS = 2048
 
@@ -48,7 +126,7 @@ class Table:
         Unique names.
     values : (N, d) ndarray of float64
         NaN where a value is missing or is not a number.
-    left : dict
+    excluded : dict
         Column index -> why it cannot be judged.
     notes : tuple of str
         Everything about the reading that the file does not state itself.
@@ -70,7 +148,7 @@ class Table:
     sha256: str
     columns: tuple[str, ...]
     values: npt.NDArray[np.float64]
-    left: dict[int, str]
+    excluded: dict[int, str]
     notes: tuple[str, ...] = ()
     lines: npt.NDArray[np.int64] | None = None
     ids: npt.NDArray[np.str_] | None = None
@@ -95,7 +173,7 @@ def embedded_table() -> Table:
         sha256=hashlib.sha256(data).hexdigest(),
         columns=tuple(names),
         values=values,
-        left={},
+        excluded={},
         notes=(source,),
     )
 
@@ -229,6 +307,8 @@ def _read(path: str, options: ReadingOptions) -> Table:
     inner, options = inner_file(file, options)
     require_meaning(inner, options)
     if inner.kind == "npy":
+        from leakscore_app.tables.formats import npy
+
         grid = _grid_of_array(inner.name, npy.load_npy(inner), inner)
     elif inner.kind == "npz":
         grid = _grid_of_archive(inner, options.key)
@@ -253,14 +333,14 @@ def _table(name: str, path: str | None, sha256: str, content: DecodedTable, grid
     for start in range(0, grid.rows, _ROWS):  # blocks that stay in the cache
         for j, column in enumerate(columns):
             values[start : start + _ROWS, j] = column.values[start : start + _ROWS]
-    others = sum(not column.left for column in columns) > 1
+    others = sum(not column.excluded for column in columns) > 1
     return Table(
         name=name,
         path=path,
         sha256=sha256,
         columns=tuple(column.name for column in columns),
         values=values,
-        left={j: column.left for j, column in enumerate(columns) if column.left},
+        excluded={j: column.excluded for j, column in enumerate(columns) if column.excluded},
         notes=tuple(content.notes),
         lines=grid.lines,
         ids=content.ids,
@@ -346,6 +426,9 @@ def table_of_frame(frame: Any, groups: tuple[str, ...] = ()) -> Table:
 
     Its hash is that of the values as float64, row after row. `groups` are columns of categories.
     """
+    from leakscore_app.tables.formats.arrow import cells_of, index_of
+    from leakscore_app.tables.sources.frames import reader_of
+
     content = reader_of(frame).read_all()
     index = index_of(content.schema)
     cells = [cells_of(content, name, name in index) for name in content.column_names]
@@ -366,7 +449,7 @@ def table_of_numbers(
     notes: Iterable[str],
 ) -> Table:
     """Make a table from columns of a file of numbers, as `read_table` understands them."""
-    cells = [Cells(one, numbers=numbers, index=one in index) for one, numbers in columns.items()]
+    cells = [Cells(each, numbers=numbers, index=each in index) for each, numbers in columns.items()]
     rows = len(next(iter(columns.values())))
     grid = Grid(name, cells, rows, notes=list(notes), header=options.header)
     return _table(name, name, "", content_of(grid, options), grid)
@@ -376,6 +459,8 @@ def table_of_numbers(
 
 
 def _grid_of_archive(file: files.File, key: str | None) -> Grid:
+    from leakscore_app.tables.formats import npy
+
     arrays = npy.load_npz(file)
     keys = list(arrays)
     if key is None and len(keys) > 1:

@@ -51,12 +51,7 @@ from leakscore_app.report._model import (
 )
 from leakscore_app.report._notices import about_copies, doubt_of, equal_records
 from leakscore_app.report.engine.attack import LinearAttack, Others, ProjectedBins
-from leakscore_app.report.engine.block_features import (
-    Features,
-    cells_of,
-    features_of,
-    narrowing_in_blocks,
-)
+from leakscore_app.report.engine.cells import cells_of_blocks
 from leakscore_app.report.engine.crowd import (
     THRESHOLDS,
     Clipping,
@@ -69,8 +64,9 @@ from leakscore_app.report.engine.crowd import (
     view_of,
     view_without,
 )
-from leakscore_app.report.engine.features import by_group
+from leakscore_app.report.engine.features import Features, by_group, features_of
 from leakscore_app.report.engine.leakage import Budget, risk_of
+from leakscore_app.report.engine.leverages import narrowing_in_blocks
 from leakscore_app.report.engine.noise import TheoryNoise
 from leakscore_app.report.engine.pooled import PooledLaw
 from leakscore_app.report.engine.population import Population
@@ -331,7 +327,7 @@ class BlockTable:
             return self.statistic.units(self.law.mean, n)
         of = self.judged.by_cell
         if of is None:
-            units = self.statistic.units(self.judged.found.moments.mean, n)
+            units = self.statistic.units(self.judged.seen.moments.mean, n)
         else:
             units = of.units(n)
         places = {name: k for k, name in enumerate(self.statistic.names)}
@@ -432,7 +428,7 @@ class BlockTable:
             weaker=risk_of(weaker, base_rate),
             counts=self._counts(scores),
             lines=None if lines is None else lines[rows],
-            cells=tuple(cells_of(self.statistic, self.scored.cells, crowd, self.divisor)),
+            cells=tuple(cells_of_blocks(self.statistic, self.scored.cells, crowd, self.divisor)),
             pooled_cells=() if of is None else of.small,
             bars=(self._bars(self.scored.informed), self._bars(self.scored.weaker)),
         )
@@ -475,11 +471,11 @@ class BlockTable:
             name=opened.name,
             path=None if opened.embedded else opened.path,
             sha256=opened.digest(),
-            rows=judged.found.rows,
+            rows=judged.seen.rows,
             columns=len(opened.columns),
             rows_judged=self.size,
             columns_judged=judged.columns,
-            columns_left_out=judged.left,
+            columns_left_out=judged.excluded,
             columns_published=judged.published,
             columns_unjudged=judged.unjudged,
             rows_left_out=judged.left_rows,
@@ -509,7 +505,7 @@ class BlockTable:
             )
         if self.options.records is None:
             text += " The JSON lists the worst records (--records all lists all)."
-        copies, doubt = self.judged.found.copies, ""
+        copies, doubt = self.judged.seen.copies, ""
         if not copies.whole:
             text += f" Equal records are looked for among {len(copies.hashes):,} different ones."
         notices = [Notice("note", "long-table", text)]

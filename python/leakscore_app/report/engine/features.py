@@ -1,9 +1,14 @@
-"""A table as the features of a statistic other than the mean, and the cells of a table by group."""
+"""Other statistics than the mean: features of records, block by block, in the place of columns.
+
+A table in memory is one block: its features are kept, with what else is known of its records.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,22 +22,624 @@ from leakscore.statistics import (
     Several,
     Statistic,
 )
-from leakscore.typing import Doubles
 from leakscore_app._visible import visible
-from leakscore_app.report._model import Cell, Risk
-from leakscore_app.report.engine.pooled import FOLLOWS, PooledCells
+from leakscore_app.passes.first import Copies, First, Lost, first
+from leakscore_app.passes.scores import SAMPLED
+from leakscore_app.report._model import Doubles
+from leakscore_app.report.engine.pooled import (
+    FOLLOWS,
+    CrossedLevels,
+    GroupedSource,
+    PooledCells,
+    PooledLaw,
+)
 from leakscore_app.report.engine.population import Shrinkage
+from leakscore_app.report.engine.survey import (
+    Judged,
+    Passes,
+    in_memory,
+    in_one_block,
+    judged_of,
+    left_rows,
+    records_of,
+)
 from leakscore_app.tables import memory_limit
+from leakscore_app.tables.columns import NOT_PUBLISHED
 from leakscore_app.tables.doubts import option
-from leakscore_app.tables.records import COMPUTED, LeftColumn, LeftRows, Records, records_of
-from leakscore_app.tables.sources.blocks import ROWS
+from leakscore_app.tables.records import COMPUTED, LeftColumn, LeftRows, Records, too_few
+from leakscore_app.tables.sources.blocks import ROWS, Block, Source, Span
+from leakscore_app.tables.sources.opened import Opened
 from leakscore_app.tables.table import Table
 
-GROUPLESS = "its group is not known"
 UNCOUNTED = "counts are published only"
 _WEIGHTS = "it holds the weights, which everybody knows"
+_NUMBERS = 1 << 25  # of a block, at most: 256 MB
+_BY_GROUP = 1 << 22  # the same of a table by group, whose features are put together of parts
+_FEWEST = 1024  # rows of a block
 
-Integers = npt.NDArray[np.intp]
+Integers = npt.NDArray[np.int64]
+Levels: TypeAlias = Mapping[str, tuple[str, ...]]
+
+
+# --- what a statistic is of ----------------------------------------------------------------------
+
+
+def only_counts(statistic: Statistic) -> bool:
+    """Tell whether all that is published are counts: then no column of numbers is."""
+    return all(isinstance(part, Counts) for part in parts_of(statistic))
+
+
+def parts_of(statistic: Statistic) -> Sequence[Statistic]:
+    """Return the statistics that are published together, or the one."""
+    return statistic.parts if isinstance(statistic, Several) else (statistic,)
+
+
+def categories_of(statistic: Statistic) -> tuple[str, ...]:
+    """Return the columns of categories that a statistic names."""
+    given = [getattr(part, "by", ()) for part in parts_of(statistic)]
+    return tuple(dict.fromkeys(name for by in given for name in by))
+
+
+def learns(statistic: Statistic) -> bool:
+    """Tell whether features are known only after records, or their moments, were looked at."""
+    return any(type(part).prepare is not Statistic.prepare for part in parts_of(statistic))
+
+
+def by_group(bound: Statistic) -> Iterator[tuple[Counts | GroupMeans, list[int]]]:
+    """Yield the tables by group in a statistic, and where in a block the columns of each are."""
+    whole = ((bound, list(range(len(bound.columns)))),)
+    for part, places in bound.tables if isinstance(bound, Several) else whole:
+        if isinstance(part, (Counts, GroupMeans)):
+            yield part, places
+
+
+def no_fit(
+    error: NoFitError, statistic: Statistic, record: int, *, persons: bool = False
+) -> ValueError:
+    """Name the record, or the person, without whom a statistic does not exist, and the remedy."""
+    what, column = statistic.kind.replace("-", " "), visible(error.column)
+    who = f"the person of record {record}" if persons else f"record {record}"
+    source = column.partition("=")[0]  # of one of its levels, see --proportions
+    remedy = f"leave the column out ({option('--exclude', source)}) or that record"
+    if error.column in statistic.apart:
+        remedy = "leave that record out"
+    return ValueError(
+        f"the {what} cannot be computed without {who}: nobody else tells of column {column!r}, "
+        f"and what is published of it gives {who} away; {remedy}"
+    )
+
+
+def require_weights(name: str, weights: Doubles, start: int) -> None:
+    """Refuse weights that are missing, infinite or negative; `start` records lie above."""
+    bad = ~np.isfinite(weights) | (weights < 0)
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(
+            f"Expected the weights ({visible(name)!r}) to be finite and at least 0, not "
+            f"{float(weights[row])} in record {start + row + 1}"
+        )
+
+
+# --- counting groups -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedRecords:
+    """Records of which all groups are known, and others.
+
+    Attributes
+    ----------
+    lost : Lost
+        Records with all numbers whose group is not known.
+    levels : tuple of (k,) ndarray of int
+        Of each column of categories, the records of each level.
+    cells : (K,) ndarray of int
+        Records of each combination of levels, where these are counted.
+    copies : Copies
+        Of the records, by groups and numbers.
+    """
+
+    lost: Lost
+    levels: tuple[Integers, ...]
+    cells: Integers
+    copies: Copies
+
+    def merge(self, other: GroupedRecords) -> GroupedRecords:
+        """Add later blocks."""
+        return GroupedRecords(
+            self.lost.merge(other.lost),
+            tuple(each + more for each, more in zip(self.levels, other.levels, strict=True)),
+            self.cells + other.cells,
+            self.copies.merge(other.copies),
+        )
+
+
+@dataclass(frozen=True)
+class Group:
+    """A pass that counts levels; the first columns of a block are those of categories.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        How many levels each of them has.
+    crossed : bool
+        Whether combinations of levels are counted.
+    """
+
+    sizes: tuple[int, ...]
+    crossed: bool
+
+    def __call__(self, block: Block) -> GroupedRecords:
+        """Return what is known of a block."""
+        codes, numbers = np.hsplit(block.values, [len(self.sizes)])
+        complete = np.asarray(np.isfinite(numbers).all(axis=1))
+        grouped = np.asarray(np.isfinite(codes).all(axis=1))
+        groups = codes[complete & grouped].astype(np.intp).T
+        levels = (
+            np.bincount(column, minlength=size)
+            for column, size in zip(groups, self.sizes, strict=True)
+        )
+        cells = np.zeros(0, np.intp)
+        if self.crossed:
+            crossed = np.ravel_multi_index(tuple(groups), self.sizes)
+            cells = np.bincount(crossed, minlength=prod(self.sizes))
+        lost = Lost.of(complete & ~grouped, block.start)
+        copies = Copies.of(block.values[complete & grouped])
+        return GroupedRecords(lost, tuple(levels), cells, copies)
+
+
+def levels_of(
+    source: Source, passes: Passes, groups: Levels, *, crossed: bool
+) -> tuple[Levels, dict[str, Integers], GroupedRecords]:
+    """Count the records of each level.
+
+    Parameters
+    ----------
+    source : Source
+        The columns of categories first, then those of numbers.
+    passes : Passes
+    groups : dict
+        Column of categories -> all of its levels.
+    crossed : bool
+        Whether combinations of levels are counted.
+
+    Returns
+    -------
+    levels : dict
+        Those that judged records have.
+    numbers : dict
+        Column -> which number each level of `groups` has among these, where not all are there.
+    counted : GroupedRecords
+    """
+    sizes = tuple(map(len, groups.values()))
+    counted: GroupedRecords = passes(source, Group(sizes, crossed), "counting groups")
+    levels, numbers = {}, {}
+    for (name, given), count in zip(groups.items(), counted.levels, strict=True):
+        levels[name] = tuple(given[k] for k in np.flatnonzero(count).tolist())
+        if len(levels[name]) < len(given):
+            numbers[name] = np.cumsum(count > 0) - 1
+    return levels, numbers, counted
+
+
+# --- blocks of features --------------------------------------------------------------------------
+
+
+def cell_columns(statistic: Statistic, values: Doubles) -> Doubles:
+    """Return the number of each record's cell in each table by group, (k, tables)."""
+    cells = [table.cell_of(values[:, places]) for table, places in by_group(statistic)]
+    return np.column_stack([np.empty((len(values), 0)), *cells])
+
+
+@dataclass(frozen=True, eq=False)
+class Features(Source):
+    """The features of a statistic as the columns of a table; `columns` are those that are wanted.
+
+    Rows in which a column that is read is missing or infinite have no features: they are NaN.
+
+    Attributes
+    ----------
+    read : tuple of str
+        Columns of the parts.
+    statistic : Statistic
+        Bound to some of them, and prepared.
+    cells : bool
+        Whether the number of each record's cell follows its features, for each table by group.
+    numbers : dict
+        Column of categories -> which number each level that is read has in the statistic, where
+        it is another one.
+    owners : (N,) ndarray of int, optional
+        The person of each row, where these may have several.
+    """
+
+    read: tuple[str, ...] = ()
+    statistic: Statistic = field(default_factory=Mean)
+    cells: bool = False
+    numbers: Mapping[str, npt.NDArray[np.int64]] = field(default_factory=dict)
+    owners: npt.NDArray[np.intp] | None = None
+
+    def blocks(self, span: Span | None = None) -> Iterator[Block]:
+        """Yield the features of the blocks of a span, or of all parts one after another."""
+        at = {name: j for j, name in enumerate(self.statistic.names)}
+        chosen = [at[name] for name in self.columns]
+        tables = list(by_group(self.statistic)) if self.cells else []
+        for block, complete, rows in self.inputs(span):
+            values = np.full((len(complete), len(chosen) + len(tables)), np.nan)
+            if complete.any():
+                features = self._fitted(block.start, complete, rows)
+                if chosen != list(range(features.shape[1])):
+                    features = features[:, chosen]
+                if self.cells:
+                    features = np.hstack([features, cell_columns(self.statistic, rows)])
+                values[complete] = features
+            yield Block(block.number, block.start, values)
+
+    def inputs(
+        self, span: Span | None = None
+    ) -> Iterator[tuple[Block, npt.NDArray[np.bool_], Doubles]]:
+        """Yield blocks that are read, which rows are complete, and these for the statistic."""
+        source = Source(self.parts, self.read, self.size, self.missing, self.memory, self.levels)
+        of = [self.read.index(name) for name in self.statistic.columns]
+        for block in source.blocks(span):
+            complete = np.asarray(np.isfinite(block.values).all(axis=1))
+            self._require_weights(block)
+            rows = block.values[:, of] if complete.all() else block.values[complete][:, of]
+            for name, numbers in self.numbers.items():
+                at = self.statistic.columns.index(name)
+                rows[:, at] = numbers[rows[:, at].astype(np.intp)]
+            yield block, complete, rows
+
+    def _fitted(self, start: int, complete: npt.NDArray[np.bool_], rows: Doubles) -> Doubles:
+        """Return the features of the complete rows of a block; those of a person go together."""
+        owners = self.owners
+        if owners is not None:
+            owners = np.unique(
+                owners[start : start + len(complete)][complete], return_inverse=True
+            )[1]
+        try:
+            with np.errstate(over="ignore"):  # what is infinite is refused by name
+                return self.statistic.features(rows, owners)
+        except NoFitError as error:
+            record = start + int(np.flatnonzero(complete)[error.row]) + 1
+            raise no_fit(error, self.statistic, record, persons=owners is not None) from None
+
+    def _require_weights(self, block: Block) -> None:
+        """Refuse a weight that is missing or none: without it there is no weighted mean."""
+        name = getattr(self.statistic, "weights", None)
+        if name is not None:
+            require_weights(name, block.values[:, self.read.index(name)], block.start)
+
+
+# --- what is judged ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Needed:
+    """The first pass over some columns of the rows in which all numbers that are read are finite.
+
+    Attributes
+    ----------
+    columns : tuple of int
+    groups : int
+        How many columns are read first that hold no numbers.
+    weights : str, optional
+        Name of the last of `columns`, if it holds weights.
+    """
+
+    columns: tuple[int, ...]
+    groups: int
+    weights: str | None
+
+    def __call__(self, block: Block) -> First:
+        """Return what the first pass knows of a block; refuse what are no weights."""
+        values, numbers = block.values[:, self.columns], block.values[:, self.groups :]
+        if self.weights is not None:
+            require_weights(self.weights, values[:, -1], block.start)
+        absent, infinite = (test(numbers).any(axis=1) for test in (np.isnan, np.isinf))
+        values[infinite, -1] = np.inf  # so that it is lost for the reason for which the row is
+        values[absent, -1] = np.nan
+        return first(Block(block.number, block.start, values))
+
+
+@dataclass(frozen=True, eq=False)
+class _Bound:
+    """A statistic that has all it must know, and the rows that it is of; see `Judged`."""
+
+    base: Judged | _Base
+    source: Features
+    opened: Opened
+    separate: tuple[str, ...]
+    missing: Lost
+    infinite: Lost
+    groupless: Lost
+    copies: Copies | None
+    by_cell: GroupedSource | None = None
+
+    @property
+    def left_rows(self) -> tuple[LeftRows, ...]:
+        """Which rows are not judged."""
+        return left_rows(
+            self.missing, self.infinite, self.groupless, self.base.absent, self.base.infinite
+        )
+
+    @property
+    def excluded(self) -> tuple[LeftColumn, ...]:
+        """Which columns of the table are not judged."""
+        excluded = [column for column in self.base.excluded if column.name not in self.separate]
+        if isinstance(self.source.statistic, KnownWeights):
+            excluded += [LeftColumn(name, _WEIGHTS) for name in self.separate]
+        return tuple(excluded)
+
+    def judged(self, passes: Passes) -> Judged:
+        """Judge the features."""
+        base = self.base
+        features = replace(
+            self.opened,
+            source=self.source,
+            columns=self.source.statistic.names,
+            excluded={},
+            shares={},
+            refused={},
+            index=frozenset(),
+            sums=False,
+            codes=False,
+            understood=True,
+            requested=None,
+        )
+        judged = _judged(features, passes, base, self.by_cell)
+        return replace(
+            judged,
+            seen=replace(
+                judged.seen,
+                missing=self.missing,
+                infinite=self.infinite,
+                copies=self.copies or judged.seen.copies,
+            ),
+            excluded=(*self.excluded, *judged.excluded),
+            dependent=(*base.dependent, *judged.dependent),
+            unjudged=base.unjudged,
+            published=base.published + len(self.separate),
+            groupless=self.groupless,
+            absent=base.absent,
+            infinite=base.infinite,
+        )
+
+
+def features_of(
+    opened: Opened,
+    passes: Passes,
+    statistic: Statistic,
+    *,
+    columns: Sequence[str] | None,
+    exclude: Sequence[str],
+    missing: str,
+) -> tuple[Judged, Statistic]:
+    """Judge the features of a statistic; its columns are judged first.
+
+    Parameters
+    ----------
+    opened, passes, columns, exclude, missing
+        As in `judged_of`.
+    statistic : Statistic
+        One that is `blockwise`.
+
+    Returns
+    -------
+    Judged, Statistic
+        The features, and the statistic with all that it must know.
+    """
+    requested = {"columns": columns, "exclude": exclude, "missing": missing}
+    bound = _bound_of(opened, passes, statistic, requested, whole=False)
+    judged = bound.judged(passes)
+    cells = any(by_group(bound.source.statistic))
+    source = replace(cast(Features, judged.source), cells=cells)
+    return replace(judged, source=source), bound.source.statistic
+
+
+def _bound_of(
+    opened: Opened, passes: Passes, statistic: Statistic, reading: Mapping[str, Any], *, whole: bool
+) -> _Bound:
+    """Judge the columns of a statistic, and let it learn what it must know of the records.
+
+    `whole` says that all records are in one block: then it learns from these, not from moments.
+    """
+    if opened.source.rows == 0:
+        raise ValueError(too_few(opened.name, 0, 0, {}))
+    separate = _apart(opened, statistic, reading["exclude"])
+    base = _base_of(opened, passes, statistic, separate, **reading)
+    groups, seen = opened.groups, base.seen
+    source = replace(base.source, columns=(*groups, *base.source.columns, *separate))
+    bound = statistic.on((*groups, *base.columns, *separate), groups)
+    groupless, copies = Lost(0, ()), None if seen is None else seen.copies
+    numbers: Mapping[str, npt.NDArray[np.int64]] = {}
+    by_cell: GroupedSource | None = None
+    if groups:
+        crossed = isinstance(statistic, GroupMeans) and not whole
+        levels, numbers, counted = levels_of(source, passes, groups, crossed=crossed)
+        groupless, copies = counted.lost, counted.copies
+        bound = statistic.on(bound.columns, levels)
+        if not whole:
+            by_cell = _grouped(source, passes, bound, base, of=(groups, numbers, counted))
+    _require_room(opened.source.rows if whole else None, len(bound.names))
+    if separate or learns(bound):
+        at = tuple(source.columns.index(name) for name in bound.columns)
+        needed = _Needed(at, len(groups), getattr(bound, "weights", None))
+        seen = passes(source, needed, "estimating what features need")
+        copies = seen.copies
+    most = None if whole else _BY_GROUP if groups else _NUMBERS
+    features = _source_of(source, bound, numbers, most)
+    if learns(bound):
+        bound = _prepared(features, None if whole or seen is None else seen)
+        features = replace(features, statistic=bound, columns=bound.names)
+    nobody = Lost(0, ())
+    return _Bound(
+        base=base,
+        source=features,
+        opened=opened,
+        separate=separate,
+        missing=nobody if seen is None else seen.missing,
+        infinite=nobody if seen is None else seen.infinite,
+        groupless=groupless,
+        copies=copies,
+        by_cell=by_cell,
+    )
+
+
+def _grouped(
+    source: Source,
+    passes: Passes,
+    statistic: Statistic,
+    base: Judged | _Base,
+    *,
+    of: tuple[Levels, Mapping[str, Integers], GroupedRecords],
+) -> GroupedSource | None:
+    """Look at the cells of means by group, if some hold few records.
+
+    `of` are all levels, the numbers of levels as in `Features`, and how many records have each.
+    """
+    if not isinstance(statistic, GroupMeans) or not isinstance(base, Judged):
+        return None
+    levels, numbers, counted = of
+    sizes, crossed = tuple(map(len, levels.values())), np.flatnonzero(counted.cells)
+    codes = np.zeros((len(crossed), len(statistic.columns)))
+    for j, (name, code) in enumerate(zip(levels, np.unravel_index(crossed, sizes), strict=True)):
+        codes[:, j] = numbers[name][code] if name in numbers else code
+    return GroupedSource.of(
+        source,
+        passes,
+        CrossedLevels(sizes, crossed, statistic.cell_of(codes), counted.cells[crossed]),
+        statistic=statistic,
+        law=base.law,
+        columns=tuple(source.columns.index(name) for name in base.columns),
+    )
+
+
+def _judged(
+    features: Opened, passes: Passes, base: Judged | _Base, by_cell: GroupedSource | None
+) -> Judged:
+    """Judge the features: by their moments, or by those of cells of few records."""
+    if by_cell is None or isinstance(base, _Base):
+        return judged_of(
+            features, passes, columns=None, exclude=(), missing="rows", rounding=COMPUTED
+        )
+    chosen, others = by_cell.moments.named(by_cell.statistic.names, by_cell.numbers)
+    return replace(
+        base,
+        source=replace(features.source, columns=chosen),
+        law=PooledLaw.of(by_cell.moments),
+        columns=chosen,
+        excluded=tuple(others),
+        dependent=tuple(column.name for column in others if column.reason == FOLLOWS),
+        counting=(),
+        by_cell=by_cell,
+    )
+
+
+def _prepared(features: Features, seen: First | None) -> Statistic:
+    """Let a statistic learn from moments, or from the records of the only block."""
+    if seen is not None:
+        return features.statistic.prepare(seen.moments)
+    ((_, complete, rows),) = features.inputs()
+    try:
+        return features.statistic.prepare(rows)
+    except NoFitError as error:
+        record = int(np.flatnonzero(complete)[error.row]) + 1
+        raise no_fit(error, features.statistic, record) from None
+
+
+def _require_room(rows: int | None, features: int) -> None:
+    """Refuse more features than memory may hold: of a sample, or of a long table in memory."""
+    sampled, rows = rows is None, SAMPLED if rows is None else rows
+    needed = 8 * rows * features
+    if needed > memory_limit.DEFAULT and (sampled or rows > ROWS):
+        raise ValueError(
+            f"{features} features of {'a sample of ' * sampled}{rows} records need "
+            f"{memory_limit.shown(needed)} of memory, more than "
+            f"{memory_limit.shown(memory_limit.DEFAULT)}: publish fewer columns or coarser groups"
+            f"{'' if sampled else ', or judge a part of the records'}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Base:
+    """What of the table's columns is judged; see `Judged`."""
+
+    source: Source
+    seen: First | None
+    columns: tuple[str, ...]
+    excluded: tuple[LeftColumn, ...]
+    dependent: tuple[str, ...]
+    unjudged: tuple[str, ...]
+    published: int
+    absent: dict[str, int] = field(default_factory=dict)
+    infinite: dict[str, int] = field(default_factory=dict)
+
+
+def _base_of(
+    opened: Opened,
+    passes: Passes,
+    statistic: Statistic,
+    separate: tuple[str, ...],
+    columns: Sequence[str] | None,
+    exclude: Sequence[str],
+    missing: str,
+) -> Judged | _Base:
+    """Judge the columns of numbers; of counts alone, none is."""
+    among = opened.requested if columns is None else columns
+    if not only_counts(statistic):
+        return judged_of(
+            opened,
+            passes,
+            columns=None if columns is None else [name for name in columns if name not in separate],
+            exclude=(*exclude, *separate),
+            missing=missing,
+        )
+    why = {name: opened.excluded.get(name, UNCOUNTED) for name in opened.columns}
+    requested = {name for name in opened.columns if among is None or name in among} - set(exclude)
+    return _Base(
+        source=replace(opened.source, columns=()),
+        seen=None,
+        columns=(),
+        excluded=tuple(LeftColumn(name, reason) for name, reason in why.items()),
+        dependent=(),
+        unjudged=(),
+        published=sum(why[name] not in NOT_PUBLISHED for name in requested),
+    )
+
+
+def _apart(opened: Opened, statistic: Statistic, exclude: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns that a statistic names, as far as the table has them."""
+    names = tuple(n for n in statistic.apart if n in opened.columns and n not in exclude)
+    for name in names:
+        why = opened.refused.get(name) or opened.excluded.get(name)
+        if why:
+            raise ValueError(f"Expected column {visible(name)!r} to be judged, but: {why}")
+    return names
+
+
+def _source_of(
+    source: Source,
+    statistic: Statistic,
+    numbers: Mapping[str, npt.NDArray[np.int64]],
+    most: int | None,
+) -> Features:
+    """Return a source of features; a block has fewer rows where these are more than `most`."""
+    size = source.size
+    while most is not None and size > _FEWEST and size * len(statistic.names) > most:
+        size //= 2
+    return Features(
+        source.parts,
+        statistic.names,
+        size,
+        source.missing,
+        source.memory,
+        source.levels,
+        source.columns,
+        statistic,
+        numbers=numbers,
+    )
+
+
+# --- a table in memory ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,107 +702,37 @@ def featured(
     `columns`, `exclude` and `missing` are those of `records_of`; a `shrinkage` that is asked for
     takes the place of pooled covariances.
     """
+    opened = in_one_block(table)
+    requested: dict[str, Any] = {"columns": columns, "exclude": exclude, "missing": missing}
     if statistic is None or isinstance(statistic, Mean):
-        records = records_of(table, columns=columns, exclude=exclude, missing=missing)
-        chosen = Mean() if statistic is None else statistic
-        return Featured(records, chosen.on(records.columns))
-    apart = _apart(table, statistic, exclude)
-    if only_counts(statistic):
-        records = _without_numbers(table)
-    else:
-        records = records_of(
-            table,
-            columns=None if columns is None else [name for name in columns if name not in apart],
-            exclude=(*exclude, *apart),
-            missing=missing,
-        )
-    records, beside = _with_apart(table, records, statistic, apart)
-    labels = {name: given[records.rows - 1] for name, given in table.groups.items()}
-    known = np.ones(len(records.rows), dtype=bool)
-    for given in labels.values():
-        known &= given != ""
-    records = _kept(records, known, GROUPLESS)
-    labels = {name: given[known] for name, given in labels.items()}
-    levels = {name: tuple(np.unique(given).tolist()) for name, given in labels.items()}
-    bound = statistic.on((*labels, *records.columns, *apart), levels)
-    _require_room(len(records.rows), len(bound.names))
-    codes = [np.searchsorted(levels[name], given) for name, given in labels.items()]
-    block = np.column_stack(
-        [*(code.astype(np.float64) for code in codes), records.values, beside[known]]
+        records = records_of(table, judged_of(opened, in_memory, **requested))
+        return Featured(records, (statistic or Mean()).on(records.columns))
+    bound = _bound_of(opened, in_memory, statistic, requested, whole=True)
+    ((_, complete, block),) = bound.source.inputs()
+    chosen = bound.source.statistic
+    tables = tuple(
+        Tabled(part.cells, part.cell_of(block[:, places])) for part, places in by_group(chosen)
     )
-    try:
-        bound = bound.prepare(block)
-    except NoFitError as error:
-        raise no_fit(error, bound, int(records.rows[error.row])) from None
-    tables = tuple(_tables(bound, block))
-    if isinstance(bound, GroupMeans) and shrinkage is None:
-        cell = tables[0].cell
-        pooled = _pooled(records, cell)
+    if isinstance(chosen, GroupMeans) and shrinkage is None:
+        base = Records(
+            values=np.ascontiguousarray(block[:, len(opened.groups) :]),
+            columns=bound.base.columns,
+            rows=np.flatnonzero(complete) + 1,
+            left_columns=bound.excluded,
+            left_rows=bound.left_rows,
+            dependent=bound.base.dependent,
+            lines=None if table.lines is None else table.lines[complete],
+            ids=None if table.ids is None else table.ids[complete],
+        )
+        pooled = _pooled(base, tables[0].cell)
         if pooled is not None:
-            made = _of_cells(records, bound, cell, pooled)
-            return Featured(made, bound, tables, pooled=pooled, used=bound.columns, block=block)
-    made = _features(table, records, bound, block)
-    used = table.columns if only_counts(statistic) else bound.columns
-    return Featured(made, bound, tables, bound.weights_of(block), used=used, block=block)
-
-
-def _require_room(rows: int, features: int) -> None:
-    """Refuse more features of a long table than the limit of files: several copies are made."""
-    needed = 8 * rows * features
-    if rows > ROWS and needed > memory_limit.DEFAULT:
-        raise ValueError(
-            f"{features} features of {rows} records need {memory_limit.shown(needed)} of memory, "
-            f"more than {memory_limit.shown(memory_limit.DEFAULT)}: publish fewer columns or "
-            "coarser groups, or judge a part of the records"
-        )
-
-
-def only_counts(statistic: Statistic) -> bool:
-    """Tell whether all that is published are counts: then no column of numbers is."""
-    return all(isinstance(part, Counts) for part in parts_of(statistic))
-
-
-def parts_of(statistic: Statistic) -> Sequence[Statistic]:
-    """Return the statistics that are published together, or the one."""
-    return statistic.parts if isinstance(statistic, Several) else (statistic,)
-
-
-def categories_of(statistic: Statistic) -> tuple[str, ...]:
-    """Return the columns of categories that a statistic names."""
-    given = [getattr(part, "by", ()) for part in parts_of(statistic)]
-    return tuple(dict.fromkeys(name for by in given for name in by))
-
-
-def learns(statistic: Statistic) -> bool:
-    """Tell whether features are known only after records, or their moments, were looked at."""
-    return any(type(part).prepare is not Statistic.prepare for part in parts_of(statistic))
-
-
-def _without_numbers(table: Table) -> Records:
-    """Return all records of a table of which counts are published only."""
-    size = len(table.values)
-    if size < 3:
-        raise ValueError(f"{table.name} has {size} record(s), at least 3 are needed")
-    none = np.empty((size, 0))
-    left = tuple(
-        LeftColumn(name, table.left.get(j, UNCOUNTED)) for j, name in enumerate(table.columns)
-    )
-    rows = np.arange(1, size + 1)
-    return Records(none, (), rows, left, (), (), lines=table.lines, ids=table.ids)
-
-
-def _tables(bound: Statistic, block: Doubles) -> Iterator[Tabled]:
-    """Yield the tables by group that a statistic is, or holds beside other parts."""
-    for part, places in by_group(bound):
-        yield Tabled(part.cells, part.cell_of(block[:, places]))
-
-
-def by_group(bound: Statistic) -> Iterator[tuple[Counts | GroupMeans, list[int]]]:
-    """Yield the tables by group in a statistic, and where in a block the columns of each are."""
-    whole = ((bound, list(range(len(bound.columns)))),)
-    for part, places in bound.tables if isinstance(bound, Several) else whole:
-        if isinstance(part, (Counts, GroupMeans)):
-            yield part, places
+            of_cells = _of_cells(base, chosen, tables[0].cell, pooled)
+            columns = chosen.columns
+            return Featured(of_cells, chosen, tables, pooled=pooled, used=columns, block=block)
+    bound = replace(bound, source=replace(bound.source, owners=opened.owners))
+    records = records_of(table, bound.judged(in_memory))
+    used = table.columns if only_counts(statistic) else chosen.columns
+    return Featured(records, chosen, tables, chosen.weights_of(block), used=used, block=block)
 
 
 def _pooled(records: Records, cell: Integers) -> PooledCells | None:
@@ -210,156 +747,12 @@ def _of_cells(
     records: Records, statistic: GroupMeans, cell: Integers, cells: PooledCells
 ) -> Records:
     """Return the features of cells; left out is what does not vary within any cell."""
-    chosen, left = cells.moments.named(statistic.names, np.unique(cell))
-    dependent = tuple(column.name for column in left if column.reason == FOLLOWS)
+    chosen, others = cells.moments.named(statistic.names, np.unique(cell))
+    dependent = tuple(column.name for column in others if column.reason == FOLLOWS)
     return replace(
         records,
         values=cells.features(),
         columns=chosen,
-        left_columns=(*records.left_columns, *left),
+        left_columns=(*records.left_columns, *others),
         dependent=(*records.dependent, *dependent),
     )
-
-
-def _apart(table: Table, statistic: Statistic, exclude: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns that a statistic names, as far as the table has them."""
-    names = tuple(n for n in statistic.apart if n in table.columns and n not in exclude)
-    for name in names:
-        j = table.columns.index(name)
-        why = table.refused.get(j) or table.left.get(j)
-        if why:
-            raise ValueError(f"Expected column {visible(name)!r} to be judged, but: {why}")
-    return names
-
-
-def _with_apart(
-    table: Table, records: Records, statistic: Statistic, apart: tuple[str, ...]
-) -> tuple[Records, Doubles]:
-    """Return the records in which the columns of `apart` are known, and these columns (N, k).
-
-    A weight that is missing is refused: without it there is no weighted mean.
-    """
-    weighted = hasattr(statistic, "weights")
-    found = table.values[:, [table.columns.index(name) for name in apart]]
-    bad = np.asarray(~np.isfinite(found).all(axis=1))
-    if weighted and bad.any():
-        row = int(bad.argmax())
-        raise ValueError(
-            f"Expected the weights ({visible(apart[0])!r}) to be finite and at least 0, not "
-            f"{float(found[row, 0])} in record {row + 1}"
-        )
-    left = [column for column in records.left_columns if column.name not in apart]
-    if isinstance(statistic, KnownWeights):
-        left += [LeftColumn(name, _WEIGHTS) for name in apart]
-    records = replace(records, left_columns=tuple(left))
-    records = _kept(records, ~bad[records.rows - 1], "its response is not known")
-    return records, found[records.rows - 1]
-
-
-def _kept(records: Records, known: npt.NDArray[np.bool_], why: str) -> Records:
-    """Leave out the records whose group or response is not known."""
-    if known.all():
-        return records
-    lost = records.rows[~known]
-    left = LeftRows(why, len(lost), tuple(lost[:5].tolist()))
-    return replace(
-        records,
-        values=records.values[known],
-        rows=records.rows[known],
-        left_rows=(*records.left_rows, left),
-        lines=None if records.lines is None else records.lines[known],
-        ids=None if records.ids is None else records.ids[known],
-    )
-
-
-def _features(
-    table: Table, records: Records, statistic: Statistic, block: npt.NDArray[np.float64]
-) -> Records:
-    """Return the features that vary and follow from no others."""
-    made = records_of(
-        Table(
-            name=table.name,
-            path=table.path,
-            sha256=table.sha256,
-            columns=statistic.names,
-            values=_fitted(statistic, records, block),
-            left={},
-            lines=records.lines,
-            ids=records.ids,
-        ),
-        rounding=COMPUTED,
-    )
-    unasked = [LeftColumn(column.name, column.reason) for column in made.left_columns]
-    return replace(
-        made,
-        rows=records.rows,
-        left_columns=(*records.left_columns, *unasked),
-        left_rows=records.left_rows,
-        dependent=(*records.dependent, *made.dependent),
-    )
-
-
-def _fitted(statistic: Statistic, records: Records, block: Doubles) -> Doubles:
-    """Return the features of records, of which those of one person go together."""
-    owners = None if records.ids is None else np.unique(records.ids, return_inverse=True)[1]
-    try:
-        return statistic.features(block, owners)
-    except NoFitError as error:
-        record = int(records.rows[error.row])
-        raise no_fit(error, statistic, record, persons=owners is not None) from None
-
-
-def no_fit(
-    error: NoFitError, statistic: Statistic, record: int, *, persons: bool = False
-) -> ValueError:
-    """Name the record, or the person, without whom a statistic does not exist, and the remedy."""
-    what, column = statistic.kind.replace("-", " "), visible(error.column)
-    who = f"the person of record {record}" if persons else f"record {record}"
-    source = column.partition("=")[0]  # of one of its levels, see --proportions
-    remedy = f"leave the column out ({option('--exclude', source)}) or that record"
-    if error.column in statistic.apart:
-        remedy = "leave that record out"
-    return ValueError(
-        f"the {what} cannot be computed without {who}: nobody else tells of column {column!r}, "
-        f"and what is published of it gives {who} away; {remedy}"
-    )
-
-
-def cells_of(
-    found: Featured, owner: npt.NDArray[np.intp], rows: npt.NDArray[np.int64], risk: Risk
-) -> tuple[Cell, ...]:
-    """Return the cells of a table by group with their worst records, in the order of the table.
-
-    Parameters
-    ----------
-    found : Featured
-        The records and the cell of each.
-    owner : (N,) ndarray of int
-        The person of each record; without ids each is a person's only one.
-    rows : (P,) ndarray of int
-        Which record names each person.
-    risk : Risk
-        Of each person.
-    """
-    return tuple(one for table in found.tables for one in _cells_of(table, owner, rows, risk))
-
-
-def _cells_of(
-    table: Tabled, owner: npt.NDArray[np.intp], rows: npt.NDArray[np.int64], risk: Risk
-) -> Iterator[Cell]:
-    cell = table.cell
-    inside, person = np.divmod(np.unique(cell * len(rows) + owner), len(rows))
-    numbers, first = np.unique(inside, return_index=True)
-    records = np.bincount(cell)
-    for k, people in zip(numbers.tolist(), np.split(person, first[1:]), strict=True):
-        worst = people[int(risk.leakage[people].argmax())]
-        yield Cell(
-            cell=table.names[k],
-            records=int(records[k]),
-            persons=len(people),
-            row=int(rows[worst]),
-            leakage=float(risk.leakage[worst]),
-            advantage=float(risk.advantage[worst]),
-            power=float(risk.power[worst]),
-            above_half=int((risk.power[people] > 0.5).sum()),
-        )

@@ -300,7 +300,7 @@ def input_of(
         for j, name in enumerate(table.columns)
         if (options.columns is None or name in options.columns)
         and name not in options.exclude
-        and table.left.get(j) not in NOT_PUBLISHED
+        and table.excluded.get(j) not in NOT_PUBLISHED
     ]
     return ReportInput(
         name=table.name,

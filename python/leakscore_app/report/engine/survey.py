@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -11,15 +12,14 @@ import numpy.typing as npt
 
 from leakscore.leakage.table_law import TableLaw
 from leakscore_app._visible import listed, visible
-from leakscore_app.passes.first import Columns, First, Lost, first
+from leakscore_app.passes.first import First, Lost, first
 from leakscore_app.passes.projections import Remaining, Triangle, Triangulate
+from leakscore_app.passes.tree import run
 from leakscore_app.report._model import Doubles
-from leakscore_app.report.engine.features import GROUPLESS
 from leakscore_app.report.engine.pooled import GroupedSource
+from leakscore_app.tables.cells import plain
 from leakscore_app.tables.columns import ASKED, NOT_PUBLISHED
 from leakscore_app.tables.doubts import option
-from leakscore_app.tables.grammar.codes import code_at_end
-from leakscore_app.tables.labels import plain
 from leakscore_app.tables.records import (
     CONSTANT,
     EXACT,
@@ -27,6 +27,7 @@ from leakscore_app.tables.records import (
     Explained,
     LeftColumn,
     LeftRows,
+    Records,
     Remainder,
     cells_by_column,
     combinations,
@@ -36,12 +37,13 @@ from leakscore_app.tables.records import (
     surely_independent,
     too_few,
 )
-from leakscore_app.tables.row_names import INDEX, dates_such_as, names_rows
-from leakscore_app.tables.sources.blocks import Source
-from leakscore_app.tables.sources.opened import Opened
+from leakscore_app.tables.sources.blocks import Block, Source
+from leakscore_app.tables.sources.opened import Opened, of_table
+from leakscore_app.tables.summaries import INDEX, date_in, names_rows, summed_up
+from leakscore_app.tables.table import Table
 
 Passes: TypeAlias = Callable[[Source, Callable[..., Any], str], Any]
-_FIRST_DAY, _LAST_DAY = 18_000_101, 22_000_101
+GROUPLESS = "its group is not known"
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +54,11 @@ class Judged:
     ----------
     source : Source
         With the columns that are read.
-    found : First
+    seen : First
     law : TableLaw
     columns : tuple of str
         That are judged.
-    left : tuple of LeftColumn
+    excluded : tuple of LeftColumn
     dependent : tuple of str
     counting : tuple of str
         Columns that count the records.
@@ -73,10 +75,10 @@ class Judged:
     """
 
     source: Source
-    found: First
+    seen: First
     law: TableLaw
     columns: tuple[str, ...]
-    left: tuple[LeftColumn, ...]
+    excluded: tuple[LeftColumn, ...]
     dependent: tuple[str, ...]
     counting: tuple[str, ...]
     unjudged: tuple[str, ...]
@@ -89,16 +91,28 @@ class Judged:
     @property
     def left_rows(self) -> tuple[LeftRows, ...]:
         """Which rows are not judged."""
-        lost: tuple[tuple[str, Lost, dict[str, int]], ...] = (
-            ("a value is missing", self.found.missing, self.absent),
-            ("a value is infinite", self.found.infinite, self.infinite),
-            (GROUPLESS, self.groupless, {}),
-        )
-        return tuple(
-            LeftRows(why, rows.count, rows.first, dict(cells))
-            for why, rows, cells in lost
-            if rows.count
-        )
+        seen = self.seen
+        return left_rows(seen.missing, seen.infinite, self.groupless, self.absent, self.infinite)
+
+
+def left_rows(
+    missing: Lost,
+    infinite: Lost,
+    groupless: Lost,
+    absent: dict[str, int],
+    far: dict[str, int],
+) -> tuple[LeftRows, ...]:
+    """Say which rows are not judged: in which a value is missing, one is infinite, or no group."""
+    lost: tuple[tuple[str, Lost, dict[str, int]], ...] = (
+        ("a value is missing", missing, absent),
+        ("a value is infinite", infinite, far),
+        (GROUPLESS, groupless, {}),
+    )
+    return tuple(
+        LeftRows(why, rows.count, rows.first, dict(cells))
+        for why, rows, cells in lost
+        if rows.count
+    )
 
 
 def judged_of(
@@ -122,52 +136,56 @@ def judged_of(
     rounding : float
         Share of a number that is.
     """
-    asked = opened.asked if columns is None else columns
-    left: dict[str, str] = {}
-    wanted = _wanted(opened, columns, exclude, left)
-    source = replace(opened.source, columns=tuple(wanted))
-    found: First = passes(source, first, "reading the table")
-    published = [name for name in opened.columns if left.get(name) not in NOT_PUBLISHED]
+    requested = opened.requested if columns is None else columns
+    excluded: dict[str, str] = {}
+    chosen = _wanted(opened, columns, exclude, excluded)
+    if opened.source.rows == 0:
+        raise ValueError(too_few(opened.name, 0, 0, {}))
+    source = replace(opened.source, columns=tuple(chosen))
+    seen: First = passes(source, first, "reading the table")
+    published = [name for name in opened.columns if excluded.get(name) not in NOT_PUBLISHED]
     if opened.sums:
-        _refuse_sums(opened, found)
-    useless = _useless(opened, source.columns, found, asked=asked, missing=missing)
+        _refuse_sums(opened, seen)
+    useless = _useless(opened, source.columns, seen, requested=requested, missing=missing)
     published = [name for name in published if useless.get(name) not in NOT_PUBLISHED]
-    left |= useless
-    _require_codes(opened, source.columns, found, left)
-    seen = {name: j for j, name in enumerate(source.columns)}
-    if any(found.holes[seen[name]] for name in useless):  # rows were lost by them alone
-        read = tuple(name for name in source.columns if name not in left)
-        _require_columns(opened, read, left)
+    excluded |= useless
+    _require_codes(opened, source.columns, seen, excluded)
+    places = {name: j for j, name in enumerate(source.columns)}
+    if any(seen.holes[places[name]] for name in useless):  # rows were lost by them alone
+        read = tuple(name for name in source.columns if name not in excluded)
+        _require_columns(opened, read, excluded)
         source = replace(source, columns=read)
-        found = passes(source, first, "reading the table again")
-    kept = [j for j, name in enumerate(source.columns) if name not in left]
-    _require_columns(opened, kept, left)
-    _require_rows(opened, found, source.columns)
-    law, dependent, kept = _law(opened, source, found, kept, passes, left, rounding)
+        seen = passes(source, first, "reading the table again")
+    kept = [j for j, name in enumerate(source.columns) if name not in excluded]
+    _require_columns(opened, kept, excluded)
+    _require_rows(opened, seen, source.columns)
+    law, dependent, kept = _law(opened, source, seen, kept, passes, excluded, rounding)
     names = tuple(source.columns[j] for j in kept)
     counting = tuple(
-        source.columns[j] for j in kept if found.judged.stepping[j] and found.moments.count > 1
+        source.columns[j] for j in kept if seen.judged.stepping[j] and seen.moments.count > 1
     )
     order = {name: j for j, name in enumerate(opened.columns)}
     return Judged(
         source=source,
-        found=found,
+        seen=seen,
         law=law,
         columns=names,
-        left=tuple(LeftColumn(one, left[one]) for one in sorted(left, key=order.__getitem__)),
+        excluded=tuple(
+            LeftColumn(name, excluded[name]) for name in sorted(excluded, key=order.__getitem__)
+        ),
         dependent=dependent,
         counting=counting,
-        unjudged=tuple(_unjudged(opened, published, left, names, dependent)),
+        unjudged=tuple(_unjudged(opened, published, excluded, names, dependent)),
         published=len(published),
-        absent=cells_by_column(source.columns, found.absent),
-        infinite=cells_by_column(source.columns, found.holes - found.absent),
+        absent=cells_by_column(source.columns, seen.absent),
+        infinite=cells_by_column(source.columns, seen.holes - seen.absent),
     )
 
 
 def _unjudged(
     opened: Opened,
     published: Sequence[str],
-    left: dict[str, str],
+    excluded: dict[str, str],
     names: Sequence[str],
     dependent: Sequence[str],
 ) -> list[str]:
@@ -177,58 +195,58 @@ def _unjudged(
     return [
         name
         for name in published
-        if name not in fine and left.get(name) not in harmless and name in opened.columns
+        if name not in fine and excluded.get(name) not in harmless and name in opened.columns
     ]
 
 
 def _wanted(
-    opened: Opened, columns: Sequence[str] | None, exclude: Sequence[str], left: dict[str, str]
+    opened: Opened, columns: Sequence[str] | None, exclude: Sequence[str], excluded: dict[str, str]
 ) -> list[str]:
     for name in (*(columns or ()), *exclude):
         if name not in opened.columns:
             raise ValueError(
                 f"{opened.name} has no column {visible(name)!r}; it has {listed(opened.columns)}"
             )
-    wanted = []
+    chosen = []
     for name in opened.columns:
         if (columns is not None and name not in columns) or name in exclude:
-            left[name] = ASKED
+            excluded[name] = ASKED
         elif name in opened.refused:
             raise ValueError(opened.refused[name])
-        elif name in opened.left:
-            left[name] = opened.left[name]
+        elif name in opened.excluded:
+            excluded[name] = opened.excluded[name]
         else:
-            wanted.append(name)
-    _require_columns(opened, wanted, left)
-    return wanted
+            chosen.append(name)
+    _require_columns(opened, chosen, excluded)
+    return chosen
 
 
 def _useless(
     opened: Opened,
     names: Sequence[str],
-    found: First,
+    seen: First,
     *,
-    asked: Sequence[str] | None,
+    requested: Sequence[str] | None,
     missing: str,
 ) -> dict[str, str]:
     """Return the columns that hold nothing, or names of rows, or holes where these decide."""
     useless = {}
     for j, name in enumerate(names):
-        why = _names_of_rows(opened, name, found, j)
-        if found.absent[j] == found.rows:
+        why = _names_of_rows(opened, name, seen, j)
+        if seen.absent[j] == seen.rows:
             useless[name] = NOTHING
-        elif why and name not in (asked or ()):
+        elif why and name not in (requested or ()):
             useless[name] = why
-        elif missing == "columns" and found.holes[j]:
-            useless[name] = f"missing or infinite in {found.holes[j]} record(s)"
+        elif missing == "columns" and seen.holes[j]:
+            useless[name] = f"missing or infinite in {seen.holes[j]} record(s)"
     return useless
 
 
-def _names_of_rows(opened: Opened, name: str, found: First, j: int) -> str:
+def _names_of_rows(opened: Opened, name: str, seen: First, j: int) -> str:
     """Say why a column of numbers counts, names or dates the records; empty if it does not."""
     if name in opened.index:
         return INDEX
-    columns, rows = found.columns, found.rows
+    columns, rows = seen.columns, seen.rows
     whole, counting = bool(columns.whole[j]), bool(columns.counting[j])
     unnamed = name == opened.columns[0] and opened.named and (opened.unnamed or not name.strip())
     if opened.understood or name in opened.source.levels:
@@ -237,37 +255,34 @@ def _names_of_rows(opened: Opened, name: str, found: First, j: int) -> str:
         name.strip(), unnamed=unnamed, whole=whole, counting=counting, rows=rows
     ):
         return INDEX
-    days = float(columns.first[j])
-    if whole and columns.dates[j] and _FIRST_DAY <= days < _LAST_DAY:
-        return dates_such_as(days)
-    return ""
+    return date_in(columns, j)
 
 
-def _require_columns(opened: Opened, kept: Sequence[Any], left: dict[str, str]) -> None:
+def _require_columns(opened: Opened, kept: Sequence[Any], excluded: dict[str, str]) -> None:
     if not len(kept):
-        reasons = "; ".join(f"{visible(name)}: {why}" for name, why in list(left.items())[:3])
-        more = "; ..." if len(left) > 3 else ""
+        reasons = "; ".join(f"{visible(name)}: {why}" for name, why in list(excluded.items())[:3])
+        more = "; ..." if len(excluded) > 3 else ""
         raise ValueError(f"{opened.name} has no column of numbers to judge ({reasons}{more})")
 
 
-def _require_rows(opened: Opened, found: First, names: Sequence[str]) -> None:
-    rows = found.moments.count
+def _require_rows(opened: Opened, seen: First, names: Sequence[str]) -> None:
+    rows = seen.moments.count
     if rows < 3:
-        lost = found.missing.count + found.infinite.count
-        raise ValueError(too_few(opened.name, rows, lost, cells_by_column(names, found.holes)))
+        lost = seen.missing.count + seen.infinite.count
+        raise ValueError(too_few(opened.name, rows, lost, cells_by_column(names, seen.holes)))
 
 
 def _require_codes(
-    opened: Opened, names: Sequence[str], found: First, left: dict[str, str]
+    opened: Opened, names: Sequence[str], seen: First, excluded: dict[str, str]
 ) -> None:
     """Refuse a column of a file with a number far from all others that looks like a code."""
     if not opened.codes:
         return
-    columns = found.columns
+    columns = seen.columns
     for j, name in enumerate(names):
-        if name in left or not columns.counts[j]:
+        if name in excluded:
             continue
-        code = code_at_end(columns.ends[j], float(columns.sums[j] / columns.counts[j]))
+        code = columns.code_of(j)
         if code is not None:
             shown = plain(code)
             raise ValueError(
@@ -277,69 +292,123 @@ def _require_codes(
             )
 
 
-def _refuse_sums(opened: Opened, found: First) -> None:
-    """Refuse a file whose last record is the sum or the mean of all others in every column."""
-    columns = found.columns
-    if found.rows < 4 or not len(columns.counts):
-        return
-    last = columns.tail[-1]
-    known = np.isfinite(last)
-    if 2 * int(known.sum()) < len(last) or not known.any():
-        return
-    others, sums = columns.counts[known] - 1, columns.sums[known] - last[known]
-    sizes = columns.sizes[known] - np.abs(last[known])
-    for what, divisor in (("sum", np.ones(len(others))), ("mean", np.maximum(others, 1))):
-        near = np.abs(last[known] - sums / divisor) <= 1e-9 * sizes / divisor
-        varied = columns.low[known] < columns.high[known]
-        if near.all() and varied.any() and (what == "mean" or _stands_out(columns, known)):
-            raise ValueError(
-                f"{opened.name}, record {found.rows}: the record is the {what} of all others in "
-                "every column: --skip-last 1 leaves it out, --skip-last 0 keeps all"
-            )
-
-
-def _stands_out(columns: Columns, known: npt.NDArray[np.bool_]) -> bool:
-    """Tell whether the last record is the largest in size of some column: no chance sum of 0."""
-    largest = np.maximum(np.abs(columns.low[known]), np.abs(columns.high[known]))
-    return bool((np.abs(columns.tail[-1][known]) >= largest).any())
+def _refuse_sums(opened: Opened, seen: First) -> None:
+    """Refuse a file whose last records sum up, or average, all others in every column."""
+    spreads = np.sqrt(np.diag(seen.moments.cov)) if seen.moments.count > 1 else np.zeros(0)
+    if len(spreads):
+        count, what = summed_up(seen.columns, seen.rows, spreads)
+    if len(spreads) and count:
+        raise ValueError(
+            f"{opened.name}, record {seen.rows - count + 1}: the record {what}: "
+            f"--skip-last {count} leaves {'it' if count == 1 else f'the last {count}'} out, "
+            "--skip-last 0 keeps all"
+        )
 
 
 def _law(
     opened: Opened,
     source: Source,
-    found: First,
+    seen: First,
     kept: list[int],
     passes: Passes,
-    left: dict[str, str],
+    excluded: dict[str, str],
     rounding: float,
 ) -> tuple[TableLaw, tuple[str, ...], list[int]]:
     """Return the law of the columns that vary and do not follow from others."""
-    columns, read = found.judged, np.arange(len(source.columns))
+    columns, read = seen.judged, np.arange(len(source.columns))
     low, high = columns.low[kept], columns.high[kept]
     require_squares(opened.name, [source.columns[j] for j in kept], low, high)
     varies = differ(low, high)
     for j, keep in zip(kept, varies, strict=True):
         if not keep:
-            left[source.columns[j]] = CONSTANT
+            excluded[source.columns[j]] = CONSTANT
     kept = [j for j, keep in zip(kept, varies, strict=True) if keep]
-    _require_columns(opened, kept, left)
-    law = law_of(found.moments.mean, found.moments.cov, found.moments.count, kept, read)
+    _require_columns(opened, kept, excluded)
+    rows = seen.moments.count
+    law = law_of(seen.moments.mean, seen.moments.cov, rows, kept, read)
     names = [source.columns[j] for j in kept]
     sources: dict[int, list[int]] = {}
-    if not surely_independent(law.cov):
+    if rows < len(kept) + 2:  # any column is a combination of so many others
+        digests: ColumnDigests = passes(
+            source, DigestColumns(tuple(kept)), "looking for copied columns"
+        )
+        sources = digests.copies()
+    elif not surely_independent(law.cov):
         triangle: Triangle = passes(source, Triangulate(law), "looking for dependent columns")
         sources = combinations(triangle.triangle)
         if sources:
-            rest = Remaining(law, Explained.of(triangle.triangle, rounding))
+            explained = Explained.of(triangle.triangle, rounding)
+            rest = Remaining(law, explained, opened.owners)
             remainder: Remainder = passes(source, rest, "looking at dependent columns")
             remainder.require_spread(opened.name, names)
     for column in dependent_columns(names, sources):
-        left[column.name] = column.reason
+        excluded[column.name] = column.reason
     independent = [k for k in range(len(kept)) if k not in sources]
     return (
         law.with_columns(independent),
         tuple(names[k] for k in sources),
         [kept[k] for k in independent],
+    )
+
+
+@dataclass(frozen=True)
+class ColumnDigests:
+    """A hash of each column; columns with the same one are copies."""
+
+    hashes: tuple[bytes, ...]
+
+    def merge(self, other: ColumnDigests) -> ColumnDigests:
+        """Add later rows."""
+        pairs = zip(self.hashes, other.hashes, strict=True)
+        return ColumnDigests(tuple(hashlib.sha256(a + b).digest() for a, b in pairs))
+
+    def copies(self) -> dict[int, list[int]]:
+        """Return the columns that equal an earlier one, and which."""
+        first: dict[bytes, int] = {}
+        earlier = {j: first.setdefault(each, j) for j, each in enumerate(self.hashes)}
+        return {j: [k] for j, k in earlier.items() if j != k}
+
+
+@dataclass(frozen=True)
+class DigestColumns:
+    """A pass that hashes columns of the complete rows."""
+
+    columns: tuple[int, ...]
+
+    def __call__(self, block: Block) -> ColumnDigests:
+        """Return the hashes of a block."""
+        values = block.values[np.isfinite(block.values).all(axis=1)]
+        return ColumnDigests(
+            tuple(hashlib.sha256(values[:, j].tobytes()).digest() for j in self.columns)
+        )
+
+
+def in_one_block(table: Table) -> Opened:
+    """Open a table in memory as one block."""
+    return of_table(table).with_size(max(1, len(table.values)))
+
+
+def in_memory(source: Source, each: Callable[..., Any], what: str) -> Any:  # noqa: ARG001
+    """Return the result of a pass over a table in memory."""
+    return run(source, each).result()
+
+
+def records_of(table: Table, judged: Judged) -> Records:
+    """Return the records of a table in memory, of which `judged` says what is judged."""
+    (block,) = judged.source.blocks()
+    complete = np.asarray(np.isfinite(block.values).all(axis=1))
+    values = block.values if complete.all() else block.values[complete]
+    if judged.columns != judged.source.columns:
+        values = values[:, [judged.source.columns.index(name) for name in judged.columns]]
+    return Records(
+        values=np.ascontiguousarray(values),
+        columns=judged.columns,
+        rows=np.flatnonzero(complete) + 1,
+        left_columns=judged.excluded,
+        left_rows=judged.left_rows,
+        dependent=judged.dependent,
+        lines=None if table.lines is None else table.lines[complete],
+        ids=None if table.ids is None else table.ids[complete],
     )
 
 

@@ -27,7 +27,8 @@ from leakscore_app.report._model import (
 )
 from leakscore_app.report._notices import observed
 from leakscore_app.report.engine.attack import LinearAttack, Others, projected
-from leakscore_app.report.engine.features import cells_of, featured
+from leakscore_app.report.engine.cells import cells_of
+from leakscore_app.report.engine.features import featured
 from leakscore_app.report.engine.leakage import Budget, counts_of, narrowing_of, risk_of
 from leakscore_app.report.engine.noise import TheoryNoise
 from leakscore_app.report.engine.pooled import Pooled

@@ -17,8 +17,18 @@ import numpy.typing as npt
 from leakscore_app.tables import memory_limit
 from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, without_values
 from leakscore_app.tables.files import File
-from leakscore_app.tables.formats import sniff
-from leakscore_app.tables.formats.layout import Layout, layout_of
+from leakscore_app.tables.formats.layout import (
+    FEWEST_ROWS,
+    MARKS,
+    SPACE,
+    Layout,
+    delimiter_of,
+    layout_of,
+    long_cells,
+    require_no_other,
+    sample_of,
+    spaced,
+)
 
 _MOST_COLUMNS = 100_000
 _MOST_JUDGED = 5000  # features of a statistic
@@ -60,8 +70,8 @@ def read_delimited(file: File, options: ReadingOptions) -> Grid:
     require_lines(file.name, text)
     delimiter = options.delimiter or delimiter_in(file.name, text, options)
     data = file.data if _is_written_in(file.data, text) else b""
-    if delimiter == sniff.SPACE:
-        text, delimiter, data = sniff.spaced(text), "\t", b""
+    if delimiter == SPACE:
+        text, delimiter, data = spaced(text), "\t", b""
     if '"' in text:
         require_quotes(file.name, text, delimiter)
     data = data or text.encode()
@@ -71,10 +81,10 @@ def read_delimited(file: File, options: ReadingOptions) -> Grid:
         raise ValueError(
             f"{file.name} has no line beside those that --skip-lines and --skip-last leave out"
         )
-    sample = sniff.sample_of(file.name, start_of(data), delimiter)
+    sample = sample_of(file.name, start_of(data), delimiter)
     layout = layout_of(file.name, sample.rows, options.header)
     if layout.width == 1:
-        sniff.require_no_other(file.name, sample.rows[layout.body :], delimiter)
+        require_no_other(file.name, sample.rows[layout.body :], delimiter)
     file.require(memory_limit.COLUMN * layout.width)
     _require_judged(file.name, layout, sample.rows[layout.body :], options)
     if layout.body < len(sample.lines):
@@ -156,10 +166,10 @@ def delimiter_in(name: str, text: str, options: ReadingOptions) -> str:
     if options.skip_lines:
         body = "".join(text.splitlines(keepends=True)[options.skip_lines :])
     if options.decimal == "," and not re.search(r"[;\t|]", body[: 1 << 18]):
-        first = sniff.sample_of(name, body, ",")
+        first = sample_of(name, body, ",")
         if all(len(row) <= 2 for row in first.rows) and '"' not in body[: 1 << 18]:
             return ";"  # one column of numbers with decimal commas
-    return sniff.delimiter_of(name, body)
+    return delimiter_of(name, body)
 
 
 # --- checks of the whole text --------------------------------------------------------------------
@@ -168,7 +178,7 @@ def delimiter_in(name: str, text: str, options: ReadingOptions) -> str:
 def require_lines(name: str, text: str) -> None:
     """Refuse a first line of very many cells before all candidates cut it."""
     first = text[: max(text.find("\n"), text.find("\r"))]
-    columns = 1 + max(map(first.count, sniff.MARKS))
+    columns = 1 + max(map(first.count, MARKS))
     if columns > _MOST_COLUMNS:
         raise ValueError(
             f"{name} has {columns} columns, more than {_MOST_COLUMNS}: one record is one line; is "
@@ -197,7 +207,7 @@ def _require_judged(
 
 
 def _require_room(file: File, text: str, delimiter: str | None) -> None:
-    marks = sniff.MARKS if delimiter in (None, sniff.SPACE) else (delimiter,)
+    marks = MARKS if delimiter in (None, SPACE) else (delimiter,)
     counts = _counts(text, file.data, (*marks, "\n", "\r"))
     cells = 1 + max(counts[:-2]) + counts[-2] + counts[-1]
     memory_limit.require(file.name, len(file.data) + memory_limit.CELL * cells, file.limit)
@@ -230,9 +240,9 @@ def require_quotes(name: str, text: str, delimiter: str) -> None:
     last = text.find("\n", text.rfind('"')) + 1
     if last and _quote_error(text[:last], delimiter) is None:
         return
-    found = _quote_error(text, delimiter)
-    if found is not None:
-        line, error = found
+    wrong = _quote_error(text, delimiter)
+    if wrong is not None:
+        line, error = wrong
         raise ValueError(f"{name}, line {line}: {error} (a quoted cell does not end as it should)")
 
 
@@ -240,7 +250,7 @@ def _quote_error(text: str, delimiter: str) -> tuple[int, csv.Error] | None:
     """Return the line and the error of the first quotes that are wrong."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
-        with sniff.long_cells():
+        with long_cells():
             deque(reader, maxlen=0)
     except csv.Error as error:
         return reader.line_num, error
@@ -268,7 +278,7 @@ def below_line(data: bytes, skipped: int) -> bytes:
 
 def start_of(data: bytes) -> str:
     ends = (end.end() for end in LINE_END.finditer(data))
-    lines = next(itertools.islice(ends, sniff.FEWEST_ROWS, None), len(data))
+    lines = next(itertools.islice(ends, FEWEST_ROWS, None), len(data))
     start = data[: max(1 << 19, lines)]
     return start.decode("utf-8", "ignore") if len(start) < len(data) else data.decode()
 
@@ -412,7 +422,7 @@ def _refuse_ragged(file: File, data: bytes, delimiter: str, width: int, above: i
     text = io.StringIO(data.decode(), newline="")
     reader, begin = csv.reader(text, delimiter=delimiter), above + 1
     line = cells = rows = even = 0
-    with sniff.long_cells():
+    with long_cells():
         for row in reader:
             if any(cell.strip() for cell in row):
                 if len(row) != width and not line:

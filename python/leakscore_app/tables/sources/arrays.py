@@ -1,8 +1,12 @@
-"""Arrays in memory or in an npy file that is mapped, and callables, as parts of a source."""
+"""Arrays in memory or in an npy file that is mapped, and callables, as parts of a source.
+
+Beside columns of numbers an array may have columns of categories: a block holds the number of each
+level. Tables of dask are callables that compute part by part.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,9 +14,89 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.typing import Doubles
-from leakscore_app.tables.sources import states
-from leakscore_app.tables.sources.blocks import ROWS
-from leakscore_app.tables.sources.frames import frame_batches
+from leakscore_app.tables.sources.blocks import ROWS, Digest, State, part_of, require_same, state_of
+
+Codes = npt.NDArray[np.int32]
+
+
+def codes_of(labels: npt.NDArray[np.str_]) -> tuple[tuple[str, ...], Codes]:
+    """Return the levels of labels, in order, and the number of each label's; -1 for a blank one."""
+    levels, codes = np.unique(labels, return_inverse=True)
+    blank = int(len(levels) > 0 and levels[0] == "")
+    return tuple(levels[blank:].tolist()), codes.reshape(-1).astype(np.int32) - blank
+
+
+@dataclass(frozen=True, eq=False)
+class CodedPart:
+    """An array with columns of categories.
+
+    Attributes
+    ----------
+    part : ArrayPart
+    codes : dict
+        Name of a column -> the number of each row's level, -1 where it is not known.
+    """
+
+    part: ArrayPart
+    codes: Mapping[str, Codes] = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return self.part.name
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of categories, then the others."""
+        return (*self.codes, *(name for name in self.part.columns if name not in self.codes))
+
+    @property
+    def rows(self) -> int:
+        """Rows of the array."""
+        return self.part.rows
+
+    def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
+        """Yield rows; see `blocks.Part`. An unknown level is NaN."""
+        stop = self.rows if last is None else last
+        coded = [place for place, name in enumerate(columns) if name in self.codes]
+        plain = [place for place, name in enumerate(columns) if name not in self.codes]
+        others = [columns[place] for place in plain]
+        for start in range(first, stop, ROWS):
+            end = min(start + ROWS, stop)
+            values = np.empty((end - start, len(columns)))
+            for place in coded:
+                codes = self.codes[columns[place]][start:end]
+                values[:, place] = np.where(codes < 0, np.nan, codes)
+            if plain:
+                (values[:, plain],) = self.part.batches(others, start, end)
+            yield values
+
+
+def without_graph(table: Any) -> Any:
+    """Return a frame or array of dask as a callable that yields its parts; others as they are.
+
+    Raises
+    ------
+    TypeError
+        If it is another collection of dask.
+    ValueError
+        If it is an array with another number of dimensions than two.
+    """
+    if not hasattr(table, "__dask_graph__"):
+        return table
+    kind = type(table)  # an object of dask.delayed has every attribute
+    if hasattr(kind, "partitions") and hasattr(kind, "columns"):
+        return _parts(lambda k: table.partitions[k], table.npartitions)
+    if not hasattr(kind, "rechunk"):
+        raise TypeError(f"Expected table to be a frame or array of dask, not {kind.__name__}")
+    if table.ndim != 2:
+        raise ValueError(f"Expected table of shape {table.shape} to be 2-D, one row per record")
+    rows = table.rechunk({1: -1})
+    return _parts(lambda k: rows.blocks[k], rows.numblocks[0])
+
+
+def _parts(part: Callable[[int], Any], count: int) -> Callable[[], Iterator[Any]]:
+    return lambda: (part(k).compute() for k in range(count))
 
 
 def numbered(count: int) -> tuple[str, ...]:
@@ -20,12 +104,12 @@ def numbered(count: int) -> tuple[str, ...]:
     return tuple(f"column {j}" for j in range(1, count + 1))
 
 
-def places(columns: Sequence[str], wanted: Sequence[str]) -> list[int] | slice:
+def places(columns: Sequence[str], chosen: Sequence[str]) -> list[int] | slice:
     """Return where the wanted columns are; a slice if they are all columns in their order."""
-    if tuple(columns) == tuple(wanted):
+    if tuple(columns) == tuple(chosen):
         return slice(None)
     at = {name: j for j, name in enumerate(columns)}
-    return [at[name] for name in wanted]
+    return [at[name] for name in chosen]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +143,12 @@ class NpyPart:
     name: str
     columns: tuple[str, ...]
     rows: int
-    state: states.State
+    state: State
 
     @classmethod
     def of(cls, path: str, name: str) -> NpyPart:
         """Look at the header of a file; refuse what is no table of real numbers."""
-        state = states.state_of(path)
+        state = state_of(path)
         array = _mapped(path, name)
         if array.ndim != 2 or not array.size:
             hint = "; one column is (N, 1)" if array.ndim == 1 else ""
@@ -79,11 +163,11 @@ class NpyPart:
         """Yield rows; see `blocks.Part`."""
         stop = self.rows if last is None else last
         for start in range(first, stop, ROWS):
-            states.require_same(self.path, self.name, self.state)
+            require_same(self.path, self.name, self.state)
             # Mapped for one batch only: pages that were read are given back.
             part = ArrayPart(_mapped(self.path, self.name), self.name, self.columns)
             yield from part.batches(columns, start, min(start + ROWS, stop))
-        states.require_same(self.path, self.name, self.state)
+        require_same(self.path, self.name, self.state)
 
 
 def _mapped(path: str, name: str) -> npt.NDArray[Any]:
@@ -102,7 +186,7 @@ class CallablePart:
     function: Callable[[], Iterable[Any]]
     name: str
     columns: tuple[str, ...]
-    digest: states.Digest = field(default_factory=states.Digest)
+    digest: Digest = field(default_factory=Digest)
     rows: int | None = None
     last: Any = field(default=None, repr=False)
 
@@ -134,28 +218,28 @@ class CallablePart:
                 )
             self.last = blocks
             for number, block in enumerate(blocks, start=1):
-                found, values = _block(block)
-                names = names or found
-                if found != names or values.shape[1] != width:
+                given, values = _block(block)
+                names = names or given
+                if given != names or values.shape[1] != width:
                     raise ValueError(
-                        f"block {number} of the callable has the columns {', '.join(found)[:80]}, "
+                        f"block {number} of the callable has the columns {', '.join(given)[:80]}, "
                         f"the first has {', '.join(names)[:80]}"
                     )
                 yield values
 
         watched = self.digest.watched(read(), self.columns, self.name)
-        for values in states.part_of(watched, first, last):
+        for values in part_of(watched, first, last):
             yield values[:, chosen]
 
 
 def _blocks(function: Callable[[], Iterable[Any]]) -> Iterator[Any]:
     """Call a function; refuse one table, whose rows would be taken for blocks."""
-    found: Any = function()
-    if isinstance(found, np.ndarray) or not isinstance(found, Iterable) or _is_frame(found):
+    blocks: Any = function()
+    if isinstance(blocks, np.ndarray) or not isinstance(blocks, Iterable) or _is_frame(blocks):
         raise TypeError(
-            f"Expected the callable to return an iterator of blocks, not {type(found).__name__}"
+            f"Expected the callable to return an iterator of blocks, not {type(blocks).__name__}"
         )
-    return iter(found)
+    return iter(blocks)
 
 
 def _is_frame(block: Any) -> bool:
@@ -165,6 +249,8 @@ def _is_frame(block: Any) -> bool:
 def _block(block: Any) -> tuple[tuple[str, ...], Doubles]:
     """Return names and values of one block."""
     if _is_frame(block):
+        from leakscore_app.tables.sources.frames import frame_batches
+
         names, batches = frame_batches(block)
         parts = list(batches)
         return names, np.concatenate(parts) if parts else np.empty((0, len(names)))

@@ -5,7 +5,7 @@ Levels are collected while a table is looked at first; memory grows with them, n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,12 +15,12 @@ import numpy.typing as npt
 
 from leakscore.typing import Doubles
 from leakscore_app._visible import visible
-from leakscore_app.tables.cells import ReadingOptions
-from leakscore_app.tables.columns import require_other_names, with_names
-from leakscore_app.tables.formats.arrow import is_number, is_text
-from leakscore_app.tables.grammar.levels import MOST as MOST_SHARES
-from leakscore_app.tables.grammar.words import MISSING
-from leakscore_app.tables.labels import plain
+from leakscore_app.tables.cells import ReadingOptions, plain
+from leakscore_app.tables.columns import MOST as MOST_SHARES
+from leakscore_app.tables.columns import reason_of, require_other_names, with_names
+from leakscore_app.tables.conventions import MISSING
+from leakscore_app.tables.formats.arrow import is_number, is_text, kind_of, words_of
+from leakscore_app.tables.numbers import Surveyed, survey_of
 from leakscore_app.tables.sources.blocks import Decoded
 
 MOST_GROUPS = 5001
@@ -95,7 +95,7 @@ def _different(column: Any) -> tuple[list[str | None], npt.NDArray[np.int64]]:
     if kind == pyarrow.string():
         return words.to_pylist(), places[given]
     numbers = words.fill_null(np.nan).to_pylist()
-    return [None if np.isnan(one) else plain(one) for one in numbers], places[given]
+    return [None if np.isnan(each) else plain(each) for each in numbers], places[given]
 
 
 @dataclass(eq=False)
@@ -147,13 +147,13 @@ class Categories:
     def add(self, file: str, name: str, column: Any) -> None:
         """Add the levels of some rows of a column; refuse more than can be published."""
         grouping = name in self.groups
-        found = self.groups[name] if grouping else self.shares[name]
+        levels = self.groups[name] if grouping else self.shares[name]
         absent = frozenset[str]() if grouping else self.absent
-        found.update(
+        levels.update(
             level for word in _different(column)[0] if (level := _level(word, absent)) is not None
         )
         most = MOST_GROUPS if grouping else MOST_SHARES
-        if len(found) > most:
+        if len(levels) > most:
             why = "they are no categories (--proportions)"
             if grouping:
                 why = "too many groups to publish anything of them (--group-by)"
@@ -176,11 +176,11 @@ class Categories:
 
     def columns_of(self, file: str, columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return the columns of 0 and 1 for each column of `shares`: its levels but the first."""
-        found = {}
+        columns_by_name = {}
         for name, levels in self.shares.items():
-            found[name] = tuple(f"{name}={level}" for level in sorted(levels)[1:])
-            require_other_names(file, name, found[name], columns)
-        return found
+            columns_by_name[name] = tuple(f"{name}={level}" for level in sorted(levels)[1:])
+            require_other_names(file, name, columns_by_name[name], columns)
+        return columns_by_name
 
 
 class TooManyLevelsError(ValueError):
@@ -228,7 +228,9 @@ class SharesPart:
 
     def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
         """Yield rows; see `blocks.Part`."""
-        of = {one: (name, k) for name, given in self.shares.items() for k, one in enumerate(given)}
+        of = {
+            each: (name, k) for name, given in self.shares.items() for k, each in enumerate(given)
+        }
         read = list(dict.fromkeys(of.get(name, (name, 0))[0] for name in columns))
         at = {name: j for j, name in enumerate(read)}
         for batch in self.part.batches(read, first, last):
@@ -244,4 +246,59 @@ class SharesPart:
 
 def expanded(columns: Sequence[str], shares: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """Return the columns with levels in the place of their column."""
-    return tuple(one for name in columns for one in shares.get(name, (name,)))
+    return tuple(each for name in columns for each in shares.get(name, (name,)))
+
+
+def of_other_kinds(schema: Any, names: Iterable[str]) -> dict[str, str]:
+    """Say of columns that hold neither numbers nor text why they are not judged."""
+    kinds = {name: schema.field(name).type for name in names}
+    return {name: reason_of(kind_of(kind)) for name, kind in kinds.items() if not is_text(kind)}
+
+
+def texts_in(
+    batches: Iterable[Any],
+    file: str,
+    texts: Sequence[str],
+    categories: Categories,
+    options: ReadingOptions,
+) -> dict[str, str] | None:
+    """Collect levels, and say why columns of text are not judged.
+
+    Parameters
+    ----------
+    batches : iterable of pyarrow.RecordBatch
+        With the columns of text and of categories.
+    file : str
+        Its name.
+    texts : sequence of str
+        Columns of text that are published.
+    categories : Categories
+    options : ReadingOptions
+
+    Returns
+    -------
+    dict or None
+        Name -> why. None if some column may hold numbers: then all of it is read at once.
+    """
+    import pyarrow
+
+    missing = options.words_for_missing
+    seen = {name: Surveyed() for name in texts}
+    rows = 0
+    for batch in batches:
+        for name in categories.names:
+            categories.add(file, name, batch.column(name))
+        for name, surveyed in seen.items():
+            cells = pyarrow.chunked_array([words_of(batch.column(name))])
+            surveyed.add(survey_of(cells, words=options.words, missing=missing), rows)
+        rows += batch.num_rows
+    excluded = {}
+    for name, surveyed in seen.items():
+        if not surveyed.text or surveyed.bad is None:
+            return None
+        row, cell = surveyed.bad
+        excluded[name] = (
+            f"text in {surveyed.cells - surveyed.numbers} of {surveyed.cells} cells (record "
+            f"{row + 1}: {visible(cell)[:40]!r})"
+        )
+    return excluded

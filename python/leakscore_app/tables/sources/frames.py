@@ -1,4 +1,7 @@
-"""Frames with the Arrow stream interface (pandas, polars, pyarrow, duckdb) as parts of a source."""
+"""Frames with the Arrow stream interface, and parquet files, as parts of a source.
+
+Row groups of a file are read one after another, never all.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,10 @@ from leakscore.typing import Doubles
 from leakscore_app._visible import visible
 from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.columns import GROUP
-from leakscore_app.tables.formats.arrow import index_of, is_number, kind_of
-from leakscore_app.tables.grammar.numbers import doubles_of
-from leakscore_app.tables.sources import states
-from leakscore_app.tables.sources.categories import Categories, Coded
-from leakscore_app.tables.sources.looked import of_other_kinds, texts_in
+from leakscore_app.tables.formats.arrow import damage, index_of, is_number, kind_of
+from leakscore_app.tables.numbers import doubles_of
+from leakscore_app.tables.sources.blocks import ROWS, Digest, State, part_of, require_same, state_of
+from leakscore_app.tables.sources.categories import Categories, Coded, of_other_kinds, texts_in
 
 
 def reader_of(frame: Any) -> Any:
@@ -81,7 +83,7 @@ class FramePart:
     ----------
     frame : object
         With the method ``__arrow_c_stream__``.
-    left : dict
+    excluded : dict
         Name of a column without numbers -> what it holds.
     index : tuple of str
         Columns that name the rows of a pandas frame.
@@ -94,11 +96,11 @@ class FramePart:
     frame: Any
     name: str
     columns: tuple[str, ...]
-    left: dict[str, str]
+    excluded: dict[str, str]
     index: tuple[str, ...] = ()
     levels: Mapping[str, Coded] = field(default_factory=dict)
     unsettled: frozenset[str] = frozenset()
-    digest: states.Digest = field(default_factory=states.Digest)
+    digest: Digest = field(default_factory=Digest)
     rows: int | None = None
 
     @classmethod
@@ -124,16 +126,18 @@ class FramePart:
         for name in categories.names:
             categories.require_words(part.name, name, schema.field(name).type)
         wordy = [name for name in names if not is_number(schema.field(name).type)]
-        left = of_other_kinds(schema, wordy)
-        texts = [name for name in wordy if name not in left]
+        excluded = of_other_kinds(schema, wordy)
+        texts = [name for name in wordy if name not in excluded]
         among = [name for name in texts if options.publishes(name)]
-        found: dict[str, str] | None = {}
+        why: dict[str, str] | None = {}
         if among or categories.names:
-            found = texts_in(reader_of(frame), part.name, among, categories, options)
-        left = dict.fromkeys(texts, "it is text") | left | (found or {})
-        left |= dict.fromkeys(categories.groups, GROUP)
-        unsettled = frozenset(among if found is None else ())
-        return replace(part, left=left, levels=categories.coded(part.name), unsettled=unsettled)
+            why = texts_in(reader_of(frame), part.name, among, categories, options)
+        excluded = dict.fromkeys(texts, "it is text") | excluded | (why or {})
+        excluded |= dict.fromkeys(categories.groups, GROUP)
+        unsettled = frozenset(among if why is None else ())
+        return replace(
+            part, excluded=excluded, levels=categories.coded(part.name), unsettled=unsettled
+        )
 
     def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
         """Yield rows; see `blocks.Part`."""
@@ -146,7 +150,7 @@ class FramePart:
                 yield doubles(batch, columns, self.levels)
 
         watched = self.digest.watched(read(), columns, self.name)
-        yield from states.part_of(watched, first, last)
+        yield from part_of(watched, first, last)
 
 
 def _known(options: ReadingOptions, names: Sequence[str]) -> ReadingOptions:
@@ -157,4 +161,130 @@ def _known(options: ReadingOptions, names: Sequence[str]) -> ReadingOptions:
         groups=tuple(name for name in options.groups if name in names),
         exclude=tuple(name for name in options.exclude if name in names),
         columns=None if columns is None else tuple(name for name in columns if name in names),
+    )
+
+
+_BUFFER = 1 << 20  # bytes of a column that are read at a time
+
+
+@dataclass(frozen=True, eq=False)
+class ParquetPart:
+    """A parquet file.
+
+    Attributes
+    ----------
+    excluded : dict
+        Name of a column without numbers -> why it is not judged.
+    index : tuple of str
+        Columns that name the rows of a pandas frame.
+    groups : tuple of int
+        Rows of each row group.
+    levels : dict
+        Name of a column of categories -> what its cells are numbered by.
+    """
+
+    path: str
+    name: str
+    columns: tuple[str, ...]
+    rows: int
+    state: State
+    excluded: dict[str, str]
+    index: tuple[str, ...]
+    groups: tuple[int, ...]
+    levels: Mapping[str, Coded] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, path: str, name: str, categories: Categories, options: ReadingOptions
+    ) -> ParquetPart | None:
+        """Look at a file; None if it is to be read as a whole: texts in it may be numbers.
+
+        Only columns of words are read, and of these only columns that are published, and columns of
+        categories.
+        """
+        state = state_of(path)
+        with damage(name), _opened(path, name) as file:
+            schema, metadata = file.schema_arrow, file.metadata
+            groups = tuple(
+                metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)
+            )
+            names, rows = tuple(schema.names), int(metadata.num_rows)
+            kinds = dict(zip(names, schema.types, strict=True))
+            index = tuple(sorted(index_of(schema)))
+        if len(kinds) < len(names):
+            twice = next(each for each in names if names.count(each) > 1)
+            raise ValueError(f"{name} has two columns named {visible(twice)!r}: rename one of them")
+        if rows < 0 or min(groups, default=0) < 0 or sum(groups) != rows:
+            raise ValueError(f"{name} is damaged: it announces {rows} rows")
+        options = categories.ask(name, names, options)
+        for each in categories.names:
+            categories.require_words(name, each, kinds[each])
+        wordy = [each for each in names if not is_number(kinds[each])]
+        excluded = of_other_kinds(schema, wordy)
+        part = cls(path, name, names, rows, state, excluded, index, groups)
+        texts = [each for each in wordy if each not in excluded]
+        among = [each for each in texts if options.publishes(each)]
+        why = part._texts(among, categories, options)
+        if why is None:
+            return None
+        unread = dict.fromkeys(texts, "it is text") | why
+        return replace(part, excluded=excluded | unread | dict.fromkeys(categories.groups, GROUP))
+
+    def _texts(
+        self, texts: Sequence[str], categories: Categories, options: ReadingOptions
+    ) -> dict[str, str] | None:
+        """Read columns of words; see `texts_in`."""
+        columns = [*categories.names, *texts]
+        if not columns:
+            return {}
+        with damage(self.name), _opened(self.path, self.name, columns) as file:
+            batches = file.iter_batches(batch_size=ROWS, columns=columns, use_threads=False)
+            return texts_in(batches, self.name, texts, categories, options)
+
+    def require_same(self) -> None:
+        """Refuse a file that changed since it was looked at first."""
+        require_same(self.path, self.name, self.state)
+
+    def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
+        """Yield rows; see `blocks.Part`."""
+        stop = self.rows if last is None else last
+        chosen, begin, skipped, end = [], None, 0, 0
+        for group, count in enumerate(self.groups):
+            start, end = end, end + count
+            if start < stop and end > first:
+                begin = start if begin is None else begin
+                chosen.append(group)
+        skipped = first - (begin or 0)
+        self.require_same()
+        rows = 0
+        with damage(self.name), _opened(self.path, self.name, list(self.levels)) as file:
+            batches = file.iter_batches(
+                batch_size=ROWS, row_groups=chosen, columns=list(columns), use_threads=False
+            )
+            for batch in part_of(self._doubles(batches, columns), skipped, skipped + stop - first):
+                rows += len(batch)
+                yield batch
+        self.require_same()
+        if rows != stop - first:
+            raise ValueError(f"{self.name} is damaged: {rows} of {stop - first} rows are there")
+
+    def _doubles(self, batches: Any, columns: Sequence[str]) -> Iterator[Doubles]:
+        for batch in batches:
+            yield doubles(batch, columns, self.levels)
+
+
+def _opened(path: str, name: str, words: Sequence[str] = ()) -> Any:
+    """Open a file without buffers for more than a part of a column.
+
+    Columns of `words` are read as they are mostly stored: different words, and which of them each
+    cell is.
+    """
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise ImportError(
+            f"{name} is a parquet file: reading it needs pyarrow (pip install 'leakscore[tables]')"
+        ) from None
+    return pyarrow.parquet.ParquetFile(
+        path, read_dictionary=list(words), buffer_size=_BUFFER, pre_buffer=False
     )

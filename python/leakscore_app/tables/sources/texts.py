@@ -1,12 +1,14 @@
 """Long csv files as parts of a source: split a piece at a time, understood as if read at once.
 
 One pass looks at all cells, as `columns.content_of` does: which marks numbers are written with,
-which columns hold text. What that pass cannot settle column by column is read as a whole.
+which columns hold text. Only what is read in the same way piece by piece as at once is read here:
+UTF-8, one character between the cells, quotes that close. Any other text is read as a whole.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,27 +19,172 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.typing import Doubles
+from leakscore_app.tables import files
 from leakscore_app.tables.cells import ReadingOptions, without_values
 from leakscore_app.tables.columns import GROUP, read_as_missing
-from leakscore_app.tables.formats.long_text import (
-    AtOnceError,
-    Form,
-    form_of,
-    newlines_in,
-    numbers_of,
-    pieces_of,
-    require_plain,
-    texts_of,
+from leakscore_app.tables.conventions import CONVENTIONS, is_summary
+from leakscore_app.tables.files import File, newlines_in
+from leakscore_app.tables.formats import delimited
+from leakscore_app.tables.formats.layout import (
+    SPACE,
+    Layout,
+    layout_of,
+    require_no_other,
+    sample_of,
 )
-from leakscore_app.tables.grammar.conventions import CONVENTIONS
-from leakscore_app.tables.grammar.numbers import doubles_of, survey_of
-from leakscore_app.tables.grammar.pieces import Surveyed
-from leakscore_app.tables.grammar.vote import vote_of
-from leakscore_app.tables.grammar.words import is_summary
-from leakscore_app.tables.row_names import may_hold_codes
-from leakscore_app.tables.sources import states
-from leakscore_app.tables.sources.blocks import ROWS, Memory
+from leakscore_app.tables.numbers import Surveyed, doubles_of, survey_of, vote_of
+from leakscore_app.tables.sources.blocks import (
+    ROWS,
+    LineNumbers,
+    Memory,
+    State,
+    require_same,
+    state_of,
+)
 from leakscore_app.tables.sources.categories import Categories, Coded, TooManyLevelsError
+from leakscore_app.tables.summaries import may_hold_codes
+
+PIECE = 1 << 20
+"""Bytes that are read first, to the end of a line: all cells are read as text there."""
+_LATER = 4  # times as many are read at a time thereafter
+_REST = 1 << 16  # bytes of a last piece of its own
+_MOST = 1 << 26  # bytes of the longest line
+_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a text is cut into cells.
+
+    Attributes
+    ----------
+    delimiter : str
+    layout : Layout
+    begin : int
+        Bytes above the first record.
+    above : int
+        Lines above it.
+    """
+
+    delimiter: str
+    layout: Layout
+    begin: int
+    above: int
+
+
+class AtOnceError(ValueError):
+    """The text must be read as a whole."""
+
+
+def form_of(name: str, start: bytes, options: ReadingOptions) -> Form:
+    """Find out how a text is cut, from its first lines.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be told, or the text must be read as a whole; `read_delimited` says which.
+    """
+    marked = len(_MARK) if start.startswith(_MARK) else 0
+    file = File(name, start)
+    if file.kind != "text" or files.is_compressed(start) or start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise AtOnceError
+    data = start[marked:]
+    require_plain(name, data, options.delimiter or ",")
+    text = data.decode()
+    if text.lstrip()[:1] in ("{", "["):
+        raise AtOnceError
+    delimited.require_lines(name, text)
+    delimiter = options.delimiter or delimited.delimiter_in(name, text, options)
+    if delimiter == SPACE:
+        raise AtOnceError
+    require_plain(name, data, delimiter)
+    body, skipped = delimited.without_lines(data, options.skip_lines, 0)
+    sample = sample_of(name, delimited.start_of(body), delimiter)
+    layout = layout_of(name, sample.rows, options.header)
+    if layout.width == 1:
+        require_no_other(name, sample.rows[layout.body :], delimiter)
+    if layout.body >= len(sample.lines):
+        raise AtOnceError
+    above = sample.lines[layout.body] - 1
+    begin = len(start) - len(delimited.below_line(body, above))
+    return Form(delimiter, layout, begin, skipped + above)
+
+
+def require_plain(name: str, data: bytes, delimiter: str) -> None:
+    """Refuse a piece that is not read alone as it is read with all others."""
+    if b"\0" in data or (b"\r" in data and data.count(b"\r") != data.count(b"\r\n")):
+        raise AtOnceError
+    if data.isascii() and b'"' not in data:
+        return
+    text = data.decode()
+    if '"' in text:
+        if delimited.BLANK_BEFORE_QUOTE.search(text):
+            raise AtOnceError
+        delimited.require_quotes(name, text, delimiter)
+
+
+def pieces_of(file: Any, begin: int) -> Iterator[tuple[int, bytes]]:
+    """Yield where each piece of whole lines begins, and its bytes."""
+    size = os.fstat(file.fileno()).st_size
+    file.seek(begin)
+    size_read = PIECE
+    while data := file.read(size_read):
+        data += file.readline(_MOST)
+        while b'"' in data and data.count(b'"') % 2:  # a cell with a line break
+            more = file.readline(_MOST)
+            if not more or len(data) > _MOST:
+                raise AtOnceError
+            data += more
+        if size - begin - len(data) < _REST:
+            data += file.read()
+        yield begin, data
+        begin += len(data)
+        size_read = _LATER * PIECE
+
+
+def numbers_of(
+    form: Form, data: bytes, plain: Sequence[int], text: Sequence[int]
+) -> tuple[dict[int, Any], npt.NDArray[np.int64], int] | None:
+    """Read a piece with some columns as plain numbers and others as text.
+
+    Parameters
+    ----------
+    form : Form
+    data : bytes
+    plain, text : sequence of int
+        Columns.
+
+    Returns
+    -------
+    columns : dict of int to pyarrow.ChunkedArray
+    lines : ndarray of int
+        Of each row, from 1 for the first line of the piece.
+    ends : int
+        How many lines end in the piece.
+    or None, if some cell of `plain` is no plain number or a row may be blank.
+    """
+    import pyarrow
+
+    kinds = dict.fromkeys(plain, pyarrow.float64())
+    among = sorted([*plain, *text])
+    try:
+        table, blank = delimited.cells_of(data, form.delimiter, form.layout.width, kinds, among)
+    except pyarrow.ArrowInvalid:
+        return None
+    rows, ends = len(table), newlines_in(data)
+    if rows + len(blank) != ends + (not data.endswith(b"\n")):
+        return None
+    columns = dict(zip(among, table.columns, strict=True))
+    if not any(column.null_count == 0 for column in columns.values()):
+        return None  # some row may be blank in all columns
+    lines = np.delete(np.arange(1, rows + len(blank) + 1), np.array(blank, np.int64) - 1)
+    return columns, lines, ends
+
+
+def texts_of(form: Form, data: bytes) -> delimited.Rows:
+    """Read a piece with all columns as text; see `numbers_of`."""
+    return delimited.split(data, form.delimiter, form.layout.width)
+
 
 _LABELLED = 5  # rows at the end that are searched for labels of sums
 
@@ -52,24 +199,12 @@ class Piece:
 
 
 @dataclass(frozen=True, eq=False)
-class LineNumbers:
-    """The line of each row: `offsets` more than its number from the rows `starts` on."""
-
-    starts: npt.NDArray[np.int64]
-    offsets: npt.NDArray[np.int64]
-
-    def __getitem__(self, rows: Any) -> Any:
-        """Return the lines of rows, from 1."""
-        return rows + self.offsets[np.searchsorted(self.starts, rows, side="right") - 1]
-
-
-@dataclass(frozen=True, eq=False)
 class TextPart:
     """A csv file.
 
     Attributes
     ----------
-    left : dict
+    excluded : dict
         Name of a column without numbers -> why it is not judged.
     convention : int
         In which its numbers are read.
@@ -88,10 +223,10 @@ class TextPart:
     name: str
     columns: tuple[str, ...]
     rows: int
-    state: states.State
+    state: State
     form: Form
     pieces: tuple[Piece, ...]
-    left: dict[str, str]
+    excluded: dict[str, str]
     convention: int
     decided: frozenset[str]
     lines: LineNumbers
@@ -103,7 +238,7 @@ class TextPart:
 
     def require_same(self) -> None:
         """Refuse a file that changed since it was looked at first."""
-        states.require_same(self.path, self.name, self.state)
+        require_same(self.path, self.name, self.state)
 
     def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
         """Yield rows; see `blocks.Part`."""
@@ -127,8 +262,8 @@ class TextPart:
         if CONVENTIONS[self.convention].decimal != ".":
             plain = []
         text = [j for j in chosen if j not in plain]
-        found = numbers_of(self.form, data, plain, text)
-        columns: Any = texts_of(self.form, data).columns if found is None else found[0]
+        split = numbers_of(self.form, data, plain, text)
+        columns: Any = texts_of(self.form, data).columns if split is None else split[0]
         rows = len(columns[chosen[0]])
         values = np.empty((rows, len(chosen)))
         for place, j in enumerate(chosen):
@@ -203,7 +338,7 @@ def text_part(
     categories : Categories
         Gets the levels of columns of categories.
     """
-    state = states.state_of(path)
+    state = state_of(path)
     try:
         with Path(path).open("rb") as file:
             _, start = next(pieces_of(file, 0), (0, b""))
@@ -213,14 +348,14 @@ def text_part(
             reading.digest.update(file.read(form.begin))
             for begin, data in pieces_of(file, form.begin):
                 reading.take(begin, data)
-        states.require_same(path, name, state)
+        require_same(path, name, state)
         return reading.part(state)
     except (AtOnceError, UnicodeDecodeError):
         return None
     except TooManyLevelsError:
         raise
     except ValueError:
-        states.require_same(path, name, state)
+        require_same(path, name, state)
         return None  # read as a whole it is refused in its own words
 
 
@@ -248,31 +383,31 @@ class _Reading:
     def __post_init__(self) -> None:
         layout = self.form.layout
         given = layout.names or [f"column {j}" for j in range(1, layout.width + 1)]
-        self.columns = tuple(one.strip() or f"column {j}" for j, one in enumerate(given, start=1))
+        self.columns = tuple(each.strip() or f"column {j}" for j, each in enumerate(given, start=1))
         if len(set(self.columns)) < len(self.columns):
             raise AtOnceError
         self.unnamed = layout.header != "no" and not given[0].strip()
         self.line = self.form.above
         options = self.categories.ask(self.name, self.columns, self.options)
-        self.wanted = [j for j, name in enumerate(self.columns) if options.publishes(name)]
+        self.published = [j for j, name in enumerate(self.columns) if options.publishes(name)]
         self.coded = [self.columns.index(name) for name in self.categories.names]
-        self.seen = {j: Surveyed() for j in self.wanted}
+        self.seen = {j: Surveyed() for j in self.published}
 
     def take(self, begin: int, data: bytes) -> None:
         """Look at the next piece."""
         self.digest.update(data)
         require_plain(self.name, data, self.form.delimiter)
-        plain = [j for j in self.wanted if self.seen[j].decided] if self.pieces else []
-        text = [j for j in (*self.wanted, *self.coded) if j not in plain]
-        found = numbers_of(self.form, data, plain, text) if plain else None
+        plain = [j for j in self.published if self.seen[j].decided] if self.pieces else []
+        text = [j for j in (*self.published, *self.coded) if j not in plain]
+        split = numbers_of(self.form, data, plain, text) if plain else None
         columns: Any
-        if found is None:
+        if split is None:
             rows = texts_of(self.form, data)
             columns, lines, ends = rows.columns, rows.lines, newlines_in(data)
             self.first_blank = self.first_blank or [*(self.line + rows.blank[:1]).tolist()]
             self.blank += len(rows.blank)
         else:
-            columns, lines, ends = found
+            columns, lines, ends = split
         if not self.pieces:
             self._require_no_label(columns, slice(0, 1))
         for j in self.coded:
@@ -288,7 +423,7 @@ class _Reading:
     def _look(self, columns: Any) -> dict[int, Doubles]:
         """Add a piece to what is known of the columns; return the values of those of numbers."""
         values, surveys = {}, {}
-        for j in self.wanted:
+        for j in self.published:
             seen, column = self.seen[j], columns[j]
             if str(column.type) == "double":
                 values[j] = doubles_of(column)
@@ -299,7 +434,7 @@ class _Reading:
                 seen.add(surveys[j], self.rows)
         if not self.pieces:
             self.convention = self._vote()[0]
-            self.kept = [j for j in self.wanted if self.seen[j].numeric]
+            self.kept = [j for j in self.published if self.seen[j].numeric]
         for j, survey in surveys.items():
             if self.seen[j].numeric:
                 values[j] = survey.values(self.convention)
@@ -333,7 +468,7 @@ class _Reading:
         ):
             raise AtOnceError
         words = CONVENTIONS[vote.convention].words
-        return vote.convention, [f"numbers are read with {words}"] if vote.told else []
+        return vote.convention, [f"numbers are read with {words}"] if vote.noted else []
 
     def _require_no_label(self, columns: Any, rows: slice) -> None:
         """Leave a text with a label of sums at an end to those who look at all of its cells."""
@@ -342,7 +477,7 @@ class _Reading:
             if any(is_summary((word or "").strip().lower()) for word in words):
                 raise AtOnceError
 
-    def part(self, state: states.State) -> TextPart:
+    def part(self, state: State) -> TextPart:
         """Return what was found."""
         last = texts_of(self.form, self.last)
         if len(last.lines) <= _LABELLED and self.rows > len(last.lines):
@@ -353,8 +488,8 @@ class _Reading:
         if convention != self.convention or not all(self.seen[j].numeric for j in self.kept):
             self.blocks.forget()
         self.blocks.end(self.rows)
-        left = dict.fromkeys(self.categories.groups, GROUP)
-        starts, offsets = (np.array(one, np.int64) for one in zip(*self.breaks, strict=True))
+        excluded = dict.fromkeys(self.categories.groups, GROUP)
+        starts, offsets = (np.array(each, np.int64) for each in zip(*self.breaks, strict=True))
         places = LineNumbers(starts, offsets)
         for j, seen in self.seen.items():
             if seen.numeric:
@@ -362,7 +497,7 @@ class _Reading:
             if not seen.text or seen.bad is None:
                 raise AtOnceError
             row, cell = seen.bad
-            left[self.columns[j]] = (
+            excluded[self.columns[j]] = (
                 f"text in {seen.cells - seen.numbers} of {seen.cells} cells (line "
                 f"{int(places[row])}: {cell[:40]!r})"
             )
@@ -372,6 +507,6 @@ class _Reading:
         layout = self.form.layout
         return TextPart(
             self.path, self.name, self.columns, self.rows, state, self.form, tuple(self.pieces),
-            left, convention, frozenset(decided), places, (*layout.notes, *notes),
+            excluded, convention, frozenset(decided), places, (*layout.notes, *notes),
             layout.header != "no", self.unnamed, self.digest.hexdigest(),
         )  # fmt: skip

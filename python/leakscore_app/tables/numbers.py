@@ -1,13 +1,14 @@
-"""The numbers in a column of text: which conventions they leave, their values, what is no number.
+"""The numbers in columns of text: the conventions that they allow, their values, what is no number.
 
 Columns of plain numbers, by far the most, are cast whole by pyarrow. In the others every different
-cell is looked at once.
+cell is looked at once. A file of any length is surveyed piece by piece, and all columns vote.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,8 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore_app._visible import visible
-from leakscore_app.tables.grammar import affixes, conventions
-from leakscore_app.tables.grammar.words import MISSING, booleans_of
+from leakscore_app.tables import conventions
+from leakscore_app.tables.conventions import (
+    ALL,
+    CONVENTIONS,
+    MISSING,
+    SINGLE,
+    booleans_of,
+    conventions_of,
+)
 
 _THREE = r"^[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}$"
 _PLAIN = r"^[+-]?[0-9.,]+(?:[eE][+-]?[0-9]+)?$"
@@ -142,7 +150,7 @@ def survey_of(
 def _counts(words: Any) -> dict[str, int]:
     """Return how often each word stands in a column, blank cells apart."""
     counts = words.value_counts().to_pylist()
-    return {one["values"]: one["counts"] for one in counts if one["values"]}
+    return {each["values"]: each["counts"] for each in counts if each["values"]}
 
 
 def doubles_of(column: Any) -> npt.NDArray[np.float64]:
@@ -297,8 +305,8 @@ class _Different:
 
     def examples(self) -> list[tuple[int, int]]:
         """Return the first row of each set of conventions that a number leaves."""
-        left = np.array([0 if shape is None else shape.conventions for shape in self.shapes])
-        rows = [(self.first(left == bits), int(bits)) for bits in np.unique(left) if bits]
+        remaining = np.array([0 if shape is None else shape.conventions for shape in self.shapes])
+        rows = [(self.first(remaining == bits), int(bits)) for bits in np.unique(remaining) if bits]
         return [(row, bits) for row, bits in rows if row is not None]
 
     def values(self, index: int) -> npt.NDArray[np.float64]:
@@ -326,7 +334,7 @@ def _survey_different(different: _Different, words: Mapping[str, float]) -> Surv
     different.numbers = list(different.cells)
     different.shapes = [conventions.shape_of(number) for number in different.numbers]
     if not boolean and not all(_numbers(different)):
-        plain, notes = affixes.plain(different.cells)
+        plain, notes = conventions.plain(different.cells)
         if notes:
             shapes = [conventions.shape_of(number) for number in plain]
             if sum(shape is not None for shape in shapes) > sum(_numbers(different)):
@@ -344,20 +352,20 @@ def _numbers(different: _Different) -> list[bool]:
 
 
 def _near(different: _Different, numbers: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    found = [
-        not number and affixes.is_near(cell)
+    near = [
+        not number and conventions.is_near(cell)
         for cell, number in zip(different.cells, numbers.tolist(), strict=True)
     ]
-    return np.array(found, bool)
+    return np.array(near, bool)
 
 
 def _of_shapes(different: _Different, notes: list[str], boolean: bool) -> Survey:
     counts, numbers = different.counts(), np.array(_numbers(different), bool)
-    left = conventions.ALL
+    remaining = conventions.ALL
     three: dict[str, int] = {}
     for shape in different.shapes:
         if shape is not None:
-            left &= shape.conventions
+            remaining &= shape.conventions
     for mark in ".,":
         fits = np.array([shape is not None and shape.three == mark for shape in different.shapes])
         row = different.first(fits) if len(fits) else None
@@ -366,7 +374,7 @@ def _of_shapes(different: _Different, notes: list[str], boolean: bool) -> Survey
     return Survey(
         cells=int(counts.sum()),
         numbers=int(counts[numbers].sum()) if len(counts) else 0,
-        conventions=left,
+        conventions=remaining,
         three=three,
         bare=any(shape is not None and shape.bare for shape in different.shapes),
         bad=different.first(~numbers) if len(numbers) else None,
@@ -375,3 +383,153 @@ def _of_shapes(different: _Different, notes: list[str], boolean: bool) -> Survey
         notes=notes,
         _different=different,
     )
+
+
+_POINT = SINGLE["."].conventions
+
+
+@dataclass
+class Surveyed:
+    """The joint survey of the pieces of one column.
+
+    Attributes
+    ----------
+    cells, numbers, near, conventions, three, bare
+        As in `Survey`.
+    bad : (int, str) or None
+        The first row that is no number, from 0, and its cell.
+    odd : bool
+        Whether some piece holds yes and no, or signs about its numbers: then all cells must be
+        looked at together.
+    whole : bool
+        Whether all numbers are whole, none negative.
+    absent : Counter
+        Word that stands for a missing value -> its cells.
+    """
+
+    cells: int = 0
+    numbers: int = 0
+    near: int = 0
+    conventions: int = ALL
+    three: dict[str, int] = field(default_factory=dict)
+    bare: bool = False
+    bad: tuple[int, str] | None = None
+    odd: bool = False
+    whole: bool = True
+    absent: Counter[str] = field(default_factory=Counter)
+
+    def add(self, survey: Survey, start: int) -> None:
+        """Add the next piece, above which there are `start` rows."""
+        self.cells += survey.cells
+        self.numbers += survey.numbers
+        self.near += survey.near
+        self.conventions &= survey.conventions
+        self.three = {mark: start + row for mark, row in survey.three.items()} | self.three
+        self.bare |= survey.bare
+        self.absent.update(survey.absent)
+        self.odd |= survey.boolean or bool(survey.notes)
+        if self.bad is None and survey.bad is not None:
+            self.bad = start + survey.bad, survey.shown(survey.bad)
+
+    def see(self, values: npt.NDArray[np.float64]) -> None:
+        """Look at values of the next piece, NaN where there is none."""
+        if self.whole:
+            finite = values[np.isfinite(values)]
+            self.whole = bool(((finite == np.floor(finite)) & (finite >= 0)).all())
+
+    @property
+    def numeric(self) -> bool:
+        """Whether all cells are numbers."""
+        return self.bad is None and not self.odd and self.near == 0 and self.numbers == self.cells
+
+    @property
+    def text(self) -> bool:
+        """Whether fewer than half of the cells are numbers."""
+        return not self.odd and 2 * (self.numbers + self.near) < self.cells
+
+    @property
+    def decided(self) -> bool:
+        """Whether its points are decimal marks, whatever follows, and it holds fractions."""
+        return self.numeric and self.conventions | _POINT == _POINT and not self.whole
+
+    def survey(self) -> Survey:
+        """Return what the vote on the marks asks for."""
+        return Survey(self.cells, self.numbers, self.conventions, self.three, self.bare, None)
+
+
+@dataclass(frozen=True)
+class Vote:
+    """The outcome.
+
+    Attributes
+    ----------
+    convention : int
+        Index of the convention in which the columns are read.
+    doubtful : dict
+        Column -> (row, mark) of a number that the conventions left read differently.
+    contrary : tuple of str
+        Two columns, or one twice, whose numbers follow no common convention; empty if all do.
+    noted : bool
+        Whether the reader should be told: other than decimal points are used.
+    """
+
+    convention: int
+    doubtful: Mapping[str, tuple[int, str]]
+    contrary: tuple[str, ...]
+    noted: bool
+
+
+def vote_of(surveys: Mapping[str, Survey], decimal: str | None, thousands: str | None) -> Vote:
+    """Count what the columns of numbers leave.
+
+    A point alone is the decimal mark unless something speaks against it: another column with
+    decimal commas, `decimal`, or whole numbers in the same column beside points that all stand
+    before three digits. All else that may be read in two ways is doubtful.
+    """
+    allowed = conventions_of(decimal, thousands)
+    remaining = ALL
+    for survey in surveys.values():
+        remaining &= survey.conventions
+    if not remaining and allowed == ALL:
+        return Vote(_first(allowed), {}, _contrary(surveys), False)
+    if not remaining & allowed:  # the options make bad cells of some numbers
+        return Vote(_first(allowed, surveys.values()), {}, (), True)
+    remaining &= allowed
+    doubtful = _doubtful(surveys, remaining)
+    if doubtful and all(mark == "." and not surveys[n].bare for n, (_, mark) in doubtful.items()):
+        points = remaining & conventions_of(".", None)
+        remaining, doubtful = points or remaining, {} if points else doubtful
+    convention = _first(remaining)
+    marked = any(survey.conventions != ALL for survey in surveys.values())
+    noted = marked and CONVENTIONS[convention] != CONVENTIONS[0]
+    return Vote(convention, doubtful, (), noted)
+
+
+def _first(remaining: int, surveys: Collection[Survey] = ()) -> int:
+    """Return the first of the conventions that most columns follow."""
+    indices = (i for i in range(len(CONVENTIONS)) if remaining >> i & 1)
+    return max(indices, key=lambda i: sum(each.conventions >> i & 1 for each in surveys))
+
+
+def _contrary(surveys: Mapping[str, Survey]) -> tuple[str, ...]:
+    names = list(surveys)
+    for name in names:
+        if not surveys[name].conventions:
+            return (name, name)
+    for i, first in enumerate(names):
+        for second in names[i + 1 :]:
+            if not surveys[first].conventions & surveys[second].conventions:
+                return (first, second)
+    return tuple(names[:2])
+
+
+def _doubtful(surveys: Mapping[str, Survey], remaining: int) -> dict[str, tuple[int, str]]:
+    """Return the columns whose numbers differ between the conventions that are left."""
+    doubtful: dict[str, tuple[int, str]] = {}
+    chosen = [CONVENTIONS[i] for i in range(len(CONVENTIONS)) if remaining >> i & 1]
+    for name, survey in surveys.items():
+        for mark, row in survey.three.items():
+            readings = {convention.decimal == mark for convention in chosen}
+            if len(readings) > 1:
+                doubtful[name] = (row, mark)
+    return doubtful

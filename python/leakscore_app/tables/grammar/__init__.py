@@ -1,1 +1,0 @@
-"""What the cells of a column mean: numbers, marks, words, units, codes."""

@@ -1,0 +1,173 @@
+"""Files that are opened to be read block by block: parquet, npy, long csv, and patterns of them."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+from leakscore_app._visible import listed, visible
+from leakscore_app.tables.cells import ReadingOptions
+from leakscore_app.tables.doubts import option
+from leakscore_app.tables.sources.arrays import NpyPart
+from leakscore_app.tables.sources.blocks import Memory, Part, Source
+from leakscore_app.tables.sources.categories import Categories, SharesPart, expanded
+from leakscore_app.tables.sources.frames import ParquetPart
+from leakscore_app.tables.sources.opened import Opened
+from leakscore_app.tables.sources.texts import KeptBlocks, TextPart, text_part
+from leakscore_app.tables.table import read_table
+
+_PIECE = 1 << 20
+
+
+def of_files(paths: Sequence[str], options: ReadingOptions) -> Opened | None:
+    """Open parquet, npy and long csv files; None if one is to be read as a whole.
+
+    Parameters
+    ----------
+    paths : sequence of str
+    options : ReadingOptions
+        How texts are read, and which columns are published.
+
+    Raises
+    ------
+    ValueError
+        If the files have other columns, or one is damaged.
+    """
+    memory, categories = Memory(), Categories.of(options)
+    parts: list[FilePart] = []
+    for index, path in enumerate(paths):
+        kept = KeptBlocks(memory, index)
+        part = _part_of(path, options, kept, categories, alone=len(paths) == 1)
+        if part is None:
+            return None
+        parts.append(part)
+    first = parts[0]
+    for part in parts[1:]:
+        _require_same_columns(first, part)
+    index_columns = itertools.chain(*(p.index for p in parts if isinstance(p, ParquetPart)))
+    named = not any(isinstance(part, NpyPart) for part in parts)
+    notes: tuple[str, ...] = ()
+    if not named:
+        notes = (f"columns of {first.name} have no names: numbered from 1",)
+    texts = [part for part in parts if isinstance(part, TextPart)]
+    name, path = first.name, paths[0]
+    if len(parts) > 1:
+        name, path = f"{first.name} to {parts[-1].name} ({len(parts)} files)", ", ".join(paths)
+    excluded = {} if isinstance(first, NpyPart) else first.excluded
+    shares = categories.columns_of(first.name, first.columns)
+    columns = expanded(first.columns, shares)
+    numeric = tuple(column for column in columns if column not in excluded)
+    source = replace(_source_of(parts, categories, shares, memory), columns=numeric)
+    if texts and not shares:
+        memory.holds(replace(source, columns=_looked_at(numeric, options)))
+    return Opened(
+        name=name,
+        path=path,
+        source=source,
+        columns=columns,
+        excluded={column: why for column, why in excluded.items() if column not in shares},
+        refused={},
+        index=frozenset(index_columns),
+        notes=(*notes, *dict.fromkeys(note for part in texts for note in part.notes)),
+        sums=True,
+        codes=True,
+        digest=lambda: _hash_of_files(parts, paths),
+        lines=texts[0].lines if texts and len(parts) == 1 else None,
+        named=named and all(part.named for part in texts),
+        unnamed=any(part.unnamed for part in texts),
+        groups={name: tuple(sorted(levels)) for name, levels in categories.groups.items()},
+        shares=shares,
+    )
+
+
+FilePart: TypeAlias = ParquetPart | NpyPart | TextPart
+
+
+def _source_of(
+    parts: Sequence[FilePart],
+    categories: Categories,
+    shares: Mapping[str, tuple[str, ...]],
+    memory: Memory,
+) -> Source:
+    """Return a source without columns yet, whose parts know all levels."""
+    coded = categories.coded(parts[0].name)
+    levels = frozenset([*coded, *(level for of in shares.values() for level in of)])
+    ready: list[Part] = []
+    for part in parts:
+        if isinstance(part, NpyPart):
+            ready.append(part)
+            continue
+        knowing = replace(part, levels=coded)
+        ready.append(SharesPart(knowing, shares) if shares else knowing)
+    return Source(tuple(ready), (), memory=memory, levels=levels)
+
+
+def _looked_at(columns: Sequence[str], options: ReadingOptions) -> tuple[str, ...]:
+    """Return the columns that are published."""
+    among = columns if options.columns is None else options.columns
+    return tuple(name for name in columns if name in among and name not in options.exclude)
+
+
+def _require_same_columns(first: FilePart, part: FilePart) -> None:
+    if part.columns != first.columns:
+        raise ValueError(
+            f"{part.name} has the columns {listed(part.columns)}, {first.name} has "
+            f"{listed(first.columns)}: files of one table have the same, in the same order"
+        )
+    ours, theirs = (frozenset(getattr(each, "excluded", {})) for each in (first, part))
+    for column in sorted(ours ^ theirs):
+        text, numbers = (first, part) if column in ours else (part, first)
+        raise ValueError(
+            f"column {visible(column)!r} holds numbers in {numbers.name} and none in {text.name}: "
+            f"{option('--exclude', visible(column))} leaves it out"
+        )
+
+
+def _part_of(
+    path: str, options: ReadingOptions, kept: KeptBlocks, categories: Categories, *, alone: bool
+) -> FilePart | None:
+    if path == "-" or not Path(path).is_file():
+        return None
+    with Path(path).open("rb") as file:
+        start = file.read(6)
+    name, plain = visible(Path(path).name), options.of_text() == ReadingOptions().of_text()
+    if start.startswith(b"PAR1"):
+        return ParquetPart.of(path, name, categories, options) if plain else None
+    if start.startswith(b"\x93NUMPY"):
+        plain = plain and not (options.groups or options.proportions)
+        return NpyPart.of(path, name) if plain else None
+    part_of_text = text_part(path, name, options, kept, categories)
+    if part_of_text is None and not alone:
+        _refuse_part(path, name, options)
+    return part_of_text
+
+
+def _refuse_part(path: str, name: str, options: ReadingOptions) -> None:
+    """Say why a file of a pattern is not read: as `read_table` says it, or what it needs."""
+    table = read_table(path, **options.reading())
+    for why in table.refused.values():
+        raise ValueError(why)
+    raise ValueError(
+        f"{name} is not read with others: units, yes and no, codes, labels of sums, and encodings "
+        "but UTF-8 are understood in a single file only; join the files to one first, or --exclude "
+        "such columns"
+    )
+
+
+def _hash_of_files(parts: Sequence[FilePart], paths: Sequence[str]) -> str:
+    """Hash the bytes of a file; of several, the hashes of all in their order."""
+    hashes = []
+    for part, path in zip(parts, paths, strict=True):
+        if isinstance(part, TextPart):
+            hashes.append(part.sha256)
+            continue
+        digest = hashlib.sha256()
+        with Path(path).open("rb", buffering=0) as file:
+            while piece := file.read(_PIECE):
+                digest.update(piece)
+        hashes.append(digest.hexdigest())
+    return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()

@@ -1,0 +1,478 @@
+"""What is remembered of the numbers of columns, block by block, and what it tells of a table.
+
+Columns count, name or date the records; a number far from all others stands for a missing value;
+the last records sum up the others. All that is seen in a few numbers of each column.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore.typing import Doubles, Flags
+from leakscore_app._visible import visible
+from leakscore_app.tables.cells import Cells, Grid
+
+Ends: TypeAlias = npt.NDArray[np.float64]
+
+_CACHED = 2048  # rows
+_TOGETHER = 32  # rows: numpy's loops over the few numbers of one row are slow
+_TAIL = 3  # last rows that may sum up the others
+_CHANCE = 1e-4  # that a record agrees with the sum or mean of the others
+_FEWEST = 4  # records, of which one may sum up the others
+_FEWEST_DATES = 3
+_FIRST_DAY, _LAST_DAY = 18_000_101, 22_000_101
+
+_CODE = re.compile(r"-?(?:9+|8+)(?:\.9+|\.8+|\.0+)?|-9{3,}\.25")  # -999.25 in logs of wells
+_HUGE = 1e19  # fill values: 1e20, 9.97e36 of netCDF, the largest of float32 and float64
+_LONG = 99
+_MOST = 3  # such codes at one end of a column
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Of the finite values of each column; all arrays are (d,) but `tail`.
+
+    Attributes
+    ----------
+    counts : ndarray of int
+    low, high : ndarray
+        NaN where there is no value.
+    first, last : ndarray
+        In the order of the rows.
+    whole : ndarray of bool
+        Whether all are whole numbers, none negative.
+    dates : ndarray of bool
+        Whether all are days such as 20240131.
+    counting, stepping : ndarray of bool
+        Whether every value is the one above it plus 1; or differs from it by 1.
+    sums, sizes : ndarray
+        Sums of the values and of their sizes.
+    ends : tuple of (smallest, largest)
+        Of each column, the values that might be codes for a missing one, and their neighbours.
+    tail : (k, d) ndarray
+        The last rows, at most 3, whatever they hold.
+    """
+
+    counts: npt.NDArray[np.int64]
+    low: Doubles
+    high: Doubles
+    first: Doubles
+    last: Doubles
+    whole: Flags
+    dates: Flags
+    counting: Flags
+    stepping: Flags
+    sums: Doubles
+    sizes: Doubles
+    ends: tuple[tuple[Doubles, Doubles], ...]
+    tail: Doubles
+
+    @classmethod
+    def of(cls, values: Doubles) -> Columns:
+        """Look at rows, of which none, some or all values are finite."""
+        tail = values[-_TAIL:].copy()
+        if np.isfinite(values).all():
+            return cls(*(*_looked_at(values), tail))
+        parts = [_looked_at(column[np.isfinite(column)][:, np.newaxis]) for column in values.T]
+        *joined, ends = zip(*parts, strict=True)
+        return cls(*(*map(np.concatenate, joined), tuple(each for (each,) in ends), tail))
+
+    @classmethod
+    def of_each(cls, columns: Sequence[Doubles]) -> Columns:
+        """Look at columns of equally many rows."""
+        return cls.of(np.column_stack([np.empty((len(columns[0]) if columns else 0, 0)), *columns]))
+
+    def chosen(self, at: Sequence[int]) -> Columns:
+        """Return the same of some columns."""
+        chosen = {
+            each.name: getattr(self, each.name)[..., at]
+            for each in fields(self)
+            if each.name != "ends"
+        }
+        return Columns(**chosen, ends=tuple(self.ends[j] for j in at))
+
+    def code_of(self, j: int) -> float | None:
+        """Return a number of a column that looks like a code for missing values, or None."""
+        if not self.counts[j]:
+            return None
+        return _code_at_end(self.ends[j], float(self.sums[j] / self.counts[j]))
+
+    def merge(self, other: Columns) -> Columns:
+        """Add later rows."""
+        none, more = self.counts == 0, other.counts == 0
+        step = other.first - self.last
+        joined = none | more
+        with np.errstate(over="ignore"):
+            sums, sizes = self.sums + other.sums, self.sizes + other.sizes
+        return Columns(
+            self.counts + other.counts,
+            np.fmin(self.low, other.low),
+            np.fmax(self.high, other.high),
+            np.where(none, other.first, self.first),
+            np.where(more, self.last, other.last),
+            self.whole & other.whole,
+            self.dates & other.dates,
+            self.counting & other.counting & (joined | (step == 1)),
+            self.stepping & other.stepping & (joined | (np.abs(step) == 1)),
+            sums,
+            sizes,
+            tuple(_joined(each, more) for each, more in zip(self.ends, other.ends, strict=True)),
+            np.concatenate([self.tail, other.tail])[-_TAIL:],
+        )
+
+
+def _looked_at(values: Doubles) -> tuple[Any, ...]:
+    """Return counts, ends, flags and sums of columns without holes."""
+    rows, dim = values.shape
+    if not rows:
+        nothing, yes = np.full(dim, np.nan), np.ones(dim, bool)
+        zero = np.zeros(dim)
+        ends = ((np.zeros(0), np.zeros(0)),) * dim
+        return np.zeros(dim, np.int64), *[nothing] * 4, *[yes] * 4, zero, zero, ends
+    low, high = _over_rows(values, np.minimum), _over_rows(values, np.maximum)
+    whole = low >= 0
+    whole[whole] = [_are_whole(values[:, j]) for j in np.flatnonzero(whole)]
+    with np.errstate(over="ignore"):
+        counting = values[1:2] - values[:1] == 1 if rows > 1 else np.ones((1, dim), bool)
+        stepping = np.abs(values[1:2] - values[:1]) == 1 if rows > 1 else counting
+        counting, stepping = counting[0].copy(), stepping[0].copy()
+        for j in np.flatnonzero(stepping):
+            steps = np.diff(values[:, j])
+            stepping[j] = bool((np.abs(steps) == 1).all())
+            counting[j] = counting[j] and bool((steps == 1).all())
+        dates = np.array(
+            [
+                bool(each) and _are_dates(column)
+                for each, column in zip(whole, values.T, strict=True)
+            ]
+        )
+        sums, sizes = _over_rows(values, np.add), np.zeros(dim)
+        for start in range(0, rows, _CACHED):
+            sizes += _over_rows(np.abs(values[start : start + _CACHED]), np.add)
+    counts = np.full(dim, rows, np.int64)
+    ends = tuple(
+        _ends_of(column)
+        if _might_be_code(least) or _might_be_code(most)
+        else (least[None], most[None])
+        for column, least, most in zip(values.T, low, high, strict=True)
+    )
+    flags = (whole, dates, counting, stepping)
+    return counts, low, high, values[0], values[-1], *flags, sums, sizes, ends
+
+
+def _over_rows(values: Doubles, join: np.ufunc) -> Doubles:
+    """Join the rows by a minimum, a maximum or a sum, several rows at a time."""
+    rows, dim = values.shape
+    whole = rows - rows % _TOGETHER
+    parts = values[whole:]
+    if whole:
+        wide = values[:whole].reshape(whole // _TOGETHER, _TOGETHER * dim)
+        wide = join.reduce(wide, axis=0)
+        parts = np.concatenate([wide.reshape(_TOGETHER, dim), parts])
+    return np.asarray(join.reduce(parts, axis=0))
+
+
+def _joined(
+    ours: tuple[Doubles, Doubles], more: tuple[Doubles, Doubles]
+) -> tuple[Doubles, Doubles]:
+    """Return the ends of both: again codes and what is beside them."""
+    return _end(ours[0], more[0], 0), _end(ours[1], more[1], 1)
+
+
+def _end(ours: Doubles, more: Doubles, side: int) -> Doubles:
+    """Return the smallest values of both with side 0, the largest with side 1."""
+    if len(ours) == len(more) == 1:  # mostly: neither is a code
+        outer = (min, max)[side](float(ours[0]), float(more[0]))
+        if not _might_be_code(outer):
+            return np.array([outer])
+    return _ends_of(np.concatenate([ours, more]))[side]
+
+
+def _are_whole(values: Doubles) -> bool:
+    return bool(values[0] == np.floor(values[0])) and bool((values == np.floor(values)).all())
+
+
+# --- codes for missing values --------------------------------------------------------------------
+
+
+def _code_at_end(ends: Sequence[npt.NDArray[np.float64]], mean: float) -> float | None:
+    """Return a number that looks like a code, from the two ends of a column that is not kept.
+
+    Parameters
+    ----------
+    ends : two (k,) ndarrays
+        The smallest and the largest different values, increasing, as many as `_ends_of` returns.
+    mean : float
+        Of the column.
+    """
+    if not len(ends[0]):
+        return None
+    return _code_among(np.union1d(*ends), lambda code, other: (mean - other) / (code - other))
+
+
+def _ends_of(values: npt.NDArray[np.float64]) -> tuple[Ends, Ends]:
+    """Return the values that `_code_at_end` needs: codes at either end, and what is beside them."""
+    ends: list[Ends] = []
+    for sign in (1.0, -1.0):
+        remaining = sign * values
+        taken: list[float] = []
+        while len(remaining) and len(taken) <= _MOST:
+            taken.append(float(remaining.min()))
+            if not _might_be_code(sign * taken[-1]):
+                break
+            remaining = remaining[remaining > taken[-1]]
+        ends.append(np.sort(sign * np.array(taken)))
+    return ends[0], ends[1]
+
+
+def _code_among(
+    different: npt.NDArray[np.float64], share: Callable[[float, float], float]
+) -> float | None:
+    """Look for a code among different values; `share` tells how frequent one of only two is."""
+    for ordered in (different[::-1], different):
+        outer = 0
+        while outer < min(_MOST, len(ordered) - 1) and _might_be_code(float(ordered[outer])):
+            outer += 1
+        for count in range(outer, 0, -1):
+            rest = ordered[count:]
+            code = float(ordered[0])
+            with np.errstate(over="ignore"):
+                spread = abs(float(rest[0] - rest[-1]))
+                distance = abs(float(ordered[count - 1] - rest[0]))
+            if distance > spread > 0 or (spread == 0 and _stands_alone(share, code, rest[0])):
+                return code
+    return None
+
+
+def _stands_alone(share: Callable[[float, float], float], code: float, other: float) -> bool:
+    """Whether a code of three digits, less frequent than the only other value, is far from it."""
+    rare = 2 * share(code, other) < 1
+    return rare and abs(code) >= _LONG and abs(code - other) > 10 * abs(other)
+
+
+def _might_be_code(value: float) -> bool:
+    """Tell whether the digits of a number are nines or eights, or it is huge."""
+    if abs(value) >= _HUGE:
+        return True
+    shown = repr(float(value))  # a scalar of numpy 2 is shown with its type
+    return _CODE.fullmatch(shown.removesuffix(".0")) is not None and abs(value) >= 9
+
+
+# --- days ----------------------------------------------------------------------------------------
+
+
+def date_in(columns: Columns, j: int) -> str:
+    """Say that a column holds days, written as numbers such as 20240131; empty if it does not."""
+    first = float(columns.first[j])
+    if columns.counts[j] < _FEWEST_DATES or not columns.whole[j] or not columns.dates[j]:
+        return ""
+    if not _FIRST_DAY <= first < _LAST_DAY:
+        return ""
+    return f"dates such as {int(first)}, no numbers"
+
+
+def _are_dates(days: npt.NDArray[np.float64]) -> bool:
+    """Tell whether whole numbers are days, written as 20240131."""
+    return _are_days(days[:1]) and _are_days(days)  # mostly the first one is none
+
+
+def _are_days(days: npt.NDArray[np.float64]) -> bool:
+    year, month, day = days // 10_000, days // 100 % 100, days % 100
+    valid = (year >= 1800) & (year < 2200) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
+    return bool(valid.all())
+
+
+# --- sums and means of the others ----------------------------------------------------------------
+
+
+def summed_up(columns: Columns, rows: int, spreads: Doubles) -> tuple[int, str]:
+    """Return how many records at the end begin with a sum or mean of all above, and in words.
+
+    Parameters
+    ----------
+    columns : Columns
+    rows : int
+        Of the table.
+    spreads : (d,) ndarray
+        About the standard deviation of each column.
+    """
+    for count in range(1, _TAIL + 1):
+        if rows - count < _FEWEST - 1 or not len(columns.counts):
+            break
+        tail = columns.tail[len(columns.tail) - count :]
+        below = np.where(np.isfinite(tail), tail, 0.0)
+        others = columns.counts - np.isfinite(tail).sum(axis=0)
+        usable = np.isfinite(tail[0]) & (others >= _FEWEST - 1)
+        # Of three others a sum in one column comes by chance.
+        enough = usable.sum() > (rows - count + 1 <= _FEWEST)
+        if not enough or 2 * usable.sum() < len(usable):
+            continue
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums, sizes = (
+                columns.sums - below.sum(axis=0),
+                columns.sizes - np.abs(below).sum(axis=0),
+            )
+        for what, divisor in (("sum", np.ones(len(others))), ("mean", np.maximum(others, 1))):
+            with np.errstate(over="ignore", invalid="ignore"):
+                expected, scale = (sums / divisor)[usable], (sizes / divisor)[usable]
+            largest = np.maximum(np.abs(columns.low), np.abs(columns.high))[usable]
+            agreed = _agree(tail[0, usable], expected, scale, spreads[usable])
+            far = what == "sum" and bool((np.abs(tail[0, usable]) >= largest).any())
+            # Of three others a sum in one column comes by chance.
+            enough = usable.sum() > (rows - count + 1 <= _FEWEST) and 2 * usable.sum() >= len(
+                usable
+            )
+            if enough and agreed is not None and (agreed < _CHANCE or far):
+                return count, f"is the {what} of all others in every column"
+    return 0, ""
+
+
+def spread_of(values: Doubles) -> float:
+    """Return the standard deviation of the finite values of a column."""
+    finite = values[np.isfinite(values)]
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(finite.std()) if len(finite) else 0.0
+
+
+def _agree(last: Doubles, expected: Doubles, scale: Doubles, spreads: Doubles) -> float | None:
+    """Return how probable it is that a record comes so near by chance; None if it does not."""
+    steps = np.array([_step(value) for value in last.tolist()])
+    room = np.maximum(1e-9 * scale, steps / 2)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not (np.abs(last - expected) <= room * (1 + 1e-9)).all():
+            return None
+        chances = np.maximum(2 * room, steps) / (2.5 * np.where(spreads > 0, spreads, np.nan))
+    return float(np.prod(np.fmin(chances, 1.0)))
+
+
+def _step(value: float) -> float:
+    """Return the unit of the last digit of a number as it is written."""
+    mantissa, _, exponent = repr(value).partition("e")
+    decimals = len(mantissa.partition(".")[2].rstrip("0")) if "." in mantissa else 0
+    return float(10.0 ** (int(exponent or 0) - decimals))
+
+
+INDEX = "it counts or names the records"
+_COUNTED = frozenset(
+    (
+        *("index", "idx", "row", "rows", "rownames", "nr", "nr.", "no", "no.", "number", "record"),
+        *("obs", "case", "#", "sno", "s.no", "s.no.", "nummer", "num", "n\u00b0", "laufnummer"),
+        *("lfd. nr.", "lfd.nr.", "lfd nr", "lfdnr", "lfd. nr", "lfd", "patient", "person"),
+        *("subject", "participant", "line", "observation", "serial", "serial no", "serial no."),
+    )
+)
+_NAMED = frozenset(
+    (
+        *("id", "level_0", "rowid", "subjid", "usubjid", "patid", "pid", "pnr", "uid", "caseid"),
+        *("recordid", "respid", "respondentid", "patientid", "subjectid", "personid", "seqn"),
+        *("mrn", "idnr", "id nr", "id-nr", "id_nr", "id no", "id no."),
+    )
+)
+_PEOPLE = frozenset(("patient", "person", "subject", "participant", "case"))
+_IDENTIFIER = re.compile(r"(?i:.*[\W_]id\d?)|.*[a-z]I[Dd]")
+_NUMBER_OF = re.compile(
+    r"(?i:(?:patient|person|subject|participant|member|customer|client|case|record|employee"
+    r"|student|user|visit)s?[\W_]*(?:no|nr|num|number|nummer|code|key)\.?)"
+)
+_ZEROS = r"^\s*0[0-9]+\s*$"
+_DIGITS = r"^\s*[0-9]+\s*$"
+_MANY = 30  # rows
+
+
+def why_left(columns: Columns, j: int, cells: Cells, values: Doubles, grid: Grid) -> str:
+    """Say why a column of numbers is not judged unless it is asked for; empty if it is.
+
+    Parameters
+    ----------
+    columns : Columns
+        What its values tell, under the number `j`.
+    j : int
+    cells : Cells
+    values : (N,) ndarray
+    grid : Grid
+    """
+    if cells.index:
+        return INDEX
+    name = cells.name.strip()
+    unnamed = not name and grid.columns[0] is cells and grid.header != "no"
+    whole = bool(columns.counts[j] and columns.whole[j])
+    counting, rows = bool(columns.counts[j] > 1 and columns.counting[j]), len(values)
+    if name.lower() in _COUNTED and whole and rows >= _MANY:
+        counting = counting or len(np.unique(values)) == rows
+    if names_rows(name, unnamed=unnamed, whole=whole, counting=counting, rows=rows):
+        return INDEX
+    return (_code(cells, grid) or date_in(columns, j)) if whole else ""
+
+
+def names_rows(name: str, *, unnamed: bool, whole: bool, counting: bool, rows: int) -> bool:
+    """Tell whether a column names the records, by its name and what its values are.
+
+    Parameters
+    ----------
+    name : str
+    unnamed : bool
+        Whether it is a first column without a name.
+    whole, counting : bool
+        Whether all values are whole numbers, and each is the one above it plus 1.
+    rows : int
+        How many there are: of many, a column that counts them needs no such name.
+    """
+    unnamed = unnamed or name.startswith("Unnamed: 0")
+    counted = name.lower() in _COUNTED
+    named = _is_identifier(name)
+    return (counting and (counted or named or (bool(name) and rows >= _MANY))) or (
+        (unnamed or named) and whole
+    )
+
+
+def named_as_rows(name: str) -> bool:
+    """Tell whether a column's name alone says that it counts or names the records."""
+    name = name.strip()
+    return (
+        not name
+        or name.startswith("Unnamed: 0")
+        or name.lower() in _COUNTED
+        or (_is_identifier(name))
+    )
+
+
+def names_people(name: str) -> bool:
+    """Tell whether a column's name is one of those of which each value stands for a person."""
+    name = name.strip()
+    low = name.lower()
+    return low in _PEOPLE or _is_identifier(name)
+
+
+def _is_identifier(name: str) -> bool:
+    """Tell whether a name is that of a column of identifiers."""
+    patterns = (_IDENTIFIER, _NUMBER_OF)
+    return name.lower() in _NAMED or any(p.fullmatch(name) is not None for p in patterns)
+
+
+def _code(cells: Cells, grid: Grid) -> str:
+    """Say that a column holds codes: digits only, some of which begin with a needless 0."""
+    if cells.text is None or cells.numbers is not None:
+        return ""
+    import pyarrow.compute as compute
+
+    zeros = compute.match_substring_regex(cells.text, _ZEROS).fill_null(False)
+    if not compute.any(zeros).as_py():
+        return ""
+    if not compute.all(compute.match_substring_regex(cells.text, _DIGITS)).as_py():
+        return ""
+    row = int(compute.index(zeros, True).as_py())
+    shown = visible(str(cells.text[row].as_py()).strip())[:40]
+    return f"it holds codes such as {shown!r} ({grid.place(row)}), no numbers"
+
+
+def may_hold_codes(text: Any) -> bool:
+    """Tell whether some cell of a text is a number with a needless 0 before it."""
+    import pyarrow.compute as compute
+
+    return bool(compute.any(compute.match_substring_regex(text, _ZEROS)).as_py())
