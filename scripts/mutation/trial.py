@@ -61,6 +61,7 @@ class Trial:
         self.recent: dict[str, list[str]] = defaultdict(list)
         self.tries: dict[str, Counter[str]] = defaultdict(Counter)  # of each file, by test
         self.kills: dict[str, Counter[str]] = defaultdict(Counter)
+        self.direct: dict[str, set[str]] = {}
         self.doubted: set[str] = set()  # tests that fail alone, without a mutant
         self.trusted: set[str] = set()
 
@@ -130,9 +131,12 @@ class Trial:
         tries, kills = self.tries[mutant.file], self.kills[mutant.file]
         rank = {test: place for place, test in enumerate(self.recent[mutant.file])}
 
+        direct = self.importing(mutant.file)
+
         def price(test: str) -> tuple[int, float]:
             seconds, files = self.tests.seen[test]  # tests of few modules see more
-            cost = (0.005 + seconds) * (tries[test] + 1) / (kills[test] + 1.0 / len(files))
+            likely = 1.0 if test.split("::")[0] in direct else 1.0 / len(files)
+            cost = (0.005 + seconds) * (tries[test] + 1) / (kills[test] + likely)
             return rank.get(test, len(rank)), cost
 
         chosen, total = [], 0.0
@@ -143,6 +147,14 @@ class Trial:
                 chosen.append(test)
                 total += seconds
         return chosen
+
+    def importing(self, file: str) -> set[str]:
+        """Find the files of tests that import a module's own names."""
+        if file not in self.direct:
+            words = "from {} import".format(".".join(Path(file).with_suffix("").parts[1:]))
+            tests = {test.split("::")[0] for test in self.items}
+            self.direct[file] = {test for test in tests if words in text_of(self.root / test)}
+        return self.direct[file]
 
     def fork(self, mutant: Mutant | None, chosen: list[str]) -> tuple[int, int]:
         """Start a process that tries a mutant; its pipe tells which test fails."""

@@ -205,3 +205,11 @@ def test_losses_that_are_no_law_are_refused(
 ) -> None:
     with pytest.raises(error, match=message):
         from_pld(losses, masses, **extra)
+
+
+def test_each_of_two_distributions_bounds_its_direction() -> None:
+    """The bound on the other direction helps a little, and takes the place of none."""
+    f = from_pld(pld(gaussian_pmf(0.5, 1e-3, True), gaussian_pmf(1.0, 1e-3, True)))
+    less, more = (tradeoff.gaussian(mu).delta(1.0) for mu in (0.5, 1.0))
+    assert less <= f.delta(1.0, "forward") <= 1.02 * less
+    assert 10.0 * less < 0.9 * more <= f.delta(1.0, "reverse") <= 1.02 * more
