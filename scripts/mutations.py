@@ -800,8 +800,8 @@ COMPILED = (
     Mutation(
         "told-and-added",
         "python/leakscore_app/report/engine/leakage.py",
-        "np.where(told > self.largest_leakage(), 0.0, told) + added",
-        "np.maximum(np.where(told > self.largest_leakage(), 0.0, told), added)",
+        "np.where(earlier > self.largest_leakage(), 0.0, earlier) + added",
+        "np.maximum(np.where(earlier > self.largest_leakage(), 0.0, earlier), added)",
         ("tests/report/test_accumulated.py",),
     ),
     Mutation(

@@ -27,7 +27,7 @@ def test_a_million_levels() -> None:
         sha256="",
         columns=("a",),
         values=np.arange(size, dtype=np.float64)[:, np.newaxis] % 97,
-        left={},
+        excluded={},
         groups={"g": np.arange(size).astype("U7")},
     )
     with pytest.raises(ValueError, match=r"by=\('g',\) to have fewer than 1000000 cells") as told:

@@ -146,3 +146,16 @@ def test_text_in_a_parquet_file_is_not_read_if_it_is_excluded(
     assert [(one.name, one.reason) for one in found.input.columns_left_out] == [
         ("t", "not to be published, as asked")
     ]
+
+
+def test_a_mean_below_a_long_table_is_no_record(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Also if it is rounded, as programs print it."""
+    short_files(monkeypatch)
+    values = np.random.default_rng(0).normal(40.0, 9.0, size=(1200, 3)).round(3)
+    values = np.vstack([values, values.mean(axis=0).round(3)])
+    path = tmp_path / "t.csv"
+    np.savetxt(path, values, delimiter=",", header="a,b,c", comments="", fmt="%.3f")
+    with pytest.raises(ValueError, match="record 1201: the record is the mean of all others"):
+        report.analyse(report.open_table(str(path)), rounds=200)

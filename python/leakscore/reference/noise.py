@@ -8,11 +8,10 @@ from leakscore import validation
 from leakscore.reference import dense
 from leakscore.reference._reference import Reference, _restore
 from leakscore.reference.covariances import CovarianceForm, Diagonal, Full
-from leakscore.reference.forms import distances
 from leakscore.reference.low_rank import LARGEST_MATRIX, LowRank
 from leakscore.typing import Doubles
 
-__all__ = ["GaussianNoise", "distances", "given", "of_factor", "standard"]
+__all__ = ["GaussianNoise", "given", "of_factor", "standard"]
 
 
 class GaussianNoise:

@@ -5,8 +5,74 @@ if the claim is refuted, and 3 if these scores could not refute it; for ``risk -
 a record is certified, and 3 if none could have been; for ``ask`` 2 if the question is refused.
 """
 
-from leakscore_app.cli._main import main
+from __future__ import annotations
 
-__all__ = [
-    "main",
-]
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NoReturn
+
+import leakscore
+from leakscore_app.cli.program import Parser, run
+
+__all__ = ["main"]
+
+_COMMANDS = ("report", "audit", "risk", "ask")
+_MOVED = (
+    "leakscore reproduce has moved to the source: git clone it, and there python -m reproduce NAME"
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments without the program's name; those of the process by default.
+
+    Returns
+    -------
+    int
+        0 done, 1 error, 130 interrupted. Of ``audit``: 2 claim refuted, 3 claim out of reach. Of
+        ``report --check``: 0 publish, 2 publish with noise, 3 do not publish, 4 not before it is
+        known whether records are of one person. Of ``risk --check``:
+        2 if a record is certified. Of ``ask``: 2 refused.
+
+    Examples
+    --------
+    >>> from leakscore_app.cli import main
+    >>> main(["--version"])  # doctest: +ELLIPSIS
+    leakscore ...
+    0
+    """
+    return run(_parser(sys.argv[1:] if argv is None else argv), argv)
+
+
+def _parser(argv: Sequence[str]) -> Parser:
+    """Return the parser of the command that the arguments name, or of all."""
+    command = argv[0] if argv and argv[0] in _COMMANDS else None
+    parser = Parser(
+        prog="leakscore",
+        description="How surely can an attacker tell that a record was in the data?",
+    )
+    version = f"leakscore {leakscore.__version__}"
+    parser.add_argument("--version", action="version", version=version)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
+    for name in _COMMANDS if command is None else [command]:
+        module = import_module(f"leakscore_app.cli._{name}")
+        getattr(module, f"add_{name}")(commands)
+    _add_moved(commands)
+    return parser
+
+
+def _add_moved(commands: Any) -> None:
+    """Say where a former command went, for any arguments."""
+    parser = commands.add_parser("reproduce", prefix_chars="\0", add_help=False)
+    parser.add_argument("words", nargs="*")
+    parser.set_defaults(run=_moved)
+
+
+def _moved(_options: argparse.Namespace) -> NoReturn:
+    raise ValueError(_MOVED)

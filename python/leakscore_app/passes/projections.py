@@ -13,7 +13,7 @@ from leakscore.reference import Moments
 from leakscore.typing import Doubles
 from leakscore_app.passes.lattices import ColumnSteps, Off
 from leakscore_app.passes.scores import GUESSED, Ties, Views, bin_of, counted
-from leakscore_app.tables.records import Explained, Remainder
+from leakscore_app.tables.records import Explained, Unexplained
 from leakscore_app.tables.sources.blocks import Block
 
 SINGLE = 128  # extreme values on each side that are bins of their own
@@ -305,7 +305,7 @@ class Remaining:
     explained: Explained
     owners: npt.NDArray[np.intp] | None = None
 
-    def __call__(self, block: Block) -> Remainder:
+    def __call__(self, block: Block) -> Unexplained:
         """Look at a block."""
         values, places = self.law.chosen(block.values)
         root = np.sqrt(self.law.rows)
@@ -314,7 +314,7 @@ class Remaining:
             scaled, places = mean[np.newaxis], np.zeros(1, np.intp)  # nothing is left of it
         rows = places + block.start
         owners = None if self.owners is None else self.owners[rows]
-        return Remainder.of(self.explained, scaled, mean, rows, owners)
+        return Unexplained.of(self.explained, scaled, mean, rows, owners)
 
 
 @dataclass(frozen=True, eq=False)

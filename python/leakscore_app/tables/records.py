@@ -207,7 +207,7 @@ def combinations(triangle: Doubles) -> dict[int, list[int]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Remainder:
+class Unexplained:
     """What records leave of columns that follow from others, all arrays (s,).
 
     Attributes
@@ -234,7 +234,7 @@ class Remainder:
         mean: Doubles,
         rows: npt.NDArray[np.int64],
         owners: npt.NDArray[np.intp] | None = None,
-    ) -> Remainder:
+    ) -> Unexplained:
         """Look at records, in units of the norms of the centred columns.
 
         `rows` are their numbers, and `owners` whose they are, from 0; else each is a person's only.
@@ -256,10 +256,10 @@ class Remainder:
         largest = by_person[places, np.arange(len(columns))]
         return cls(columns, squares.sum(axis=0), largest, rows[places])
 
-    def merge(self, other: Remainder) -> Remainder:
+    def merge(self, other: Unexplained) -> Unexplained:
         """Add later records, of other persons."""
         ahead = other.largest > self.largest
-        return Remainder(
+        return Unexplained(
             self.columns,
             self.total + other.total,
             np.where(ahead, other.largest, self.largest),

@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.leakage.noise.interior import Covering
-from leakscore.reference import dense
+from leakscore.reference import dense, forms
 from leakscore.reference.covariances import Full
-from leakscore.reference.noise import distances
 from leakscore.typing import Doubles, Flags
 
 Table = npt.NDArray[Any]
@@ -81,7 +80,7 @@ class Problem:
         rows = self.rows if which is None else self.rows[which]
         limits = self.limits if which is None else self.limits[which]
         covariance = Full(regular(matrix, self.rounding), self.rounding)
-        return np.asarray(distances(covariance, "targets", rows, self.centre) / limits)
+        return np.asarray(forms.distances(covariance, "targets", rows, self.centre) / limits)
 
     def excess_of(self, factor: Doubles, which: Indices | None = None) -> Doubles:
         """Return the same for a factor of the noise."""

@@ -10,7 +10,7 @@ Further passes only look for what the kept records do not settle.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -45,6 +45,7 @@ from leakscore_app.report._model import (
     Bars,
     Doubles,
     IdentifiedCounts,
+    Narrowing,
     Observations,
     Release,
     ReportInput,
@@ -65,8 +66,7 @@ from leakscore_app.report.engine.crowd import (
     view_without,
 )
 from leakscore_app.report.engine.features import Features, by_group, features_of
-from leakscore_app.report.engine.leakage import Budget, risk_of
-from leakscore_app.report.engine.leverages import narrowing_in_blocks
+from leakscore_app.report.engine.leakage import Budget, narrowed, released_leverages, risk_of
 from leakscore_app.report.engine.noise import TheoryNoise
 from leakscore_app.report.engine.pooled import PooledLaw
 from leakscore_app.report.engine.population import Population
@@ -82,6 +82,7 @@ from leakscore_app.report.engine.setup import AnalysisOptions, Listing, nothing_
 from leakscore_app.report.engine.sums import Sums, share_of, why_unchecked
 from leakscore_app.report.engine.survey import Judged, judged_of
 from leakscore_app.report.engine.values import ValueTable
+from leakscore_app.tables.sources.blocks import Block, Source
 from leakscore_app.tables.sources.opened import Opened
 
 _REFITTED = 64  # records with nearly all variance in a direction that are left out one by one
@@ -537,3 +538,51 @@ def _equal(copies: Copies, rows: int) -> str:
     if copies.whole:
         return f"{several} of {rows}"
     return f"About {100 * several / copies.rows:.2g} % of {rows}"
+
+
+@dataclass(frozen=True)
+class Narrowest:
+    """The record of largest leverage: its leverage, its number from 0, and the predictor."""
+
+    leverage: float
+    row: int
+    column: str
+
+    def merge(self, other: Narrowest) -> Narrowest:
+        """Add later records."""
+        return max(self, other, key=lambda narrowest: narrowest.leverage)
+
+
+@dataclass(frozen=True)
+class Narrow:
+    """A pass that finds it; `places` are the columns of the regression in a block."""
+
+    regression: Regression
+    places: tuple[int, ...]
+
+    def __call__(self, block: Block) -> Narrowest:
+        """Look at the complete rows of a block."""
+        complete = np.flatnonzero(np.isfinite(block.values).all(axis=1))
+        if not len(complete):
+            return Narrowest(-1.0, -1, "")
+        values = block.values[complete][:, self.places]
+        leverages = self.regression.leverages(values)
+        worst = int(leverages.argmax())
+        column = self.regression.column_of(values[worst])
+        return Narrowest(float(leverages[worst]), block.start + int(complete[worst]), column)
+
+
+def narrowing_in_blocks(
+    source: Features, passes: Passes, regression: Regression, size: int, n: int
+) -> Narrowing:
+    """Return which of `size` records narrows the spread of the coefficients most, its shift aside.
+
+    With a leverage as large as one that shows, it is one of few of many records.
+    """
+    rows = Source(
+        source.parts, source.read, source.size, source.missing, source.memory, source.levels
+    )
+    places = tuple(source.read.index(name) for name in regression.columns)
+    worst: Narrowest = passes(rows, Narrow(regression, places), "looking at leverages")
+    leverage = float(released_leverages(np.float64(worst.leverage), size, n))
+    return Narrowing(worst.row + 1, worst.column, leverage, float(narrowed(0.0, leverage)))

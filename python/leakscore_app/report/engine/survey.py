@@ -28,7 +28,7 @@ from leakscore_app.tables.records import (
     LeftColumn,
     LeftRows,
     Records,
-    Remainder,
+    Unexplained,
     cells_by_column,
     combinations,
     dependent_columns,
@@ -339,7 +339,7 @@ def _law(
         if sources:
             explained = Explained.of(triangle.triangle, rounding)
             rest = Remaining(law, explained, opened.owners)
-            remainder: Remainder = passes(source, rest, "looking at dependent columns")
+            remainder: Unexplained = passes(source, rest, "looking at dependent columns")
             remainder.require_spread(opened.name, names)
     for column in dependent_columns(names, sources):
         excluded[column.name] = column.reason
