@@ -95,6 +95,24 @@ def test_what_cannot_be_fitted_is_named(case: str, words: str) -> None:
         model.prepare(values)
 
 
+@pytest.mark.parametrize("family", ["poisson", "binomial", "gaussian"])
+def test_an_offset_far_from_0_moves_the_intercept_alone(family: str) -> None:
+    values = responses(family)
+    model = statistics.GLM("y", family, offset="d").on(NAMES)  # type: ignore[arg-type]
+    near, far = values.copy(), values.copy()
+    far[:, 3] += 30.0
+    moved = model.prepare(near).coefficients - model.prepare(far).coefficients
+    np.testing.assert_allclose(moved, [30.0, 0.0, 0.0, 0.0], atol=1e-7)
+
+
+def test_values_that_are_not_finite_are_refused() -> None:
+    for model, values in MODELS.values():
+        broken = values.copy()
+        broken[3, 0] = np.nan
+        with pytest.raises(ValueError, match="values"):
+            model.prepare(broken)
+
+
 def test_columns_are_named() -> None:
     with pytest.raises(ValueError, match="family='normal'"):
         statistics.GLM("y", "normal")  # type: ignore[arg-type]

@@ -186,6 +186,7 @@ class FittedModel(Statistic):
         data = self._checked(values)
         if not len(data):
             raise ValueError("Expected values to have records")
+        validation.finite("values", data)
         self._require_targets(data)
         means, scales = self._standards(data)
         bare = replace(self, _fit=_ModelFit(means, scales, means, np.eye(1), len(data)))
@@ -466,9 +467,11 @@ class GLM(FittedModel):
             raise ValueError(
                 f"Expected response={self.response!r} to vary: it is {mean:g} throughout"
             )
-        start[0] = _FAMILIES[self.family].start(mean)
+        start[0] = _FAMILIES[self.family].start(mean) - float(offset.mean())
+        if self.family == "poisson":
+            start[0] = np.log(y.sum()) - special.logsumexp(offset)
         if self.family == "gamma":  # eta above 0 everywhere
-            start[0] += max(0.0, -float(offset.min()))
+            start[0] = 1.0 / mean + max(0.0, -float(offset.min()))
         return start
 
     def _likelihood(
@@ -526,20 +529,29 @@ class _Events:
     def of(cls, time: Doubles, event: Flags, x: Doubles, hazard: Doubles) -> _Events:
         """Sum over the records at risk, from the last time to the first."""
         order = np.argsort(time, kind="stable")
-        ordered, weighted = time[order], (hazard[:, None] * x)[order]
+        weighted = hazard[order, None] * x[order]
         above = np.cumsum(hazard[order][::-1])[::-1], np.cumsum(weighted[::-1], axis=0)[::-1]
-        times = np.sort(time[event])
-        first = np.searchsorted(ordered, times, side="left")  # the first that is at risk
-        distinct, group, counts = np.unique(times, return_inverse=True, return_counts=True)
-        rank = np.arange(len(times)) - np.searchsorted(times, times, side="left")
-        shares = rank / counts[group]
-        tied = np.searchsorted(distinct, time[event])
-        dying = np.bincount(tied, hazard[event], len(distinct))
-        dying_x = np.zeros((len(distinct), x.shape[1]))
-        np.add.at(dying_x, tied, hazard[event, None] * x[event])
-        totals = above[0][first] - shares * dying[group]
-        sums = above[1][first] - shares[:, None] * dying_x[group]
+        dying = np.flatnonzero(event[order])
+        times = time[order][dying]
+        first = np.searchsorted(time[order], times, side="left")  # the first that is at risk
+        distinct, start, group = np.unique(times, return_index=True, return_inverse=True)
+        counts = np.diff(np.append(start, len(times)))
+        shares = (np.arange(len(times)) - start[group]) / counts[group]
+        lost = np.add.reduceat(hazard[order][dying], start) if len(distinct) else times
+        lost_x = np.add.reduceat(weighted[dying], start, axis=0) if len(distinct) else weighted[:0]
+        totals = above[0][first] - shares * lost[group]
+        sums = above[1][first] - shares[:, None] * lost_x[group]
         return cls(times, shares, totals, sums / totals[:, None])
+
+    def rates(self, time: Doubles, event: Flags) -> Doubles:
+        """Return of each record the sum of 1 / total while it is at risk, (k,)."""
+        return self._while_at_risk((1.0 / self.totals)[:, None], time, event)[:, 0]
+
+    def _while_at_risk(self, terms: Doubles, time: Doubles, event: Flags) -> Doubles:
+        """Return of each record the sum of the terms of the events at which it is at risk."""
+        low, high = (np.searchsorted(self.times, time, side=side) for side in ("left", "right"))
+        tied = _running(self.shares[:, None] * terms)
+        return np.asarray(_running(terms)[high] - event[:, None] * (tied[high] - tied[low]))
 
     def sums(self, time: Doubles, event: Flags) -> tuple[Doubles, Doubles, Doubles]:
         """Return of each record the sum of 1 / total and of mean / total while it is at risk.
@@ -547,18 +559,18 @@ class _Events:
         Then the mean of the means at its own event, 0 without one.
         """
         inverse = 1.0 / self.totals
-        table = np.column_stack([inverse, self.means * inverse[:, None]])
-        running = np.vstack([np.zeros(table.shape[1]), np.cumsum(table, axis=0)])
-        tied = np.vstack(
-            [np.zeros(table.shape[1]), np.cumsum(self.shares[:, None] * table, axis=0)]
-        )
-        means = np.vstack([np.zeros(self.means.shape[1]), np.cumsum(self.means, axis=0)])
-        low = np.searchsorted(self.times, time, side="left")
-        high = np.searchsorted(self.times, time, side="right")
-        whole = running[high] - event[:, None] * (tied[high] - tied[low])
+        terms = np.column_stack([inverse, self.means * inverse[:, None]])
+        whole = self._while_at_risk(terms, time, event)
+        low, high = (np.searchsorted(self.times, time, side=side) for side in ("left", "right"))
+        means = _running(self.means)
         ties = np.where(event, np.maximum(high - low, 1), 1)[:, None]
         at = event[:, None] * (means[high] - means[low]) / ties
         return whole[:, 0], whole[:, 1:], at
+
+
+def _running(terms: Doubles) -> Doubles:
+    """Return sums of the first 0, 1, 2, ... rows."""
+    return np.concatenate([np.zeros((1, terms.shape[1])), np.cumsum(terms, axis=0)])
 
 
 @dataclass(frozen=True)
@@ -640,7 +652,8 @@ class Cox(FittedModel):
         self, values: Doubles, design: Doubles, remaining: Flags | slice
     ) -> Callable[[Doubles], Curvature]:
         time, event = self._times(values[remaining])
-        x = design[remaining]
+        order = np.argsort(time, kind="stable")  # so that later sorts find it done
+        time, event, x = time[order], event[order], design[remaining][order]
 
         def likelihood(point: Doubles) -> Curvature:
             with np.errstate(all="ignore"):
@@ -651,7 +664,7 @@ class Cox(FittedModel):
                 value = float(np.log(events.totals).sum() - (eta[event] - top).sum())
                 if not np.isfinite(value):
                     return Curvature(np.inf, point, np.eye(len(point)))
-                rates, _, _ = events.sums(time, event)
+                rates = events.rates(time, event)
                 gradient = events.means.sum(axis=0) - x[event].sum(axis=0)
                 hessian = (x.T * (hazard * rates)) @ x - events.means.T @ events.means
                 return Curvature(value, gradient, hessian)
