@@ -93,6 +93,8 @@ def _results() -> dict[str, Any]:
         "one run": audit.one_run(scores, member, 10, 10),
         "one run, curve": audit.one_run_fdp(scores, member, 10, 10, curve),
         "one run, family": audit.one_run_fdp(scores, member, 10, 10, tradeoff.gaussian),
+        "alike": audit.blind_check(X, np.arange(30) < 15, rng=0, relabellings=9),
+        "decoys": audit.rank_test(scores[:3], scores[3:9].reshape(3, 2)),
         "rounds": audit.required_rounds(curve, epsilon=0.3),
         "game": games.summarize(np.append(scores, -np.inf), np.append(member, False)),
         "noise": leakage.noise_for(X, fitted, 20, max_advantage=0.2),

@@ -249,7 +249,7 @@ def _place(table: Table, name: str) -> int:
     name = name if name in table.columns else shown.get(name, name)
     if name not in table.columns:
         raise ValueError(
-            f"{table.name} has no column {visible(name)!r}; it has {listed(list(table.columns))}"
+            f"{table.name} has no column '{visible(name)}'; it has {listed(list(table.columns))}"
         )
     return table.columns.index(name)
 

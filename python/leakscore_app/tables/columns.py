@@ -146,7 +146,7 @@ def with_names(file: str, names: Collection[str], options: ReadingOptions) -> Re
         for name in given:
             if name not in names and name not in shown:
                 raise ValueError(
-                    f"{file} has no column {visible(name)!r}; it has {listed(list(names))} "
+                    f"{file} has no column '{visible(name)}'; it has {listed(list(names))} "
                     f"({option})"
                 )
         return tuple(name if name in names else shown[name] for name in given)

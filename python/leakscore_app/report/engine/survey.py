@@ -205,7 +205,7 @@ def _wanted(
     for name in (*(columns or ()), *exclude):
         if name not in opened.columns:
             raise ValueError(
-                f"{opened.name} has no column {visible(name)!r}; it has {listed(opened.columns)}"
+                f"{opened.name} has no column '{visible(name)}'; it has {listed(opened.columns)}"
             )
     chosen = []
     for name in opened.columns:

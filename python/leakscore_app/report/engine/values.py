@@ -45,7 +45,7 @@ class ValueTable:
         places = [j for j, name in enumerate(self.columns) if name.startswith(f"{column}=")]
         if not places:
             raise ValueError(
-                f"Expected the sensitive column {visible(column)!r} to be published and judged, as "
+                f"Expected the sensitive column '{visible(column)}' to be published and judged, as "
                 f"{', '.join(map(visible, self.columns[:8]))} are"
             )
         return places
