@@ -112,6 +112,22 @@ def test_columns_that_tell_together_alone_are_seen() -> None:
     assert (check.column_p_values > 0.05).all()
 
 
+@pytest.mark.parametrize("far", [1e18, 8.99e307])
+def test_a_value_far_out_hides_nothing(far: float) -> None:
+    member = np.arange(40) < 20
+    features = np.random.default_rng(0).normal(size=(40, 1)) + 3 * member[:, np.newaxis]
+    features[0] = far
+    check = audit.blind_check(features, member, rng=0)
+    assert check.p_value == check.column_p_values[0] == 0.001
+    assert check.column_auc[0] > 0.98
+    offset = audit.blind_check(1e12 + member[:, np.newaxis].astype(float), member, rng=0)
+    assert offset.p_value == 0.001
+
+
+def test_a_p_value_is_never_0() -> None:
+    assert audit.rank_test(np.ones(1075), np.zeros((1075, 1))).p_value > 0
+
+
 def test_seeds_layouts_and_constant_columns() -> None:
     rng = np.random.default_rng(9)
     features = np.column_stack([rng.normal(size=60), np.full(60, 1e300), np.zeros(60)])

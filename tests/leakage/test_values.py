@@ -166,6 +166,7 @@ def test_a_value_that_is_not_released_stays_as_it_is() -> None:
         (lambda: leakage.posterior_std(REFERENCE, N, 4), "column=4 in [0, 3]"),
         (lambda: leakage.posterior_std(REFERENCE, N, 0, released=[1, 1]), "released=[1, 1]"),
         (lambda: leakage.posterior_std(REFERENCE, N, 0, released=[]), "released=[]"),
+        (lambda: leakage.posterior_std(REFERENCE, N, 0, released=1), "released=1"),  # type: ignore[arg-type]
         (lambda: leakage.posterior_std(REFERENCE, 1, 0), "n=1"),
         (lambda: leakage.members_to_disclose(REFERENCE, N, 0, 0.0), "width=0.0"),
         (lambda: leakage.members_to_disclose(REFERENCE, N, 0, np.nan), "width=nan"),

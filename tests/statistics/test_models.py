@@ -122,7 +122,7 @@ def test_the_step_of_a_logistic_fit_follows_from_the_influence_of_statsmodels() 
 
 @pytest.mark.parametrize(
     ("name", "far"),
-    [("gaussian", 1e-9), ("binomial", 0.06), ("poisson", 0.06), ("gamma", 0.08), ("cox", 0.4)],
+    [("gaussian", 1e-9), ("binomial", 0.06), ("poisson", 0.06), ("gamma", 0.1), ("cox", 0.4)],
 )
 def test_features_are_what_each_record_shifts(name: str, far: float) -> None:
     """In standard deviations of the shifts: of the 20 that leak most exactly, else by one step."""

@@ -113,6 +113,44 @@ def test_values_that_are_not_finite_are_refused() -> None:
             model.prepare(broken)
 
 
+def test_a_wild_step_does_not_hide_a_record_that_the_fit_needs() -> None:
+    rng = np.random.default_rng(0)
+    wild, flag = 5e-4 * rng.normal(size=600), np.zeros(600)
+    counts = rng.poisson(2.0, 600).astype(float)
+    wild[300], counts[300] = 1.0, 6.0  # alone tells the slope
+    flag[100:105], counts[100:105] = 1.0, 0.0
+    counts[100] = 1.0  # alone in its level above 0
+    values = np.column_stack([wild, flag, counts])
+    with pytest.raises(statistics.NoFitError, match=r"record 101 .*'flag'"):
+        statistics.GLM("y", "poisson").on(["wild", "flag", "y"]).prepare(values)
+
+
+@pytest.mark.parametrize(
+    ("family", "scales"),
+    [("gaussian", (1e-12, 1e9)), ("poisson", (1e-13, 1e12)), ("gamma", (1e-150, 1e150))],
+)
+def test_units_of_the_response_change_no_leakage(family: str, scales: tuple[float, ...]) -> None:
+    values = responses(family)
+    model = statistics.GLM("y", family).on(NAMES)  # type: ignore[arg-type]
+    plain = model.prepare(values).features(values)
+    for scale in scales:
+        scaled = values * [1.0, 1.0, 1.0, 1.0, scale]
+        features = model.prepare(scaled).features(scaled)
+        unit = {"gaussian": scale, "poisson": 1.0, "gamma": 1.0 / scale}[family]
+        np.testing.assert_allclose(features / unit, plain, rtol=1e-5, atol=1e-6)
+
+
+def test_steps_that_leave_the_range_of_a_gamma_law_are_finite() -> None:
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        values = np.column_stack([rng.normal(size=(4, 2)), rng.gamma(2.0, 1.0, 4)])
+        try:
+            fitted = statistics.GLM("y", "gamma").on(["a", "b", "y"]).prepare(values)
+        except statistics.NoFitError:
+            continue
+        assert np.isfinite(fitted.features(values)).all()
+
+
 def test_columns_are_named() -> None:
     with pytest.raises(ValueError, match="family='normal'"):
         statistics.GLM("y", "normal")  # type: ignore[arg-type]

@@ -20,8 +20,9 @@ from leakscore.typing import Doubles, Flags, Indices, Seed
 __all__ = ["BlindCheck", "RankTest", "blind_check", "rank_test"]
 
 _FOLDS = 5
+_FARTHEST = 10.0  # median deviations of a feature
 _CELLS = 1 << 23  # of the labels that are tried at once
-_MOST_STEPS = 500_000_000  # additions of the law of a sum of ranks
+_MOST_STEPS = 2_000_000_000  # additions of the law of a sum of ranks
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +85,8 @@ def blind_check(
     relabellings : int, default 999
         Random permutations of `member`; each is fitted anew. The least p-value is 1 over one more.
     ridge : float, default 1
-        Penalty of the squared coefficients of standardised features, at least 0 and above 0 if
-        features are dependent.
+        Penalty of the squared coefficients of features in median deviations, clipped at 10 of them;
+        at least 0.
 
     Returns
     -------
@@ -126,7 +127,7 @@ def blind_check(
     generator, seed = validation.seeded("rng", rng)
     scaled = _standardised(table)
     fold = generator.permutation(len(table)) % _FOLDS
-    ranks = np.asarray(stats.rankdata(scaled, axis=0))
+    ranks = np.asarray(stats.rankdata(table, axis=0))
     auc, column_auc = np.empty(relabellings + 1), np.empty((relabellings + 1, table.shape[1]))
     step = max(1, _CELLS // len(table))
     for start in range(0, relabellings + 1, step):
@@ -150,13 +151,17 @@ def blind_check(
 
 
 def _standardised(table: Doubles) -> Doubles:
-    """Return the columns less their means, in units of their deviations; 0 if constant."""
-    scale = np.abs(table).max(axis=0)
-    units = np.divide(table, scale, out=np.zeros_like(table), where=scale > 0)
-    centred = units - units.mean(axis=0)
-    spread = centred.std(axis=0)
-    varies = spread > 1e-12
-    return np.asarray(np.divide(centred, spread, out=np.zeros_like(table), where=varies))
+    """Return the columns about their medians, in median deviations and at most 10; 0 if constant.
+
+    So no value, however far out, takes the digits of the others.
+    """
+    half = 0.5 * table
+    away = half - np.median(half, axis=0)
+    sizes = np.where(away != 0, np.abs(away), np.nan)
+    scale = np.ones(table.shape[1])
+    varies = (away != 0).any(axis=0)
+    scale[varies] = np.nanmedian(sizes[:, varies], axis=0)
+    return np.asarray(np.clip(away / scale, -_FARTHEST, _FARTHEST))
 
 
 def _labels(flags: Flags, count: int, rng: np.random.Generator, *, first: bool) -> Doubles:
@@ -252,7 +257,7 @@ def rank_test(score: npt.ArrayLike, decoys: npt.ArrayLike) -> RankTest:
     Raises
     ------
     ValueError
-        If shapes do not fit, a score is NaN, or k^2 m^2 is above 5e8.
+        If shapes do not fit, a score is NaN, or k^2 (m + 1) is above 2e9.
 
     Notes
     -----
@@ -292,7 +297,7 @@ def rank_test(score: npt.ArrayLike, decoys: npt.ArrayLike) -> RankTest:
 def _sum_of_ranks(total: int, canaries: int, decoys: int) -> float:
     """Return P(sum of independent uniforms on 0, ..., m <= total), rounded up."""
     width = decoys + 1
-    if canaries * (total + width) > _MOST_STEPS:
+    if canaries**2 * width > _MOST_STEPS:
         raise ValueError(
             f"Expected fewer than {canaries} canaries with {decoys} decoys each: the exact law of "
             "their sum takes too long"
@@ -303,7 +308,7 @@ def _sum_of_ranks(total: int, canaries: int, decoys: int) -> float:
     for _ in range(canaries):
         law = _window_sums(law, width) / width
     p_value = float(law[: total + 1].sum()) * (1.0 + 4e-16 * canaries * (width + 4))
-    return min(p_value, 1.0)
+    return min(max(p_value, 5e-324), 1.0)
 
 
 def _window_sums(law: Doubles, width: int) -> Doubles:

@@ -598,7 +598,7 @@ class Ledger:
             If the file holds anything else, as answers of another program; or if another program
             is writing it.
         """
-        target = Path(path)
+        target = Path(os.path.realpath(path))
         new = target.with_name(target.name + ".new")
         try:
             file = new.open("xb")
@@ -613,6 +613,8 @@ class Ledger:
                 file.write(self.to_bytes())
                 file.flush()
                 os.fsync(file.fileno())
+            if target.exists():
+                new.chmod(target.stat().st_mode & 0o7777)
             new.replace(target)
         finally:
             new.unlink(missing_ok=True)
@@ -750,7 +752,7 @@ def _unchained(raw: bytes) -> list[dict[str, Any]]:
             content = json.loads(line)
             del content["digest"]
             whole = _chained(last, content) == line
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             whole = False
         if not whole:
             raise ValueError(f"Expected raw to be a whole ledger: line {number} is damaged")

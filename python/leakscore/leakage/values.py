@@ -243,12 +243,12 @@ def members_to_disclose(
     n = validation.count("n", n, low=2)
     width = validation.scalar("width", width, 0.0, closed="neither")
     release = _released(reference, column, released, (noise_std, noise_cov, noise_factor))
-    if release.posterior(n, 0) > width**2:
+    if math.sqrt(release.posterior(n, 0)) > width:
         return None
     low, high = -1, n - 1  # `high` members suffice, `low` do not
     while high - low > 1:
         middle = (low + high) // 2
-        if release.posterior(n, n - 1 - middle) <= width**2:
+        if math.sqrt(release.posterior(n, n - 1 - middle)) <= width:
             high = middle
         else:
             low = middle
@@ -283,6 +283,8 @@ def _released(
     prior = 1.0 / float(forms.distances(reference.invertible(), "column", unit, np.zeros(dim))[0])
     if released is None:
         return _Release(prior, reference, unit, noise_given(*noise, dim))
+    if np.ndim(released) != 1:  # type: ignore[arg-type]
+        raise ValueError(f"Expected released={released!r} to be columns, as [0, 2]")
     places = [
         validation.count(f"released[{k}]", place, 0, dim - 1)
         for k, place in enumerate(cast("Sequence[int]", released))
@@ -307,7 +309,10 @@ def _distances(
         noisy = noise.added(reference, n * (n / unknown))
         return forms.distances(noisy.invertible(), "a - b", differences, centre) / unknown
     # Nothing but the noise is open: it hides only what lies in the span of its covariance.
-    std = n * np.broadcast_to(noise.std, centre.shape)
+    with np.errstate(over="ignore"):
+        std = n * np.broadcast_to(noise.std, centre.shape)
+    if not np.isfinite(std).all():
+        raise ValueError("Expected noise with n noise_std below 1.8e308")
     ratios = np.divide(differences, std, out=np.where(differences != 0, np.inf, 0.0), where=std > 0)
     if not noise.independent:
         covered = noise.std > 0

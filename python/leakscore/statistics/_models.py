@@ -27,6 +27,7 @@ Self_ = TypeVar("Self_", bound="FittedModel")
 _REFITTED = 20  # records without which the fit is repeated exactly
 _GONE = 1e-9  # share of what tells coefficients apart that is none
 _FLAT = 1e-8  # of the curvature at the start: the likelihood has no maximum
+_CONVERGED = 1e-9  # a step so small, beside coefficients of standardised predictors
 _MOST_STEPS = 100
 
 
@@ -45,27 +46,41 @@ class Curvature(NamedTuple):
     gradient: Doubles
     hessian: Doubles
 
+    def checked(self) -> Curvature:
+        """Return the same, infinite where a part of it is not finite."""
+        finite = np.isfinite(self.value) and np.isfinite(self.gradient).all()
+        if finite and np.isfinite(self.hessian).all():
+            return self
+        size = len(self.gradient)
+        return Curvature(np.inf, np.zeros(size), np.eye(size))
 
-def _maximum(likelihood: Callable[[Doubles], Curvature], start: Doubles) -> tuple[Doubles, Doubles]:
+
+def _maximum(
+    likelihood: Callable[[Doubles], Curvature], starts: Sequence[Doubles], null: Doubles
+) -> tuple[Doubles, Doubles]:
     """Return the coefficients of the least negative log-likelihood, and its Hessian there.
 
-    Newton's method with halved steps; both likelihoods are convex. Where data are separated the
-    curvature along some direction falls by e with each step, and never ends.
+    Newton's method with halved steps from the best start; both likelihoods are convex. Where data
+    are separated the curvature along some direction falls by e with each step, and never ends: it
+    is held against that at `null`, where all records count alike.
     """
+    scale = np.sqrt(np.maximum(np.diag(likelihood(null).hessian), np.finfo(float).tiny))
+    start = min(starts, key=lambda point: likelihood(point).value)
     point, here = start, likelihood(start)
-    scale = np.sqrt(np.maximum(np.diag(here.hessian), np.finfo(float).tiny))
     for _ in range(_MOST_STEPS):
+        if not np.isfinite(here.value):
+            break
         values, vectors = np.linalg.eigh(here.hessian / np.outer(scale, scale))
         if values[0] <= _FLAT:
             raise _NoMaximumError(point - start if (point != start).any() else vectors[:, 0])
         step = -np.linalg.solve(here.hessian, here.gradient)
-        decrement = -float(here.gradient @ step)
         share, after = 1.0, likelihood(point + step)
         while not after.value <= here.value + 1e-12 * abs(here.value) and share > 1e-9:
             share *= 0.5
             after = likelihood(point + share * step)
         point, here = point + share * step, after
-        if decrement <= 1e-12 and share == 1.0:  # Newton's last step squared the error
+        # Newton's next step would square the error.
+        if share == 1.0 and np.abs(step).max() <= _CONVERGED * (1.0 + np.abs(point).max()):
             return point, here.hessian
     raise _NoMaximumError(point - start)
 
@@ -74,7 +89,8 @@ def _maximum(likelihood: Callable[[Doubles], Curvature], start: Doubles) -> tupl
 class _ModelFit:
     """A model fitted to N records, in units of the predictors' standard deviations.
 
-    `refitted` are the records without which the fit was repeated, with their exact features.
+    The response is in units of `unit`. `refitted` are the records without which the fit was
+    repeated, with their exact features.
     """
 
     means: Doubles
@@ -82,6 +98,7 @@ class _ModelFit:
     coefficients: Doubles
     inverse: Doubles
     count: int
+    unit: float = 1.0
     refitted: tuple[Doubles, Doubles] | None = None
 
 
@@ -189,44 +206,42 @@ class FittedModel(Statistic):
         validation.finite("values", data)
         self._require_targets(data)
         means, scales = self._standards(data)
-        bare = replace(self, _fit=_ModelFit(means, scales, means, np.eye(1), len(data)))
+        empty = _ModelFit(means, scales, means, np.eye(1), len(data), self._unit(data))
+        bare = replace(self, _fit=empty)
         design = bare._design(data)
         bare._require_independent(design)
-        start = self._start(data, design.shape[1])
+        null = bare._start(data, design.shape[1])
         try:
-            point, hessian = _maximum(self._likelihood(data, design, slice(None)), start)
+            point, hessian = _maximum(bare._likelihood(data, design, slice(None)), [null], null)
         except _NoMaximumError as error:
             column = self._named(error.direction)
             raise ValueError(
                 f"Expected a {self.kind} fit with finite coefficients: column {column!r}, perhaps "
                 "with others, separates the outcomes; leave it out"
             ) from None
-        inverse = np.linalg.inv(hessian)
-        fitted = replace(
-            bare,
-            _fit=_ModelFit(means, scales, point, np.asarray(inverse, dtype=np.float64), len(data)),
-        )
+        inverse: Doubles = np.asarray(np.linalg.inv(hessian), dtype=np.float64)
+        fitted = replace(bare, _fit=replace(empty, coefficients=point, inverse=inverse))
         fitted = fitted._with_baseline(data, design)
-        return replace(fitted, _fit=fitted._refits(data, design))
+        return replace(fitted, _fit=fitted._refits(data, design, null))
 
-    def _refits(self, data: Doubles, design: Doubles) -> _ModelFit:
+    def _unit(self, values: Doubles) -> float:  # noqa: ARG002
+        """Return the unit of the response in which coefficients are of size 1."""
+        return 1.0
+
+    def _refits(self, data: Doubles, design: Doubles, null: Doubles) -> _ModelFit:
         """Fit without each of the records that leak most by one step."""
         fit = self._fitted()
         steps = self._shifts(data, None)
-        centred = steps - steps.mean(axis=0)
-        whitening = np.linalg.pinv(centred.T @ centred, hermitian=True)
-        leakage = np.einsum("ij,jk,ik->i", centred, whitening, centred)
+        information = np.linalg.inv(fit.inverse)  # no wild step takes the digits of the others
+        leakage = np.einsum("ij,jk,ik->i", steps, information, steps)
         worst = np.argsort(-leakage, kind="stable")[:_REFITTED]
         exact = np.empty((len(worst), steps.shape[1]))
         for k, row in enumerate(worst.tolist()):  # few; each fit is over all records at once
             remaining = np.ones(len(data), dtype=bool)
             remaining[row] = False
-            likelihood = self._likelihood(data, design, remaining)
-            start = fit.coefficients - steps[row] / fit.count
-            if not np.isfinite(likelihood(start).value):  # of a gamma law, a mean below 0
-                start = fit.coefficients
+            starts = [fit.coefficients, fit.coefficients - steps[row] / fit.count]
             try:
-                point, _ = _maximum(likelihood, start)
+                point, _ = _maximum(self._likelihood(data, design, remaining), starts, null)
             except _NoMaximumError as error:
                 raise NoFitError(self._named(error.direction), row) from None
             exact[k] = fit.count * (fit.coefficients - point)
@@ -257,7 +272,7 @@ class FittedModel(Statistic):
         if not self.intercept:
             return np.asarray(shifts / fit.scales)
         slopes = shifts[:, 1:] / fit.scales
-        return np.column_stack([shifts[:, 0] - slopes @ fit.means, slopes])
+        return fit.unit * np.column_stack([shifts[:, 0] - slopes @ fit.means, slopes])
 
     def _predictors(self) -> list[tuple[str, int, int | None]]:
         """Return the name, the column, and the level of each predictor."""
@@ -320,7 +335,7 @@ class FittedModel(Statistic):
 
     def _named(self, direction: Doubles) -> str:
         """Name the last predictor that has a large part in a direction."""
-        parts = np.abs(direction[1:] if self.intercept else direction)
+        parts = np.nan_to_num(np.abs(direction[1:] if self.intercept else direction))
         last = int(np.flatnonzero(parts >= 0.5 * parts.max())[-1])
         return self._predictors()[last][0]
 
@@ -451,11 +466,20 @@ class GLM(FittedModel):
             )
 
     def _response(self, values: Doubles) -> tuple[Doubles, Doubles]:
-        """Return the response and the offset."""
+        """Return the response and the offset, in units of the fit."""
+        unit = 1.0 if self._fit is None else self._fit.unit
         y = values[:, self._index("response", self.response)]
+        y = y * unit if self.family == "gamma" else y / unit
         if self.offset is None:
             return y, np.zeros(len(y))
-        return y, values[:, self._index("offset", self.offset)]
+        return y, values[:, self._index("offset", self.offset)] / unit
+
+    def _unit(self, values: Doubles) -> float:
+        y, offset = self._response(values)
+        if self.family == "gamma":  # of the linear predictor, which is one over the mean
+            return 1.0 / float(y.mean())
+        spread = float((y - offset).std()) if self.family == "gaussian" else 1.0
+        return spread if spread > 0 else 1.0
 
     def _start(self, values: Doubles, width: int) -> Doubles:
         y, offset = self._response(values)
@@ -484,9 +508,8 @@ class GLM(FittedModel):
             with np.errstate(all="ignore"):
                 eta = x @ point + offset
                 value = float(law.loss(y, eta).sum())
-                if not np.isfinite(value):
-                    return Curvature(np.inf, point, np.eye(len(point)))
-                return Curvature(value, -law.score(y, eta) @ x, (x.T * law.weight(eta)) @ x)
+                here = Curvature(value, -law.score(y, eta) @ x, (x.T * law.weight(eta)) @ x)
+                return here.checked()
 
         return likelihood
 
@@ -508,9 +531,11 @@ class GLM(FittedModel):
             pull = rows[batch].swapaxes(1, 2) @ residuals[batch][:, :, None]
             shift = (rows[batch] @ pull)[:, :, 0] / np.where(roots > 0, roots, 1.0)[batch]
             eta[batch] -= shift
-        if self.family == "gamma":
-            eta = np.maximum(eta, np.finfo(float).tiny)
-        return np.asarray(fit.count * law.score(y, eta)[:, None] * (x @ fit.inverse))
+        with np.errstate(all="ignore"):
+            scores = law.score(y, eta)
+        first = residuals * roots  # where the step leads out of the law's range
+        scores = np.where(np.isfinite(law.loss(y, eta)), scores, first)
+        return np.asarray(fit.count * scores[:, None] * (x @ fit.inverse))
 
 
 @dataclass(frozen=True)
@@ -662,12 +687,10 @@ class Cox(FittedModel):
                 hazard = np.exp(eta - top)
                 events = _Events.of(time, event, x, hazard)
                 value = float(np.log(events.totals).sum() - (eta[event] - top).sum())
-                if not np.isfinite(value):
-                    return Curvature(np.inf, point, np.eye(len(point)))
                 rates = events.rates(time, event)
                 gradient = events.means.sum(axis=0) - x[event].sum(axis=0)
                 hessian = (x.T * (hazard * rates)) @ x - events.means.T @ events.means
-                return Curvature(value, gradient, hessian)
+                return Curvature(value, gradient, hessian).checked()
 
         return likelihood
 

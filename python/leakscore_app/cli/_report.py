@@ -406,7 +406,8 @@ def _statistic(options: argparse.Namespace) -> Statistic | None:
         raise ValueError(f"{given} cannot be judged together: publish one of them at a time")
     if options.weights_are is not None and options.weights is None:
         raise ValueError(f"--weights-are {options.weights_are} belongs to --weights COLUMN")
-    if options.statistic in _NEEDED or any(getattr(options, name) for name in _OF_MODELS):
+    names = (*_OF_MODELS, "family", "factors")
+    if options.statistic in _NEEDED or any(getattr(options, name) for name in names):
         return _model(options)
     if options.group_by:
         table = statistics.Counts if counts else statistics.GroupMeans
