@@ -6,7 +6,6 @@ saves, and what it must agree with. That of values solves for all pairs at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -57,11 +56,11 @@ def run() -> None:
         note="numpy: a refit without each record",
     )
     reference, pairs = Reference.fit(rng.normal(size=(500, 50))), rng.normal(size=(2, 100_000, 50))
-    solved: Callable[[], Array] = lambda: np.einsum(  # noqa: E731
-        "ij,ij->i",
-        pairs[0] - pairs[1],
-        np.linalg.solve(999 * reference.cov, (pairs[0] - pairs[1]).T).T,
-    )
+
+    def solved() -> Array:
+        away = pairs[0] - pairs[1]
+        return np.einsum("ij,ij->i", away, np.linalg.solve(999 * reference.cov, away.T).T)
+
     compare(
         "attribute_leakage, 100,000 pairs of 50 values",
         lambda: leakage.attribute_leakage(pairs[0], pairs[1], reference, 1000),

@@ -134,6 +134,7 @@ def test_members_to_disclose_is_the_least_number(noise_std: float, width: float)
         for k in range(n)
     ]
     assert all(after <= before for before, after in pairwise(stds))
+    assert leakage.members_to_disclose(reference, n, 0, stds[5], noise_std=noise_std) == 5
     enough = [k for k, std in enumerate(stds) if std <= width]
     result = leakage.members_to_disclose(reference, n, 0, width, noise_std=noise_std)
     assert result == (enough[0] if enough else None)

@@ -80,6 +80,7 @@ def test_categories_of_a_column() -> None:
         ({"sensitive": "income"}, "'income' to be published and judged"),
         ({"sensitive": "b", "columns": ["a", "flag"]}, "'b' to be published and judged"),
         ({"sensitive": "b", "previous": 100}, "without earlier means"),
+        ({"sensitive": "b", "population": "finite", "n": 100}, "a sample of a larger population"),
         ({"sensitive": "b", "statistic": statistics.Covariance()}, "means, sums or shares"),
     ],
 )

@@ -79,7 +79,7 @@ def bad(case: str) -> tuple[Any, np.ndarray]:
     ("case", "words"),
     [
         ("separated", "column 'b', perhaps with others, separates the outcomes"),
-        ("one outcome", "response='y' to vary: it is 1 throughout"),
+        ("one outcome", "response='y' to vary: it is the same in every record"),
         ("neither 0 nor 1", r"0 or 1 for family='binomial', not 0\.5 in record 8"),
         ("a negative count", r"at least 0 for family='poisson', not -1\.0 in record 8"),
         ("no gamma value", r"above 0 for family='gamma', not 0\.0 in record 8"),
@@ -149,6 +149,33 @@ def test_steps_that_leave_the_range_of_a_gamma_law_are_finite() -> None:
         except statistics.NoFitError:
             continue
         assert np.isfinite(fitted.features(values)).all()
+
+
+def test_a_model_that_is_prepared_again_forgets_its_first_fit() -> None:
+    for model, values in MODELS.values():
+        other = values.copy()
+        other[:, 3] = np.where(other[:, 3] > 0, 7.0, 1.0) * other[:, 3]
+        again, fresh = model.prepare(other).prepare(values), model.prepare(values)
+        np.testing.assert_array_equal(again.coefficients, fresh.coefficients)
+        np.testing.assert_array_equal(again.features(values), fresh.features(values))
+
+
+@pytest.mark.parametrize("family", ["gaussian", "poisson", "gamma"])
+def test_a_response_that_follows_from_the_predictors_is_refused(family: str) -> None:
+    values = responses("gaussian")
+    eta = 2.0 + 0.1 * np.tanh(values[:, 1])
+    values[:, 1] = np.tanh(values[:, 1])
+    values[:, 4] = {"gaussian": eta, "poisson": np.exp(eta), "gamma": 1 / eta}[family]
+    model = statistics.GLM("y", family).on(NAMES)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="not to follow from the predictors"):
+        model.prepare(values)
+
+
+def test_a_fitted_model_names_values_in_their_units() -> None:
+    fitted = MODELS["gamma"][0].prepare(values := responses("gamma"))
+    values[2, 4] = -5.0
+    with pytest.raises(ValueError, match=r"not -5\.0 in record 3"):
+        fitted.features(values)
 
 
 def test_columns_are_named() -> None:

@@ -132,10 +132,13 @@ def blind_check(
     step = max(1, _CELLS // len(table))
     for start in range(0, relabellings + 1, step):
         stop = min(start + step, relabellings + 1)
-        labels = _labels(flags, stop - start, generator, first=start == 0)
+        labels = np.tile(flags, (stop - start, 1)).astype(np.float64)
+        generator.permuted(labels[int(start == 0) :], axis=1, out=labels[int(start == 0) :])
+        labels = labels.T  # the first of all is the true one
         scores = _cross_fitted(scaled, labels, fold, ridge)
-        auc[start:stop] = _areas(np.asarray(stats.rankdata(scores, axis=0)), labels)
-        column_auc[start:stop] = _areas_of_columns(ranks, labels)
+        sums = (np.asarray(stats.rankdata(scores, axis=0)) * labels).sum(axis=0)
+        auc[start:stop] = _areas(sums, flags)
+        column_auc[start:stop] = _areas(labels.T @ ranks, flags)
     away = np.abs(column_auc - 0.5)
     singles = (away >= away[0] - 1e-12).mean(axis=0)
     return BlindCheck(
@@ -164,14 +167,6 @@ def _standardised(table: Doubles) -> Doubles:
     return np.asarray(np.clip(away / scale, -_FARTHEST, _FARTHEST))
 
 
-def _labels(flags: Flags, count: int, rng: np.random.Generator, *, first: bool) -> Doubles:
-    """Return labellings as columns; the first one of all is the true one."""
-    labels = np.empty((len(flags), count))
-    for j in range(count):
-        labels[:, j] = flags if first and j == 0 else rng.permutation(flags)
-    return labels
-
-
 def _cross_fitted(table: Doubles, labels: Doubles, fold: Indices, ridge: float) -> Doubles:
     """Return the scores of the records by fits to the other folds, less their means there."""
     scores = np.empty_like(labels)
@@ -186,20 +181,10 @@ def _cross_fitted(table: Doubles, labels: Doubles, fold: Indices, ridge: float) 
     return np.asarray(np.round(scores, 10))  # ties that rounding would break
 
 
-def _areas(ranks: Doubles, labels: Doubles) -> Doubles:
-    """Return the area under the ROC of each column of ranks."""
-    return _of_sums((ranks * labels).sum(axis=0), labels)
-
-
-def _areas_of_columns(ranks: Doubles, labels: Doubles) -> Doubles:
-    """Return the area of every feature for every labelling, (count, d)."""
-    return np.stack([_of_sums(column @ labels, labels) for column in ranks.T], axis=1)
-
-
-def _of_sums(sums: Doubles, labels: Doubles) -> Doubles:
-    """Return areas from the sums of the members' ranks (Mann and Whitney)."""
-    members = labels[:, 0].sum()
-    return np.asarray((sums - members * (members + 1) / 2) / (members * (len(labels) - members)))
+def _areas(sums: Doubles, flags: Flags) -> Doubles:
+    """Return areas under the ROC from the sums of the members' ranks (Mann and Whitney)."""
+    members = float(flags.sum())
+    return np.asarray((sums - members * (members + 1) / 2) / (members * (len(flags) - members)))
 
 
 def _holm(p_values: Doubles) -> Doubles:

@@ -6,8 +6,9 @@ columns, `features` returns phi of a block of records. `report.analyse(table, st
 a table.
 """
 
+from leakscore.statistics._cox import Cox
 from leakscore.statistics._groups import Counts, GroupMeans, Several
-from leakscore.statistics._models import GLM, Cox
+from leakscore.statistics._models import GLM
 from leakscore.statistics._products import (
     Correlations,
     Covariance,

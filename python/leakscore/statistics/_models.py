@@ -1,4 +1,4 @@
-"""Coefficients of fitted models: generalised linear models and Cox's proportional hazards.
+"""Coefficients of models that maximise a likelihood: generalised linear models.
 
 What a record shifts a coefficient by is one Newton step from the fit to all records, and an exact
 refit without the record for those records that leak most by the step.
@@ -17,7 +17,13 @@ from scipy import special
 
 from leakscore import validation
 from leakscore.reference import Moments
-from leakscore.statistics._regression import OwnedError, batches, residuals_without
+from leakscore.statistics._regression import (
+    DEPENDENT,
+    ROUNDING,
+    OwnedError,
+    batches,
+    residuals_without,
+)
 from leakscore.statistics._statistic import Exactness, NoFitError, Statistic, indicators, names_of
 from leakscore.typing import Doubles, Flags
 
@@ -25,7 +31,6 @@ Family = Literal["gaussian", "binomial", "poisson", "gamma"]
 Self_ = TypeVar("Self_", bound="FittedModel")
 
 _REFITTED = 20  # records without which the fit is repeated exactly
-_GONE = 1e-9  # share of what tells coefficients apart that is none
 _FLAT = 1e-8  # of the curvature at the start: the likelihood has no maximum
 _CONVERGED = 1e-9  # a step so small, beside coefficients of standardised predictors
 _MOST_STEPS = 100
@@ -56,17 +61,18 @@ class Curvature(NamedTuple):
 
 
 def _maximum(
-    likelihood: Callable[[Doubles], Curvature], starts: Sequence[Doubles], null: Doubles
+    likelihood: Callable[[Doubles], Curvature], starts: Sequence[Doubles], scale: Doubles
 ) -> tuple[Doubles, Doubles]:
     """Return the coefficients of the least negative log-likelihood, and its Hessian there.
 
     Newton's method with halved steps from the best start; both likelihoods are convex. Where data
     are separated the curvature along some direction falls by e with each step, and never ends: it
-    is held against that at `null`, where all records count alike.
+    is held against the square of `scale`.
     """
-    scale = np.sqrt(np.maximum(np.diag(likelihood(null).hessian), np.finfo(float).tiny))
-    start = min(starts, key=lambda point: likelihood(point).value)
-    point, here = start, likelihood(start)
+    start, here = min(
+        ((point, likelihood(point)) for point in starts), key=lambda pair: pair[1].value
+    )
+    point = start
     for _ in range(_MOST_STEPS):
         if not np.isfinite(here.value):
             break
@@ -95,10 +101,10 @@ class _ModelFit:
 
     means: Doubles
     scales: Doubles
-    coefficients: Doubles
-    inverse: Doubles
     count: int
-    unit: float = 1.0
+    unit: float
+    coefficients: Doubles = field(default_factory=lambda: np.zeros(0))
+    inverse: Doubles = field(default_factory=lambda: np.zeros((0, 0)))
     refitted: tuple[Doubles, Doubles] | None = None
 
 
@@ -137,9 +143,9 @@ class FittedModel(Statistic):
     def _shifts(self, values: Doubles, owners: npt.NDArray[np.intp] | None) -> Doubles:
         """Return by how much one step says each record shifts the scaled coefficients, times N."""
 
-    def _with_baseline(self: Self_, data: Doubles, design: Doubles) -> Self_:  # noqa: ARG002
-        """Add what the steps need of all records, besides the fit."""
-        return self
+    @abstractmethod
+    def _completed(self: Self_, data: Doubles, design: Doubles) -> Self_:
+        """Refuse a fit of which nothing is left, and add what steps need of all records."""
 
     def _require(self) -> None:
         for name in self._targets():
@@ -200,19 +206,17 @@ class FittedModel(Statistic):
         """
         if isinstance(values, Moments):
             raise TypeError(f"Expected values=Moments to be records: a {self.kind} fit needs all")
-        data = self._checked(values)
-        if not len(data):
-            raise ValueError("Expected values to have records")
-        validation.finite("values", data)
+        data = validation.finite("values", self._checked(values))
         self._require_targets(data)
-        means, scales = self._standards(data)
-        empty = _ModelFit(means, scales, means, np.eye(1), len(data), self._unit(data))
+        empty = _ModelFit(*self._standards(data), len(data), self._unit(data))
         bare = replace(self, _fit=empty)
         design = bare._design(data)
         bare._require_independent(design)
+        likelihood = bare._likelihood(data, design, slice(None))
         null = bare._start(data, design.shape[1])
+        scale = np.sqrt(np.maximum(np.diag(likelihood(null).hessian), np.finfo(float).tiny))
         try:
-            point, hessian = _maximum(bare._likelihood(data, design, slice(None)), [null], null)
+            point, hessian = _maximum(likelihood, [null], scale)
         except _NoMaximumError as error:
             column = self._named(error.direction)
             raise ValueError(
@@ -221,14 +225,14 @@ class FittedModel(Statistic):
             ) from None
         inverse: Doubles = np.asarray(np.linalg.inv(hessian), dtype=np.float64)
         fitted = replace(bare, _fit=replace(empty, coefficients=point, inverse=inverse))
-        fitted = fitted._with_baseline(data, design)
-        return replace(fitted, _fit=fitted._refits(data, design, null))
+        fitted = fitted._completed(data, design)
+        return replace(fitted, _fit=fitted._refits(data, design, scale))
 
-    def _unit(self, values: Doubles) -> float:  # noqa: ARG002
+    @abstractmethod
+    def _unit(self, values: Doubles) -> float:
         """Return the unit of the response in which coefficients are of size 1."""
-        return 1.0
 
-    def _refits(self, data: Doubles, design: Doubles, null: Doubles) -> _ModelFit:
+    def _refits(self, data: Doubles, design: Doubles, scale: Doubles) -> _ModelFit:
         """Fit without each of the records that leak most by one step."""
         fit = self._fitted()
         steps = self._shifts(data, None)
@@ -241,7 +245,7 @@ class FittedModel(Statistic):
             remaining[row] = False
             starts = [fit.coefficients, fit.coefficients - steps[row] / fit.count]
             try:
-                point, _ = _maximum(self._likelihood(data, design, remaining), starts, null)
+                point, _ = _maximum(self._likelihood(data, design, remaining), starts, scale)
             except _NoMaximumError as error:
                 raise NoFitError(self._named(error.direction), row) from None
             exact[k] = fit.count * (fit.coefficients - point)
@@ -276,32 +280,25 @@ class FittedModel(Statistic):
 
     def _predictors(self) -> list[tuple[str, int, int | None]]:
         """Return the name, the column, and the level of each predictor."""
-        levels = self.levels or {}
         predictors: list[tuple[str, int, int | None]] = []
         for j, name in enumerate(self.columns):
             if name in self._targets():
                 continue
-            if name in levels:
-                predictors += [
-                    (f"{name}={level}", j, k) for k, level in enumerate(levels[name]) if k
-                ]
-            else:
+            levels = (self.levels or {}).get(name)
+            if levels is None:
                 predictors.append((name, j, None))
+            else:
+                predictors += [(f"{name}={level}", j, k) for k, level in enumerate(levels) if k]
         return predictors
 
     def _raw(self, values: Doubles) -> Doubles:
         """Return the predictors, (k, p), as they are."""
-        columns: list[Doubles] = []
-        for j, name in enumerate(self.columns):
-            if name in self._targets():
-                continue
-            if name in (self.levels or {}):
-                columns.append(
-                    indicators(values[:, j], len(self._levels_of("columns", name)))[:, 1:]
-                )
-            else:
-                columns.append(values[:, j : j + 1])
-        return np.concatenate(columns, axis=1)
+        return np.column_stack(
+            [
+                values[:, j] if k is None else indicators(values[:, j], k + 1)[:, k]
+                for _, j, k in self._predictors()
+            ]
+        )
 
     def _standards(self, values: Doubles) -> tuple[Doubles, Doubles]:
         raw = self._raw(values)
@@ -331,7 +328,7 @@ class FittedModel(Statistic):
 
     def _refuse_dependent(self, predictor: int) -> None:
         name = self._predictors()[predictor][0]
-        raise ValueError(f"Expected the predictors to be linearly independent: leave out {name!r}")
+        raise ValueError(DEPENDENT.format(column=name))
 
     def _named(self, direction: Doubles) -> str:
         """Name the last predictor that has a large part in a direction."""
@@ -346,7 +343,7 @@ class _Family(NamedTuple):
     loss: Callable[[Any, Any], Any]
     score: Callable[[Any, Any], Any]  # the derivative of the log-likelihood
     weight: Callable[[Any], Any]  # minus its second derivative
-    start: Callable[[float], float]  # eta of a mean
+    start: Callable[[Any, Any], Any]  # the intercept alone, of responses and offsets
     range: tuple[Callable[[Any], Any], str]
 
 
@@ -363,28 +360,28 @@ _FAMILIES: dict[str, _Family] = {
         lambda y, eta: 0.5 * np.square(y - eta),
         lambda y, eta: y - eta,
         np.ones_like,
-        lambda mean: mean,
+        lambda y, offset: y.mean() - offset.mean(),
         (np.isfinite, "finite"),
     ),
     "binomial": _Family(
         lambda y, eta: np.logaddexp(0.0, eta) - y * eta,
         lambda y, eta: y - special.expit(eta),
         _logistic_weight,
-        lambda mean: float(special.logit(mean)),
+        lambda y, offset: special.logit(y.mean()) - offset.mean(),
         (lambda y: (y == 0) | (y == 1), "0 or 1"),
     ),
     "poisson": _Family(
         lambda y, eta: np.exp(eta) - y * eta,
         lambda y, eta: y - np.exp(eta),
         np.exp,
-        lambda mean: float(np.log(mean)),
+        lambda y, offset: np.log(y.sum()) - special.logsumexp(offset),
         (lambda y: y >= 0, "at least 0"),
     ),
     "gamma": _Family(
         _gamma_loss,
         lambda y, eta: 1.0 / eta - y,
         lambda eta: 1.0 / np.square(eta),
-        lambda mean: 1.0 / mean,
+        lambda y, offset: 1.0 / y.mean() + max(0.0, -offset.min()),  # eta above 0 everywhere
         (lambda y: y > 0, "above 0"),
     ),
 }
@@ -455,7 +452,7 @@ class GLM(FittedModel):
             raise ValueError(f"Expected offset={self.offset!r} to hold numbers, not categories")
 
     def _require_targets(self, values: Doubles) -> None:
-        y, _ = self._response(values)
+        y = values[:, self._index("response", self.response)]
         inside, words = _FAMILIES[self.family].range
         good = inside(y)
         if not good.all():
@@ -467,15 +464,19 @@ class GLM(FittedModel):
 
     def _response(self, values: Doubles) -> tuple[Doubles, Doubles]:
         """Return the response and the offset, in units of the fit."""
-        unit = 1.0 if self._fit is None else self._fit.unit
+        y, offset = self._columns(values)
+        unit = self._fitted().unit
+        return y * unit if self.family == "gamma" else y / unit, offset / unit
+
+    def _columns(self, values: Doubles) -> tuple[Doubles, Doubles]:
+        """Return the response and the offset as they are."""
         y = values[:, self._index("response", self.response)]
-        y = y * unit if self.family == "gamma" else y / unit
         if self.offset is None:
             return y, np.zeros(len(y))
-        return y, values[:, self._index("offset", self.offset)] / unit
+        return y, values[:, self._index("offset", self.offset)]
 
     def _unit(self, values: Doubles) -> float:
-        y, offset = self._response(values)
+        y, offset = self._columns(values)
         if self.family == "gamma":  # of the linear predictor, which is one over the mean
             return 1.0 / float(y.mean())
         spread = float((y - offset).std()) if self.family == "gaussian" else 1.0
@@ -483,20 +484,27 @@ class GLM(FittedModel):
 
     def _start(self, values: Doubles, width: int) -> Doubles:
         y, offset = self._response(values)
-        start = np.zeros(width)
-        mean = float(y.mean())
-        if self.family in ("binomial", "poisson") and not 0 < mean < (
-            1 if self.family == "binomial" else np.inf
-        ):
+        if (y == y[0]).all():
             raise ValueError(
-                f"Expected response={self.response!r} to vary: it is {mean:g} throughout"
+                f"Expected response={self.response!r} to vary: it is the same in every record"
             )
-        start[0] = _FAMILIES[self.family].start(mean) - float(offset.mean())
-        if self.family == "poisson":
-            start[0] = np.log(y.sum()) - special.logsumexp(offset)
-        if self.family == "gamma":  # eta above 0 everywhere
-            start[0] = 1.0 / mean + max(0.0, -float(offset.min()))
+        start = np.zeros(width)
+        start[0] = _FAMILIES[self.family].start(y, offset)
         return start
+
+    def _completed(self, data: Doubles, design: Doubles) -> GLM:
+        y, offset = self._response(data)
+        score, width = _FAMILIES[self.family].score, design.shape[1]
+        fitted, null = (
+            np.linalg.norm(score(y, design @ point + offset))
+            for point in (self._fitted().coefficients, self._start(data, width))
+        )
+        if fitted <= ROUNDING * null:
+            raise ValueError(
+                f"Expected response={self.response!r} not to follow from the predictors: leave the "
+                "one out that says it in other words"
+            )
+        return self
 
     def _likelihood(
         self, values: Doubles, design: Doubles, remaining: Flags | slice
@@ -536,182 +544,3 @@ class GLM(FittedModel):
         first = residuals * roots  # where the step leads out of the law's range
         scores = np.where(np.isfinite(law.loss(y, eta)), scores, first)
         return np.asarray(fit.count * scores[:, None] * (x @ fit.inverse))
-
-
-@dataclass(frozen=True)
-class _Events:
-    """Risk sets at each event, of the records in the order of their times.
-
-    Of tied events each takes a growing share of the others out of the risk set (Efron 1977).
-    """
-
-    times: Doubles  # (E,) of the events, increasing
-    shares: Doubles  # (E,) of the tied events that have left
-    totals: Doubles  # (E,) sum of the hazards at risk
-    means: Doubles  # (E, p) of the predictors at risk, by hazard
-
-    @classmethod
-    def of(cls, time: Doubles, event: Flags, x: Doubles, hazard: Doubles) -> _Events:
-        """Sum over the records at risk, from the last time to the first."""
-        order = np.argsort(time, kind="stable")
-        weighted = hazard[order, None] * x[order]
-        above = np.cumsum(hazard[order][::-1])[::-1], np.cumsum(weighted[::-1], axis=0)[::-1]
-        dying = np.flatnonzero(event[order])
-        times = time[order][dying]
-        first = np.searchsorted(time[order], times, side="left")  # the first that is at risk
-        distinct, start, group = np.unique(times, return_index=True, return_inverse=True)
-        counts = np.diff(np.append(start, len(times)))
-        shares = (np.arange(len(times)) - start[group]) / counts[group]
-        lost = np.add.reduceat(hazard[order][dying], start) if len(distinct) else times
-        lost_x = np.add.reduceat(weighted[dying], start, axis=0) if len(distinct) else weighted[:0]
-        totals = above[0][first] - shares * lost[group]
-        sums = above[1][first] - shares[:, None] * lost_x[group]
-        return cls(times, shares, totals, sums / totals[:, None])
-
-    def rates(self, time: Doubles, event: Flags) -> Doubles:
-        """Return of each record the sum of 1 / total while it is at risk, (k,)."""
-        return self._while_at_risk((1.0 / self.totals)[:, None], time, event)[:, 0]
-
-    def _while_at_risk(self, terms: Doubles, time: Doubles, event: Flags) -> Doubles:
-        """Return of each record the sum of the terms of the events at which it is at risk."""
-        low, high = (np.searchsorted(self.times, time, side=side) for side in ("left", "right"))
-        tied = _running(self.shares[:, None] * terms)
-        return np.asarray(_running(terms)[high] - event[:, None] * (tied[high] - tied[low]))
-
-    def sums(self, time: Doubles, event: Flags) -> tuple[Doubles, Doubles, Doubles]:
-        """Return of each record the sum of 1 / total and of mean / total while it is at risk.
-
-        Then the mean of the means at its own event, 0 without one.
-        """
-        inverse = 1.0 / self.totals
-        terms = np.column_stack([inverse, self.means * inverse[:, None]])
-        whole = self._while_at_risk(terms, time, event)
-        low, high = (np.searchsorted(self.times, time, side=side) for side in ("left", "right"))
-        means = _running(self.means)
-        ties = np.where(event, np.maximum(high - low, 1), 1)[:, None]
-        at = event[:, None] * (means[high] - means[low]) / ties
-        return whole[:, 0], whole[:, 1:], at
-
-
-def _running(terms: Doubles) -> Doubles:
-    """Return sums of the first 0, 1, 2, ... rows."""
-    return np.concatenate([np.zeros((1, terms.shape[1])), np.cumsum(terms, axis=0)])
-
-
-@dataclass(frozen=True)
-class Cox(FittedModel):
-    """Coefficients of Cox's proportional hazards model, with Efron's treatment of ties.
-
-    phi(z) = N H^-1 u, with u the score residual of the record and H the information of all N: one
-    step, the record's dfbeta. For the 20 records that leak most by it, phi is N times the exact
-    difference to a refit without the record.
-
-    Parameters
-    ----------
-    time : str
-        The column of the time of the event, or until which there was none.
-    event : str
-        The column that is 1 where the event was at that time, and 0 where it was not seen. A column
-        of two categories is 0 for the first and 1 for the second.
-    by : str or sequence of str, optional
-        Predictors that are categories.
-
-    Notes
-    -----
-    The other columns are predictors; one of categories has an indicator for each level but the
-    first. Baseline hazards, survival curves and residuals are other releases: a step of a survival
-    curve is the time of a person's event. T. Therneau and P. Grambsch, Modeling Survival Data
-    (2000), section 7.1, has the residuals; B. Efron (1977) the ties.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakscore import statistics
-    >>> rng = np.random.default_rng(0)
-    >>> x = rng.normal(size=200)
-    >>> table = np.column_stack([x, rng.exponential(np.exp(-x)), rng.random(200) < 0.8])
-    >>> model = statistics.Cox("t", "died").on(["x", "t", "died"]).prepare(table)
-    >>> model.names, model.features(table).shape
-    (('coefficient of x',), (200, 1))
-    """
-
-    time: str
-    event: str
-    intercept: ClassVar[bool] = False
-    kind: ClassVar[str] = "cox"
-    _events: _Events | None = field(default=None, kw_only=True, repr=False, compare=False)
-
-    def _targets(self) -> tuple[str, ...]:
-        return (self.time, self.event)
-
-    def _require(self) -> None:
-        super()._require()
-        levels = self.levels or {}
-        if self.time in levels:
-            raise ValueError(f"Expected time={self.time!r} to hold numbers, not categories")
-        if len(levels.get(self.event, "01")) != 2:
-            raise ValueError(f"Expected event={self.event!r} to be 0 and 1, or two categories")
-
-    def _require_targets(self, values: Doubles) -> None:
-        event = values[:, self._index("event", self.event)]
-        good = (event == 0) | (event == 1)
-        if not good.all():
-            row = int((~good).argmax())
-            raise ValueError(
-                f"Expected event={self.event!r} to be 0 or 1, not {float(event[row])!r} in record "
-                f"{row + 1}"
-            )
-
-    def _times(self, values: Doubles) -> tuple[Doubles, Flags]:
-        event = values[:, self._index("event", self.event)] == 1
-        return values[:, self._index("time", self.time)], np.asarray(event)
-
-    def _start(self, values: Doubles, width: int) -> Doubles:
-        if not self._times(values)[1].any():
-            raise ValueError(
-                f"Expected event={self.event!r} to be 1 in a record: there is no event"
-            )
-        return np.zeros(width)
-
-    def _likelihood(
-        self, values: Doubles, design: Doubles, remaining: Flags | slice
-    ) -> Callable[[Doubles], Curvature]:
-        time, event = self._times(values[remaining])
-        order = np.argsort(time, kind="stable")  # so that later sorts find it done
-        time, event, x = time[order], event[order], design[remaining][order]
-
-        def likelihood(point: Doubles) -> Curvature:
-            with np.errstate(all="ignore"):
-                eta = x @ point
-                top = float(eta.max())
-                hazard = np.exp(eta - top)
-                events = _Events.of(time, event, x, hazard)
-                value = float(np.log(events.totals).sum() - (eta[event] - top).sum())
-                rates = events.rates(time, event)
-                gradient = events.means.sum(axis=0) - x[event].sum(axis=0)
-                hessian = (x.T * (hazard * rates)) @ x - events.means.T @ events.means
-                return Curvature(value, gradient, hessian).checked()
-
-        return likelihood
-
-    def _with_baseline(self, data: Doubles, design: Doubles) -> Cox:
-        time, event = self._times(data)
-        hazard = np.exp(design @ self._fitted().coefficients)
-        return replace(self, _events=_Events.of(time, event, design, hazard))
-
-    def _shifts(self, values: Doubles, owners: npt.NDArray[np.intp] | None) -> Doubles:
-        del owners  # steps of records add up to those of persons
-        fit, events = self._fitted(), self._events
-        if events is None:  # prepare sets both
-            raise ValueError("Expected the risk sets of the fit: call prepare(values) first")
-        (time, event), x = self._times(values), self._design(values)
-        rates, means, at = events.sums(time, event)
-        hazard = np.exp(x @ fit.coefficients)[:, None]
-        scores = event[:, None] * (x - at) - hazard * (x * rates[:, None] - means)
-        steps = scores @ fit.inverse
-        weight = hazard[:, 0] * rates
-        away = x - means / np.where(rates > 0, rates, 1.0)[:, None]
-        pulled = away @ fit.inverse
-        leverage = weight * np.einsum("ij,ij->i", away, pulled)
-        gain = weight * np.einsum("ij,ij->i", away, steps) / np.maximum(1.0 - leverage, _GONE)
-        return np.asarray(fit.count * (steps + gain[:, None] * pulled))

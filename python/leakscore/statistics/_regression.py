@@ -14,11 +14,11 @@ from leakscore.reference import Moments
 from leakscore.statistics._statistic import Exactness, NoFitError, Statistic
 from leakscore.typing import Doubles
 
-_DEPENDENT = "Expected the predictors to be linearly independent: leave out {column!r}"
+DEPENDENT = "Expected the predictors to be linearly independent: leave out {column!r}"
 _SQUARED = 1e-10  # share of a variance that squares still tell from none
 _LAST_DIGITS = 1e-13  # share of a number that is rounding
-_ROUNDING = 1e-6  # share of a response beside which a residual is rounding, also of float32
-_GONE = 1e-9  # share of what tells coefficients apart that is none
+ROUNDING = 1e-6  # share of a response beside which a residual is rounding, also of float32
+GONE = 1e-9  # share of what tells coefficients apart that is none
 _NUMBERS = 1 << 20  # of one batch of persons
 
 
@@ -140,7 +140,7 @@ class Regression(Statistic):
         """Refuse predictors that are constant, or follow from those before them."""
         if not good.all():
             at = self._numbers(self.response)[int((~good).argmax())]
-            raise ValueError(_DEPENDENT.format(column=self.columns[at]))
+            raise ValueError(DEPENDENT.format(column=self.columns[at]))
 
     def _require_residual(
         self, residual: float, spread: float, size: float, parts: Doubles
@@ -153,7 +153,7 @@ class Regression(Statistic):
             raise ValueError(
                 f"Expected response={self.response!r} to vary: it is the same in every record"
             )
-        if residual <= max(_ROUNDING * spread, _LAST_DIGITS * size):
+        if residual <= max(ROUNDING * spread, _LAST_DIGITS * size):
             at = self._numbers(self.response)
             of = [repr(self.columns[at[k]]) for k in np.flatnonzero(abs(parts) > 1e-6 * spread)]
             raise ValueError(
@@ -275,7 +275,7 @@ class Regression(Statistic):
         gone = fit.rounding * fit.count * float(np.square(fit.whitened(fit.means[None])).sum())
         for batch in batches(owners, len(x), rows.shape[1]):
             try:
-                residual[batch] = residuals_without(rows[batch], residual[batch], max(_GONE, gone))
+                residual[batch] = residuals_without(rows[batch], residual[batch], max(GONE, gone))
             except OwnedError as error:
                 raise self._no_fit(fit, error.direction, int(batch[error.index, 0])) from None
         slopes = fit.count * residual[:, None] * (rows[:, 1:] @ fit.whitening.T)
@@ -301,7 +301,7 @@ class OwnedError(ValueError):
         self.index, self.direction = index, direction
 
 
-def residuals_without(rows: Doubles, residuals: Doubles, gone: float = _GONE) -> Doubles:
+def residuals_without(rows: Doubles, residuals: Doubles, gone: float = GONE) -> Doubles:
     """Return the residuals (m, k) at the coefficients fitted without the k records of each.
 
     These are (I - W W')^-1 e = e + W (I - W'W)^-1 W'e, with W (k, p + 1) the whitened rows.

@@ -285,6 +285,10 @@ class Noise:
     noisy_mean: dict[str, float] | None = None
 
 
+WITHIN = 0.1
+"""Share of a column's spread to within which a value counts as known."""
+
+
 @dataclass(frozen=True)
 class SensitiveValue:
     """What the release tells about one column of a member, to who knows the other columns.

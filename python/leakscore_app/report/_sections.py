@@ -13,7 +13,7 @@ from leakscore_app.document import document as doc
 from leakscore_app.document.document import Notice
 from leakscore_app.document.text import counted
 from leakscore_app.report import _charts as charts
-from leakscore_app.report._model import Content, Driver, Previous, Remedy, Verdict, Worst
+from leakscore_app.report._model import WITHIN, Content, Driver, Previous, Remedy, Verdict, Worst
 from leakscore_app.report._noise_section import noise_section
 from leakscore_app.report._verdict import (
     ABOVE,
@@ -31,7 +31,6 @@ from leakscore_app.report._verdict import (
 
 _SINGULAR = ("mean", "sum", "weighted-ratio", "known-weights")
 _REMAINDERS = 10  # that are listed
-_TENTH = 0.1
 _DRIVEN, _DRIVING, _DRAWN = 3, 4, 8  # records, their columns in words, and as bars
 
 
@@ -144,7 +143,7 @@ def _sensitive(report: Content) -> Iterator[doc.Section]:
 def _to_within(before: float, spread: float, members: int | None) -> str:
     """Say who tells the value to within a tenth of its spread."""
     within = "to within a tenth of its spread"
-    if before <= _TENTH * spread:
+    if before <= WITHIN * spread:
         return f"The other values tell it {within}, whatever is published."
     if members is None:
         return f"Not even all other members together know it {within}."

@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import Reference, leakage, tradeoff
+from leakscore.games.projections import Bins
 from leakscore_app._visible import visible
-from leakscore_app.report._model import Compared, Doubles, Noise, SensitiveValue
+from leakscore_app.report._model import WITHIN, Compared, Doubles, Noise, SensitiveValue
 
-TOLD = 0.1  # share of a column's spread within which a value counts as told
-_DRAWS = 20_000_000  # records of one game
+_LARGEST_ERROR = 1e-4  # of the distribution function that bins may move
+_DRAWS = 20_000_000  # records that are drawn one by one
 _MOST_LEVELS = 50
 
 
@@ -75,9 +76,9 @@ def sensitive_value(
     if numeric:
         at, n = places[0], table.n
         spread = float(np.sqrt(reference.variances[at]))
-        before = float(leakage.posterior_std(reference, 2**53, at))
+        before = float(_precision(reference, at)[at] ** -0.5)
         after = leakage.posterior_std(reference, n, at)
-        members = leakage.members_to_disclose(reference, n, at, TOLD * spread)
+        members = leakage.members_to_disclose(reference, n, at, WITHIN * spread)
         if noise is not None and noise.standard_errors > 0:
             noisy = leakage.posterior_std(reference, n, at, noise_cov=_noise_on_means(table, noise))
     theory = float(tradeoff.gaussian(leakage=pair.leakage).bayes(pair.prior))
@@ -121,9 +122,7 @@ def _worst_pair(table: ValueTable, reference: Reference, places: Sequence[int]) 
 
 def _farthest(table: ValueTable, reference: Reference, at: int) -> _Pair:
     """Return the record whose value is farthest from what its other values say, and these."""
-    unit = np.zeros(len(table.columns))
-    unit[at] = 1.0
-    precision = reference.solve(unit)
+    precision = _precision(reference, at)
     surprise = (table.values - reference.mean) @ (precision / precision[at])
     place = int(np.abs(surprise).argmax())
     first = table.values[place].copy()
@@ -131,6 +130,11 @@ def _farthest(table: ValueTable, reference: Reference, at: int) -> _Pair:
     second[at] -= surprise[place]
     m = float(leakage.attribute_leakage(first, second, reference, table.n))
     return _Pair(place, first, second, m, 0.5)
+
+
+def _precision(reference: Reference, at: int) -> Doubles:
+    """Return a row of the inverse covariance: what tells a column from the others."""
+    return np.asarray(reference.solve(np.eye(reference.dim)[at]))
 
 
 def _played(
@@ -142,18 +146,28 @@ def _played(
     rng: np.random.Generator,
 ) -> Compared:
     """Draw the other members from the other records, and guess between the candidates."""
-    n = table.n
-    rounds = max(2, min(rounds, _DRAWS // (n - 1)))
-    slope = reference.solve(pair.first - pair.second) / (n - 1)
-    others = np.delete(table.values, pair.place, axis=0) @ slope
-    sums = np.array([others[rng.integers(0, len(others), n - 1)].sum() for _ in range(rounds)])
-    centre = (n - 1) * float(reference.mean @ slope)
+    slope = reference.solve(pair.first - pair.second) / (table.n - 1)
+    others = (np.delete(table.values, pair.place, axis=0) - reference.mean) @ slope
+    sums = _sums(others, table.n - 1, rounds, rng)
+    rounds = len(sums)
     is_first = rng.random(rounds) < pair.prior
     shift = 0.5 * pair.leakage * np.where(is_first, 1.0, -1.0)
-    guessed = shift + sums - centre > np.log((1.0 - pair.prior) / pair.prior)
+    guessed = shift + sums > np.log((1.0 - pair.prior) / pair.prior)
     right = float((guessed == is_first).mean())
     error = float(np.sqrt(max(theory * (1.0 - theory), 1.0 / rounds) / rounds))
     return Compared(theory, right, error)
+
+
+def _sums(values: Doubles, count: int, rounds: int, rng: np.random.Generator) -> Doubles:
+    """Draw sums of so many of the values: by bins where these do not show, else one by one."""
+    bins = Bins.of(values).joined(count, replace=True)
+    if bins.error(count, replace=True) <= _LARGEST_ERROR:
+        means, variances = bins.sums(rng, count, rounds, replace=True)
+        noise = np.sqrt(variances) * rng.standard_normal(rounds)
+        return np.asarray(bins.unit * (means + noise) + count * bins.centre)
+    step = max(1, min(rounds, _DRAWS // count) // 8)
+    parts = [rng.integers(0, len(values), (step, count)) for _ in range(8)]
+    return np.concatenate([values[part].sum(axis=1) for part in parts])
 
 
 def _noise_on_means(table: ValueTable, noise: Noise) -> Doubles:
@@ -167,8 +181,10 @@ def _noise_on_means(table: ValueTable, noise: Noise) -> Doubles:
 
 def refused(options: Any, statistic: str) -> str:
     """Say why no value is judged; empty if one can be."""
-    if statistic not in ("mean", "sum", "proportions", "several"):
+    if statistic not in ("mean", "sum", "proportions"):
         return "the means, sums or shares of columns"
     if options.previous is not None or options.shrinkage is not None:
         return "one release without earlier means and without a shrunk covariance"
+    if options.population == "finite":
+        return "a sample of a larger population"
     return ""

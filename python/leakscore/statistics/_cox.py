@@ -1,0 +1,197 @@
+"""Coefficients of Cox's proportional hazards model, with Efron's treatment of ties."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore.statistics._models import Curvature, FittedModel
+from leakscore.statistics._regression import GONE
+from leakscore.typing import Doubles, Flags
+
+
+@dataclass(frozen=True)
+class _Events:
+    """Risk sets at each event, of the records in the order of their times.
+
+    Of tied events each takes a growing share of the others out of the risk set (Efron 1977).
+    """
+
+    times: Doubles  # (E,) of the events, increasing
+    shares: Doubles  # (E,) of the tied events that have left
+    totals: Doubles  # (E,) sum of the hazards at risk
+    means: Doubles  # (E, p) of the predictors at risk, by hazard
+
+    @classmethod
+    def of(cls, time: Doubles, event: Flags, x: Doubles, hazard: Doubles) -> _Events:
+        """Sum over the records at risk, from the last time to the first."""
+        order = np.argsort(time, kind="stable")
+        weighted = hazard[order, None] * x[order]
+        above = np.cumsum(hazard[order][::-1])[::-1], np.cumsum(weighted[::-1], axis=0)[::-1]
+        dying = np.flatnonzero(event[order])
+        times = time[order][dying]
+        first = np.searchsorted(time[order], times, side="left")  # the first that is at risk
+        distinct, start, group = np.unique(times, return_index=True, return_inverse=True)
+        counts = np.diff(np.append(start, len(times)))
+        shares = (np.arange(len(times)) - start[group]) / counts[group]
+        lost = np.add.reduceat(hazard[order][dying], start) if len(distinct) else times
+        lost_x = np.add.reduceat(weighted[dying], start, axis=0) if len(distinct) else weighted[:0]
+        totals = above[0][first] - shares * lost[group]
+        sums = above[1][first] - shares[:, None] * lost_x[group]
+        return cls(times, shares, totals, sums / totals[:, None])
+
+    def rates(self, time: Doubles, event: Flags) -> Doubles:
+        """Return of each record the sum of 1 / total while it is at risk, (k,)."""
+        return self._while_at_risk((1.0 / self.totals)[:, None], time, event)[:, 0]
+
+    def _while_at_risk(self, terms: Doubles, time: Doubles, event: Flags) -> Doubles:
+        """Return of each record the sum of the terms of the events at which it is at risk."""
+        low, high = (np.searchsorted(self.times, time, side=side) for side in ("left", "right"))
+        tied = _running(self.shares[:, None] * terms)
+        return np.asarray(_running(terms)[high] - event[:, None] * (tied[high] - tied[low]))
+
+    def sums(self, time: Doubles, event: Flags) -> tuple[Doubles, Doubles, Doubles]:
+        """Return of each record the sum of 1 / total and of mean / total while it is at risk.
+
+        Then the mean of the means at its own event, 0 without one.
+        """
+        inverse = 1.0 / self.totals
+        terms = np.column_stack([inverse, self.means * inverse[:, None]])
+        whole = self._while_at_risk(terms, time, event)
+        low, high = (np.searchsorted(self.times, time, side=side) for side in ("left", "right"))
+        means = _running(self.means)
+        ties = np.where(event, np.maximum(high - low, 1), 1)[:, None]
+        at = event[:, None] * (means[high] - means[low]) / ties
+        return whole[:, 0], whole[:, 1:], at
+
+
+def _running(terms: Doubles) -> Doubles:
+    """Return sums of the first 0, 1, 2, ... rows."""
+    return np.concatenate([np.zeros((1, terms.shape[1])), np.cumsum(terms, axis=0)])
+
+
+@dataclass(frozen=True)
+class Cox(FittedModel):
+    """Coefficients of Cox's proportional hazards model, with Efron's treatment of ties.
+
+    phi(z) = N H^-1 u, with u the score residual of the record and H the information of all N: one
+    step, the record's dfbeta. For the 20 records that leak most by it, phi is N times the exact
+    difference to a refit without the record.
+
+    Parameters
+    ----------
+    time : str
+        The column of the time of the event, or until which there was none.
+    event : str
+        The column that is 1 where the event was at that time, and 0 where it was not seen. A column
+        of two categories is 0 for the first and 1 for the second.
+    by : str or sequence of str, optional
+        Predictors that are categories.
+
+    Notes
+    -----
+    The other columns are predictors; one of categories has an indicator for each level but the
+    first. Baseline hazards, survival curves and residuals are other releases: a step of a survival
+    curve is the time of a person's event. T. Therneau and P. Grambsch, Modeling Survival Data
+    (2000), section 7.1, has the residuals; B. Efron (1977) the ties.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscore import statistics
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=200)
+    >>> table = np.column_stack([x, rng.exponential(np.exp(-x)), rng.random(200) < 0.8])
+    >>> model = statistics.Cox("t", "died").on(["x", "t", "died"]).prepare(table)
+    >>> model.names, model.features(table).shape
+    (('coefficient of x',), (200, 1))
+    """
+
+    time: str
+    event: str
+    intercept: ClassVar[bool] = False
+    kind: ClassVar[str] = "cox"
+    _events: _Events | None = field(default=None, kw_only=True, repr=False, compare=False)
+
+    def _targets(self) -> tuple[str, ...]:
+        return (self.time, self.event)
+
+    def _require(self) -> None:
+        super()._require()
+        levels = self.levels or {}
+        if self.time in levels:
+            raise ValueError(f"Expected time={self.time!r} to hold numbers, not categories")
+        if len(levels.get(self.event, "01")) != 2:
+            raise ValueError(f"Expected event={self.event!r} to be 0 and 1, or two categories")
+
+    def _require_targets(self, values: Doubles) -> None:
+        event = values[:, self._index("event", self.event)]
+        good = (event == 0) | (event == 1)
+        if not good.all():
+            row = int((~good).argmax())
+            raise ValueError(
+                f"Expected event={self.event!r} to be 0 or 1, not {float(event[row])!r} in record "
+                f"{row + 1}"
+            )
+
+    def _times(self, values: Doubles) -> tuple[Doubles, Flags]:
+        event = values[:, self._index("event", self.event)] == 1
+        return values[:, self._index("time", self.time)], np.asarray(event)
+
+    def _start(self, values: Doubles, width: int) -> Doubles:
+        if not self._times(values)[1].any():
+            raise ValueError(
+                f"Expected event={self.event!r} to be 1 in a record: there is no event"
+            )
+        return np.zeros(width)
+
+    def _likelihood(
+        self, values: Doubles, design: Doubles, remaining: Flags | slice
+    ) -> Callable[[Doubles], Curvature]:
+        time, event = self._times(values[remaining])
+        order = np.argsort(time, kind="stable")  # so that later sorts find it done
+        time, event, x = time[order], event[order], design[remaining][order]
+
+        def likelihood(point: Doubles) -> Curvature:
+            with np.errstate(all="ignore"):
+                eta = x @ point
+                top = float(eta.max())
+                hazard = np.exp(eta - top)
+                events = _Events.of(time, event, x, hazard)
+                value = float(np.log(events.totals).sum() - (eta[event] - top).sum())
+                rates = events.rates(time, event)
+                gradient = events.means.sum(axis=0) - x[event].sum(axis=0)
+                hessian = (x.T * (hazard * rates)) @ x - events.means.T @ events.means
+                return Curvature(value, gradient, hessian).checked()
+
+        return likelihood
+
+    def _unit(self, values: Doubles) -> float:
+        del values  # a time only orders the records
+        return 1.0
+
+    def _completed(self, data: Doubles, design: Doubles) -> Cox:
+        time, event = self._times(data)
+        hazard = np.exp(design @ self._fitted().coefficients)
+        return replace(self, _events=_Events.of(time, event, design, hazard))
+
+    def _shifts(self, values: Doubles, owners: npt.NDArray[np.intp] | None) -> Doubles:
+        del owners  # steps of records add up to those of persons
+        fit, events = self._fitted(), self._events
+        if events is None:  # prepare sets both
+            raise ValueError("Expected the risk sets of the fit: call prepare(values) first")
+        (time, event), x = self._times(values), self._design(values)
+        rates, means, at = events.sums(time, event)
+        hazard = np.exp(x @ fit.coefficients)[:, None]
+        scores = event[:, None] * (x - at) - hazard * (x * rates[:, None] - means)
+        steps = scores @ fit.inverse
+        weight = hazard[:, 0] * rates
+        away = x - means / np.where(rates > 0, rates, 1.0)[:, None]
+        pulled = away @ fit.inverse
+        leverage = weight * np.einsum("ij,ij->i", away, pulled)
+        gain = weight * np.einsum("ij,ij->i", away, steps) / np.maximum(1.0 - leverage, GONE)
+        return np.asarray(fit.count * (steps + gain[:, None] * pulled))
