@@ -106,8 +106,8 @@ def blind_check(
     labellings are equally likely and the p-value is exact (E. Pitman, 1937). A small one says that
     members and non-members differ, and voids an audit that takes them to be alike; a large one
     says only that these features do not tell. J. Zhang, D. Das, G. Kamath and F. Tramer,
-    "Membership inference attacks cannot prove that a model was trained on your data" (2024) have
-    examples of data sets that differ.
+    "Membership inference attacks cannot prove that a model was trained on your data" (2024, arXiv
+    2409.19798) show how data sets of published attacks differ.
 
     Examples
     --------
@@ -250,7 +250,8 @@ def rank_test(score: npt.ArrayLike, decoys: npt.ArrayLike) -> RankTest:
     uniform on 0, ..., m, or larger with ties, which count against the canary. So
     p = (1 + number) / (1 + m), and the sum of k independent ones has an exact law, by repeated
     convolution of positive numbers; its rounding is added. Canaries must be drawn independently of
-    each other; that one is a member says nothing of others only as far as one training can.
+    each other. J. Zhang et al. (2024, arXiv 2409.19798) propose ranks of randomly drawn canaries as
+    evidence of training.
 
     Examples
     --------
