@@ -141,10 +141,11 @@ class Certified(SampledAudit):
             rounds, and is calibrated for both error rates together. All others up to
             "dkw-two-sided" are bands around the error rates. "weighted-ell": Clopper-Pearson bounds
             of level eta / sqrt(k + 1) for k errors, eta from the exact joint law of all of them;
-            the tightest where the attack is strong. "ell": one level for all counts. "berk-jones": the Kullback-Leibler bound. "bonferroni": Clopper-Pearson bounds with a
-            union bound. "ks": the exact law of the one-sided Kolmogorov-Smirnov
-            statistic. "dkw": Massart's one-sided inequality; "dkw-two-sided": the two-
-            sided one of Michel, Basu and Kaufmann.
+            the tightest where the attack is strong. "ell": one level for all counts.
+            "berk-jones": the Kullback-Leibler bound. "bonferroni": Clopper-Pearson bounds with a
+            union bound. "ks": the exact law of the one-sided Kolmogorov-Smirnov statistic.
+            "dkw": Massart's one-sided inequality; "dkw-two-sided": the two-sided one of Michel,
+            Basu and Kaufmann.
             "sorted-bits" (experimental) has no band: it counts right guesses of bits that were
             fair coins, for audits from ``Audit.from_rounds(random_bits=True)``.
             "split" and "credible" use one threshold only; "credible" is not a confidence bound.
