@@ -215,6 +215,9 @@ def replies() -> Iterator[Any]:
                     preview=preview,
                     reading={},
                 )
+        limits = {"max_leakage": 0.5, "bounds": {"a": (-9.0, 9.0)}, "reference": "uniform"}
+        question, ledger = answering.Question(None, "sum", ("a",)), str(Path(folder) / "public")
+        yield answering.ask(path, ledger, question, limits=limits, preview=False, reading={})
 
 
 def schemas() -> dict[str, Schema]:
