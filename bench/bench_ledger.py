@@ -26,13 +26,13 @@ def _crowded(features: int) -> Ledger:
     X = np.repeat(np.random.default_rng(1).normal(size=(ROWS // 2, COLUMNS)), 2, axis=0)
     X[1::2] *= -1
     ledger = Ledger(X, max_leakage=1e9)
-    span, pair = ledger._span, np.arange(ROWS) // 2
+    (directions,) = ledger._directions.values()
+    span, pair = directions.span, np.arange(ROWS) // 2
     while span.size < features:
         mask, column = pair % features == span.size, span.size % COLUMNS
         length = float(np.linalg.norm(span.features.values(mask, column)))
         span.restore(mask, column, np.append(np.zeros(span.size), 1.0 / length), length)
-    ledger._noise = ledger._variances = np.zeros(features)
-    ledger._owner, ledger._published = [0] * features, np.zeros(features)
+        directions.append(0, np.zeros(1), np.zeros(1), 0.0)
     return ledger
 
 

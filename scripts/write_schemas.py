@@ -137,6 +137,8 @@ def reports() -> Iterator[report.Report]:
     weights = np.random.default_rng(1).uniform(1, 3, size=30)
     weighted = report.table_of(np.column_stack([X[:30, :2], weights]), ["a", "b", "w"])
     yield report.analyse(weighted, statistic=statistics.KnownWeights("w"), rounds=500)
+    poisson = report.table_of(np.column_stack([X, np.arange(120) % 5]), [*names, "y"])
+    yield report.analyse(poisson, statistic=statistics.GLM("y", "poisson"), rounds=500)
     few = report.table_of(X[:30, :2], ["a", "b"], groups={"g": [str(i % 3) for i in range(30)]})
     yield report.analyse(few, statistic=statistics.GroupMeans("g"), rounds=500)
 
@@ -215,6 +217,9 @@ def replies() -> Iterator[Any]:
                     preview=preview,
                     reading={},
                 )
+        limits = {"max_leakage": 0.5, "bounds": {"a": (-9.0, 9.0)}, "reference": "uniform"}
+        question, ledger = answering.Question(None, "sum", ("a",)), str(Path(folder) / "public")
+        yield answering.ask(path, ledger, question, limits=limits, preview=False, reading={})
 
 
 def schemas() -> dict[str, Schema]:

@@ -13,7 +13,7 @@ import pytest
 
 from leakscore import leakage
 from leakscore_app.cli import main
-from leakscore_app.questions import kept
+from leakscore_app.questions.answering import opened
 
 N = 400
 RNG = np.random.default_rng(4)
@@ -169,9 +169,9 @@ def test_a_ledger_of_another_table_or_a_damaged_one(
 def test_two_writers_are_refused(capsys: pytest.CaptureFixture[str], table: str) -> None:
     path = f"{table}.ledger"
     assert ask(capsys, table, "--columns", "age")[0] == 0
-    with kept.opened(path):
+    with opened(path):
         assert "open in another program" in refused(capsys, table, "--columns", "income")
-    with kept.opened(path) as file:
+    with opened(path) as file:
         Path(path).write_bytes(b"by a program that knows no locks")
         with pytest.raises(ValueError, match="changed meanwhile"):
             file.write(b"late")

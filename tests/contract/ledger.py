@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from leakscore import leakage
+from leakscore import Reference, leakage
 from leakscore.leakage import Ledger
 from tests.contract import inputs as good
 from tests.contract.inputs import Call
@@ -22,6 +22,7 @@ def _asked(table: Any = TABLE, **given: Any) -> Any:
     return [ledger.ask(HALF, "mean", [1, 2], rng=0), ledger.leakage]
 
 
+WITHIN = {1: (-1e3, 1e3), 2: (-1e3, 1e3)}
 QUESTION = {
     "where": (HALF, (None, "all", HALF[1:], HALF[None], HALF * 1.0, HALF & False)),
     "statistic": ("mean", ("median", None, 1)),
@@ -38,7 +39,17 @@ LEDGER: dict[str, list[Call]] = {
                 "max_noise": (2.0, good.NO_POSITIVE),
                 "share": (0.5, (0.0, *good.NO_SHARE)),
             },
-        )
+        ),
+        Call(
+            lambda table, **given: [x.leakage for x in _asked(table, **given)[:1]],
+            {"table": TABLE},
+            any_shape=True,
+            scalars={
+                "rule": ("public", ("exact", "both", 1)),
+                "bounds": (WITHIN, (None, [], {}, {4: (0, 1)}, {1: 0.0}, {1: (0, 0)}, {1: (2, 3)})),
+                "reference": ("uniform", (None, "normal", 1.0, Reference([0.0], [1.0]))),
+            },
+        ),
     ],
     "leakage.Ledger.ask": [
         Call(
@@ -62,6 +73,5 @@ LEDGER: dict[str, list[Call]] = {
         )
     ],
 }
-# Paths: tests/leakage/test_ledger_files.py.
-LEDGER_WITHOUT_ARGUMENTS = {f"leakage.Ledger.{name}" for name in ("to_bytes", "save", "load")}
+LEDGER_WITHOUT_ARGUMENTS = {"leakage.Ledger.to_bytes"}
 LEDGER_RESULTS = {f"leakage.{kind.__name__}" for kind in (leakage.Answer, leakage.Refusal)}

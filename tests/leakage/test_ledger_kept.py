@@ -162,6 +162,36 @@ def chained(*contents: dict[str, Any]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
+def contents_of(ledger: Ledger) -> list[dict[str, Any]]:
+    contents = [json.loads(line) for line in ledger.to_bytes().splitlines()]
+    for content in contents:
+        del content["digest"]
+    return contents
+
+
+def test_a_ledger_of_the_first_version_goes_on() -> None:
+    ledger = filled()
+    head, *lines = contents_of(ledger)
+    del head["rule"]
+    raw = chained(head | {"version": 1}, *lines)
+    kept = Ledger.from_bytes(raw, table())
+    assert (kept.rule, kept.to_bytes()) == ("exact", raw)
+    np.testing.assert_allclose(kept.leakage, ledger.leakage, rtol=1e-10)
+    answered(kept, masks(1)[0], "sum", [0])
+    assert Ledger.from_bytes(kept.to_bytes(), table()).answers == ledger.answers + 1
+    with pytest.raises(ValueError, match="of version 2"):
+        Ledger.from_bytes(chained(head | {"version": 3}, *lines), table())
+
+
+@pytest.mark.parametrize("change", [{"rule": "other"}, {"bounds": 1}, {"mean": []}, {"cov": None}])
+def test_a_first_line_that_no_ledger_wrote(change: dict[str, Any]) -> None:
+    bounds = {0: (-100.0, 100.0)}
+    ledger = Ledger(table(), max_leakage=1.0, bounds=bounds, reference="uniform")
+    head, *lines = contents_of(ledger)
+    with pytest.raises(ValueError, match=r"Expected (raw|rule|reference)"):
+        Ledger.from_bytes(chained(head | change, *lines), table())
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -181,9 +211,7 @@ def chained(*contents: dict[str, Any]) -> bytes:
 def test_lines_that_no_ledger_wrote(change: dict[str, Any]) -> None:
     ledger = Ledger(table(), max_leakage=1.0)
     answered(ledger, masks(1)[0], "mean", [0])
-    contents = [json.loads(line) for line in ledger.to_bytes().splitlines()]
-    for content in contents:
-        del content["digest"]
+    contents = contents_of(ledger)
     assert chained(*contents) == ledger.to_bytes()
     with pytest.raises(ValueError, match="Expected raw to be"):
         Ledger.from_bytes(chained(contents[0], contents[1] | change, contents[2]), table())

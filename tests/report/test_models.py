@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import optimize
 
 from leakscore_app.cli import main
 
@@ -49,6 +51,43 @@ def test_models_are_judged(
     printed = " ".join(capsys.readouterr().out.split())
     assert words in printed
     assert "PUBLISH" in printed
+
+
+def test_refits_stand_beside_steps(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Against fits by another optimiser, with all records and without each of the 20."""
+    rows = np.loadtxt(table, delimiter=",", skiprows=1, usecols=(0, 1, 4))
+    x, y = np.column_stack([np.ones(200), rows[:, :2] / [1.0, 60.0]]), rows[:, 2]
+
+    def fit(remaining: np.ndarray) -> np.ndarray:
+        def loss(beta: np.ndarray) -> tuple[float, np.ndarray]:
+            eta = x[remaining] @ beta
+            slope = 1 / (1 + np.exp(-eta)) - y[remaining]
+            return float((np.logaddexp(0, eta) - y[remaining] * eta).sum()), slope @ x[remaining]
+
+        return optimize.minimize(loss, np.zeros(3), jac=True, options={"gtol": 1e-9}).x
+
+    every = np.ones(200, dtype=bool)
+    whole = fit(every)
+    options = ["glm", "--family", "binomial", "--response", "ill", "--exclude", "days,died,sex"]
+    assert main(["report", table, "--statistic", *options, *SHORT, "--json", "-"]) == 0
+    refits = json.loads(capsys.readouterr().out)["refits"]
+    assert len(refits) == 20
+    shifts = np.array([whole - fit(np.arange(200) != each["row"] - 1) for each in refits])
+    at = [["intercept", "dose", "age"].index(each["coefficient"]) for each in refits]
+    exact, steps = (np.array([each[name] for each in refits]) for name in ("refit", "one_step"))
+    ratios = exact / shifts[np.arange(20), at]  # one over the coefficient's standard error
+    for column in set(at):
+        of = np.flatnonzero(np.array(at) == column)
+        np.testing.assert_allclose(ratios[of], ratios[of[0]], rtol=1e-5)
+    fitted = 1 / (1 + np.exp(-x @ whole))
+    inverse = np.linalg.inv((x.T * (fitted * (1 - fitted))) @ x)
+    robust = np.sqrt(np.diag(inverse @ (x.T * np.square(y - fitted)) @ x @ inverse))
+    np.testing.assert_allclose(ratios * robust[at], 1.0, rtol=0.05)
+    assert 0 < np.abs(steps / exact - 1).max() < 0.2
+    assert main(["report", table, "--statistic", *options, *SHORT]) == 0
+    printed = capsys.readouterr().out
+    assert "FITS WITHOUT A RECORD" in printed
+    assert f"{refits[0]['one_step']:+.3g}" in printed
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from leakscore.typing import Doubles, Flags
 
-__all__ = ["ONES", "FeatureBits", "FeatureSpan", "Projection"]
+__all__ = ["ONES", "Directions", "Extension", "FeatureBits", "FeatureSpan", "Projection"]
 
 ONES = -1
 """In the place of a column: the feature is the mask itself."""
@@ -36,6 +36,11 @@ _SUSPECT = 1e-6
 _ROUNDING = 1e-9
 _SNAP = 1e-7
 _TURNS = 4
+# Of a sum of earlier features, in units of their columns: from which coefficient on one is named.
+_NAMED = 0.5
+_CELLS = 4_000_000  # numbers of a block of all features
+# How far the length of a direction may be from 1.
+_DAMAGED = 1e-4
 
 Codes = npt.NDArray[np.uint8]
 
@@ -261,3 +266,153 @@ class FeatureSpan:
         off = np.abs(feature - self.features.combined(coefficients))
         scale = np.abs(feature) + self.features.combined(np.abs(coefficients), sizes=True)
         return coefficients if (off <= _ROUNDING * scale).all() else None
+
+
+class Directions:
+    """What was answered of one span: its features, and t of every record."""
+
+    def __init__(self, columns: Doubles, factor: float, reach: float) -> None:
+        self.span = FeatureSpan(columns)
+        self.factor, self.reach = factor, reach
+        self.used: Doubles = np.zeros(columns.shape[1])  # t
+        # Of every feature its answer, and what was published; of its direction the noise and its
+        # variance.
+        self.owners: list[int] = []
+        self.published = self.noise = self.variances = np.zeros(0)
+
+    @property
+    def size(self) -> int:
+        """How many directions were answered."""
+        return len(self.owners)
+
+    def begin(self) -> None:
+        """Take the number of records, which is public, for the first feature."""
+        self.span.add(np.ones(len(self.used), dtype=np.bool_), ONES)
+        self.owners, self.published = [0], np.array([float(len(self.used))])
+        self.noise, self.variances = np.zeros(1), np.zeros(1)
+
+    @property
+    def first(self) -> int:
+        """The first direction that is no constant that is public."""
+        return int(self.owners[:1] == [0])
+
+    def append(self, owner: int, published: Doubles, noise: Doubles, variance: float) -> None:
+        """Count an answer, whose new features are in the span."""
+        self.owners += [owner] * len(noise)
+        self.published = np.append(self.published, published)
+        self.noise = np.append(self.noise, noise)
+        self.variances = np.append(self.variances, np.full(len(noise), variance))
+
+    def measured(self) -> Doubles:
+        """Return t of every record, in one pass."""
+        used, lengths = np.zeros(len(self.used)), np.zeros(self.size)
+        weights = 1.0 / (1.0 + self.variances / self.factor)
+        weights[: self.first] = 0.0
+        step = max(_CELLS // max(self.size, 1), 1)
+        for start in range(0, len(used), step):
+            part = slice(start, start + step)
+            squares = np.square(self.span.basis.T @ self.span.features.rows(part))
+            used[part] = self.factor * (weights @ squares)
+            lengths += squares.sum(axis=1)
+        if not (np.abs(lengths - 1.0) < _DAMAGED).all():
+            raise ValueError("Expected raw to be a ledger of this table: its directions are others")
+        return used
+
+
+@dataclass(frozen=True, eq=False)
+class Extension:
+    """The features of a question in one span, which they have extended.
+
+    Attributes
+    ----------
+    directions : Directions
+    features : tuple of int
+        Column of each feature.
+    projections : tuple of Projection
+    gain : (N,) ndarray
+        What the new directions add to t without noise.
+    """
+
+    directions: Directions
+    features: tuple[int, ...]
+    projections: tuple[Projection, ...]
+    gain: Doubles
+
+    @property
+    def new(self) -> int:
+        """How many directions the features add."""
+        return sum(p.remainder > 0 for p in self.projections)
+
+    @property
+    def coordinates(self) -> Doubles:
+        """Of all features in the extended basis, (k, r)."""
+        result = np.zeros((len(self.projections), self.directions.size + self.new))
+        at = self.directions.size
+        for row, projection in zip(result, self.projections, strict=True):
+            row[: len(projection.coordinates)] = projection.coordinates
+            if projection.remainder:
+                row[at] = projection.remainder
+                at += 1
+        return result
+
+    @property
+    def varying(self) -> Doubles:
+        """The coordinates without those of a public constant."""
+        return self.coordinates[:, self.directions.first :]
+
+    def used(self, excess: float = 0.0) -> Doubles:
+        """Return t of every record after the answer."""
+        return np.asarray(self.directions.used + self.gain / (1.0 + excess))
+
+    def variances(self, excess: float) -> Doubles:
+        """Return the variance of the noise in every direction after the answer."""
+        new = np.full(self.new, self.directions.factor * excess)
+        return np.concatenate([self.directions.variances, new])
+
+    def published(self, mask: Flags, drawn: Doubles) -> Doubles:
+        """Return what is published of every feature, (k,), with the noise of its directions."""
+        noise = np.concatenate([self.directions.noise, drawn])
+        published = self.directions.published
+        values, new = [], self.directions.size
+        for column, projection in zip(self.features, self.projections, strict=True):
+            if projection.combination is not None:
+                values.append(float(projection.combination @ published))
+                continue
+            value = float(projection.coordinates @ noise[:new])
+            if self.directions.first:  # else what is published is the noise alone
+                value += float(self.directions.span.features.values(mask, column).sum())
+            if new < len(noise):  # else it is refused
+                value += projection.remainder * noise[new]
+            values.append(value)
+            published, new = np.append(published, value), new + 1
+        return np.array(values)
+
+    def alone(self, mask: Flags, record: int) -> float:
+        """Return t of a record by this question without earlier answers."""
+        values = self.directions.span.features.values
+        away = np.array([values(mask, column)[record] for column in self.features])
+        if self.directions.first:
+            away -= self.coordinates[:, 0] / np.sqrt(len(mask))
+        lengths = np.linalg.norm(self.varying, axis=1)
+        varies = lengths > 0
+        centred = self.varying[varies] / lengths[varies, np.newaxis]
+        away = away[varies] / lengths[varies]
+        inverse = np.linalg.pinv(centred @ centred.T, rcond=1e-12, hermitian=True)
+        return float(self.directions.factor * (away @ inverse @ away))
+
+    def collides(self) -> set[int]:
+        """Return the numbers of the earlier answers that make up most of the question."""
+        span, before = self.directions.span, self.directions.size
+        columns = span.features.columns
+        ones = np.sqrt(len(self.gain))
+        sizes = np.append(np.linalg.norm(columns, axis=1), ones)  # ONES is last
+        sizes = np.maximum(sizes, 1.0)  # a column of zeros
+        shares = np.zeros(before)
+        for column, projection in zip(self.features, self.projections, strict=True):
+            coefficients = np.abs(span.weights(projection.coordinates)[:before])
+            of = sizes[span.features.origins[:before]] / sizes[column]
+            shares = np.maximum(shares, coefficients * of)
+        shares[: self.directions.first] = 0.0
+        largest = float(shares.max(initial=1e-300))
+        named = np.flatnonzero(shares >= min(_NAMED, largest))
+        return {self.directions.owners[j] for j in named.tolist()}

@@ -6,44 +6,41 @@ record left out. In an orthonormal basis u_1, u_2, ... of the centred features i
 with t = N/(N-1) times the sum of u_k[i]^2: each direction adds its own. Noise of v times the
 variance of the sum along a direction divides what the direction adds by 1 + v. Two answers that
 differ in one record have a direction that is this record alone, t = 1: the leakage is infinite.
+
+By the public rule (`values.PublicLaw`) the features of a column are the selections alone, and each
+column has a basis of its own.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import json
-import os
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.leakage._noise import largest_leakage
-from leakscore.leakage._span import ONES, FeatureSpan, Projection
+from leakscore.leakage._span import ONES, Directions, Extension
+from leakscore.leakage.values import PublicLaw, least_excess, odds
 from leakscore.leakage.wish import SAFE
+from leakscore.reference import Reference
 from leakscore.results import Result
 from leakscore.typing import Doubles, Flags, Seed
 
 __all__ = ["Answer", "Ledger", "Refusal"]
 
 _WHAT = "leakscore.leakage.Ledger"
-_VERSION = 1
+_VERSIONS = (1, 2)  # the first knew no rules
 _STATISTICS = ("count", "sum", "mean")
-# 1 - t of a record that has a direction of its own, to rounding.
-_ALONE = 1e-9
-# Of a sum of earlier features, in units of their columns: from which coefficient on one is named.
-_NAMED = 0.5
 # Noise of so many standard errors is rounding.
 _NOTHING = 1e-12
-_CELLS = 4_000_000  # numbers of a block of all features
-# How far the length of a direction may be from 1.
-_DAMAGED = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,45 +129,17 @@ class Refusal(Result):
 
 @dataclass(frozen=True, eq=False)
 class _Question:
-    """A question whose features have extended the basis.
-
-    Attributes
-    ----------
-    statistic, columns
-    mask : (N,) ndarray of bool
-    features : tuple of int
-        Column of each feature.
-    projections : tuple of Projection
-    before : int
-        Directions of the basis before.
-    gain : (N,) ndarray
-        What the new directions add to t without noise.
-    """
+    """A question whose features have extended the spans."""
 
     statistic: str
     columns: tuple[int, ...]
     mask: Flags
-    features: tuple[int, ...]
-    projections: tuple[Projection, ...]
-    before: int
-    gain: Doubles
+    parts: tuple[Extension, ...]
 
     @property
     def new(self) -> int:
         """How many directions the features add."""
-        return sum(p.remainder > 0 for p in self.projections)
-
-    @property
-    def coordinates(self) -> Doubles:
-        """Of all features in the extended basis, (k, r)."""
-        result = np.zeros((len(self.projections), self.before + self.new))
-        at = self.before
-        for row, projection in zip(result, self.projections, strict=True):
-            row[: len(projection.coordinates)] = projection.coordinates
-            if projection.remainder:
-                row[at] = projection.remainder
-                at += 1
-        return result
+        return sum(part.new for part in self.parts)
 
 
 class Ledger:
@@ -191,11 +160,21 @@ class Ledger:
     share : float in (0, 1]
         What part of the leakage that remains to a record an answer with noise may take; with 1 it
         has the least noise, and the worst record can be in no later answer.
+    rule : {"exact", "public"}, optional
+        What decides. "exact": the leakage of the table's own values. "public": the largest leakage
+        that values within the bounds could have, whatever they are. By default "public" if there
+        are bounds.
+    bounds : mapping of int to (float, float), optional
+        By the public rule: the columns whose values are secret, with what everybody knows to be
+        their least and greatest values. Questions are about these, selections are by others.
+    reference : Reference or "uniform", optional
+        By the public rule: the law of the values of those columns, in their order; "uniform" within
+        the bounds, each column by itself.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is not what it should be.
+        If an argument is not what it should be, as bounds that do not hold every value.
 
     Notes
     -----
@@ -205,10 +184,19 @@ class Ledger:
     is judged as a count and a sum, as by `statistics.GroupMeans`. Records of one person are judged
     one by one.
 
-    The decision looks at the values, so it can tell of them itself: refusals are not simulatable
-    (K. Kenthapadi, N. Mishra and K. Nissim, Simulatable auditing, PODS 2005). The sizes of the
-    noise are of the same kind. Do not show `preview`, `leakage` or the reasons of a refusal to whom
-    the answers are for.
+    The exact rule looks at the values, so its decision can tell of them itself: refusals are not
+    simulatable (K. Kenthapadi, N. Mishra and K. Nissim, Simulatable auditing, PODS 2005). The sizes
+    of the noise are of the same kind. Do not show `preview`, `leakage` or the reasons of a refusal
+    to whom the answers are for.
+
+    By the public rule decisions, noise and reasons are functions of selections, bounds and
+    reference, so anybody can compute them. The selections are then public, so a count is free; and
+    a mean is judged as a sum. A record leaks at most the sum over columns of r t / (1 - t) / l. Of
+    a column t is as above, of the selections as they are; r = (x - mu)^2 / C_cc with x the bound
+    farther from the mean, and l the smallest eigenvalue of the correlations: the largest leakage
+    within the bounds if columns are independent, at least that if not. It holds if the other
+    values are draws of the reference in every selection: where a selection foretells the values,
+    as age does pensions, they vary less and hide less.
 
     A column of a question takes three or four passes over the N records, each with a look-up for
     every eight features so far: of 1e6 records about 0.2 s of CPU after 100 features, 0.8 s after
@@ -241,24 +229,46 @@ class Ledger:
         at_fpr: float = 0.01,
         max_noise: float = 0.0,
         share: float = 0.5,
+        rule: Literal["exact", "public"] | None = None,
+        bounds: Mapping[int, tuple[float, float]] | None = None,
+        reference: Reference | Literal["uniform"] | None = None,
     ) -> None:
         self._limit = largest_leakage(max_advantage, epsilon, delta, max_power, at_fpr, max_leakage)
         self._max_noise = validation.scalar("max_noise", max_noise, 0.0)
         self._share = validation.scalar("share", share, 0.0, 1.0, closed="right")
         rows = validation.finite("table", validation.matrix("table", table, min_rows=3))
         self._sha256 = _digest_of(rows)
+        self._law = _law_of(rule, bounds, reference, rows)
         columns = np.array(rows.T, dtype=np.float64, order="C")
         self._powers = np.frexp(np.abs(columns).max(axis=1))[1] - 1
         np.ldexp(columns, -self._powers[:, np.newaxis], out=columns)  # so that no square overflows
-        self._span = FeatureSpan(columns)
-        self._used: Doubles = np.zeros(len(rows))  # t
-        self._span.add(np.ones(len(rows), dtype=np.bool_), ONES)
-        # Of every feature its answer, and what was published; of its direction the noise and its
-        # variance. How many records the table has is public.
-        self._owner, self._published = [0], np.array([float(len(rows))])
-        self._noise, self._variances = np.zeros(1), np.zeros(1)
+        self._columns = columns
+        self._directions: dict[int, Directions] = {}  # by the exact rule all under ONES
+        if self._law is None:
+            self._directions[ONES] = Directions(columns, len(rows) / (len(rows) - 1), 1.0)
+            self._directions[ONES].begin()
         self._labels: list[str] = []
         self._lines = [_chained("", self._head())]
+
+    @property
+    def rule(self) -> str:
+        """What decides: "exact" or "public"."""
+        return "exact" if self._law is None else "public"
+
+    @property
+    def bounds(self) -> dict[int, tuple[float, float]]:
+        """The bounds of the columns whose values are secret, by the public rule."""
+        if self._law is None:
+            return {}
+        return {
+            j: (low, high)
+            for j, (low, high) in zip(self._law.columns, self._law.bounds.tolist(), strict=True)
+        }
+
+    @property
+    def reference(self) -> Reference | None:
+        """The law of those columns, by the public rule."""
+        return None if self._law is None else Reference(self._law.mean, self._law.cov)
 
     @property
     def limit(self) -> float:
@@ -288,7 +298,7 @@ class Ledger:
     @property
     def leakage(self) -> Doubles:
         """Leakage of every record by all answers so far, (N,)."""
-        return _leakage_of(self._used)
+        return self._leakage_with(_Question("count", (), np.zeros(0, dtype=np.bool_), ()))
 
     def ask(
         self,
@@ -329,15 +339,21 @@ class Ledger:
         question, verdict, excess = self._judged(where, statistic, columns)
         if isinstance(verdict, Refusal):
             return verdict
-        variance = self._per_direction * excess
-        drawn = np.zeros(question.new)
+        drawn = [np.zeros(part.new) for part in question.parts]
         if excess:
-            drawn = np.sqrt(variance) * generator.standard_normal(drawn.size)
-        published = self._values_of(question, drawn)
+            drawn = [
+                np.sqrt(part.directions.factor * excess) * generator.standard_normal(part.new)
+                for part in question.parts
+            ]
+        published = [
+            part.published(question.mask, noise)
+            for part, noise in zip(question.parts, drawn, strict=True)
+        ]
         count, values = self._of_features(question, published)
         std, _ = self._noise_of(question, excess, published)
-        line = self._line(question, published, variance, drawn) | {"label": str(label)}
-        self._used = self._used + question.gain / (1.0 + excess)
+        line = self._line(question, published, excess, drawn) | {"label": str(label)}
+        for part in question.parts:
+            part.directions.used = part.used(excess)
         self._append(line)
         return replace(verdict, values=values, count=count, noise_std=std)
 
@@ -364,12 +380,15 @@ class Ledger:
     def _selected(self, where: npt.ArrayLike | Callable[[Doubles], npt.ArrayLike]) -> Flags:
         """Return the selection, (N,)."""
         if callable(where):
-            where = where(np.ldexp(self._span.features.columns.T, self._powers))
+            if self._law is not None:
+                raise ValueError(
+                    "Expected where to be a mask with rule='public', which looks at no values"
+                )
+            where = where(np.ldexp(self._columns.T, self._powers))
         mask = np.asarray(validation.mask("where", where))
-        if mask.shape != self._used.shape:
+        if mask.shape != (self._rows,):
             raise ValueError(
-                f"Expected where of shape {mask.shape} to be {self._used.shape}, one for each "
-                "record"
+                f"Expected where of shape {mask.shape} to be {(self._rows,)}, one for each record"
             )
         if not mask.any():
             raise ValueError("Expected where to select a record: it selects nobody")
@@ -387,7 +406,23 @@ class Ledger:
             raise ValueError(f"Expected {needed} with statistic={statistic!r}")
         if len(set(numbers)) < len(numbers):
             raise ValueError(f"Expected columns={numbers} to differ")
+        if self._law is not None and not set(numbers) <= set(self._law.columns):
+            raise ValueError(f"Expected columns={numbers} to be in bounds={self.bounds}")
         return numbers
+
+    @property
+    def _rows(self) -> int:
+        return int(self._columns.shape[1])
+
+    def _directions_of(self, statistic: str, columns: Sequence[int]) -> list[Any]:
+        """Return the directions that a question extends, with the columns of its features."""
+        if self._law is None:
+            return [(self._directions[ONES], (*[ONES] * (statistic != "sum"), *columns))]
+        for column in columns:
+            if column not in self._directions:
+                reach = self._law.reach(column)
+                self._directions[column] = Directions(self._columns[:0], 1.0, reach)
+        return [(self._directions[column], (ONES,)) for column in columns]
 
     def _judged(
         self,
@@ -395,48 +430,70 @@ class Ledger:
         statistic: str,
         columns: Sequence[int],
     ) -> tuple[_Question, Answer | Refusal, float]:
-        """Return a question that has extended the basis, what becomes of it, and its noise."""
+        """Return a question that has extended the spans, what becomes of it, and its noise."""
         numbers = self._checked(statistic, columns)
-        features = numbers if statistic == "sum" else (ONES, *numbers)
-        mask, before = self._selected(where), len(self._noise)
-        self._span.truncate(before)  # of what the last question added, if it was not answered
-        projections, gain = [], np.zeros(len(mask))
-        for column in features:
-            projection = self._span.add(mask, column)
-            if projection.direction is not None:
-                gain += self._per_direction * projection.direction
-            projections.append(replace(projection, direction=None))
-        parts = (tuple(projections), before, gain)
-        question = _Question(statistic, numbers, mask, features, *parts)
+        mask, parts = self._selected(where), []
+        for directions, features in self._directions_of(statistic, numbers):
+            # Of what the last question added, if it was not answered.
+            directions.span.truncate(directions.size)
+            projections, gain = [], np.zeros(len(mask))
+            for column in features:
+                projection = directions.span.add(mask, column)
+                if projection.direction is not None:
+                    gain += directions.factor * projection.direction
+                projections.append(replace(projection, direction=None))
+            parts.append(Extension(directions, features, tuple(projections), gain))
+        question = _Question(statistic, numbers, mask, tuple(parts))
         return question, *self._verdict(question)
 
-    @property
-    def _per_direction(self) -> float:
-        return len(self._used) / (len(self._used) - 1)
+    def _leakage_with(self, question: _Question, excess: float = 0.0) -> Doubles:
+        """Return the leakage of every record with an answer."""
+        after = {id(part.directions): part.used(excess) for part in question.parts}
+        total = np.zeros(self._rows)
+        for each in self._directions.values():
+            total += each.reach * odds(after.get(id(each), each.used))
+        return total
+
+    def _excess(self, question: _Question, leakage: Doubles) -> tuple[Flags, float]:
+        """Return which records leak too much without noise, and the noise against it."""
+        adds = np.logical_or.reduce([part.gain > 0 for part in question.parts])
+        if self._law is not None:
+            most = self._limit * SAFE
+            over = adds & (leakage > most)
+            if not over.any():
+                return over, 0.0
+            before = self.leakage[adds]
+            parts = [
+                (part.directions.reach, part.directions.used[adds], part.gain[adds])
+                for part in question.parts
+            ]
+            allowed = before + self._share * np.maximum(most - before, 0.0)
+            return over, least_excess(parts, allowed - before)
+        part = question.parts[0]
+        room = self._limit / (1.0 + self._limit) * SAFE - part.directions.used
+        over = part.gain > room
+        if not over.any():
+            return over, 0.0
+        with np.errstate(divide="ignore"):
+            times = part.gain[adds] / np.maximum(self._share * room[adds], 0.0)
+        return over, max(float(times.max()) - 1.0, 0.0) * (1.0 + 1e-12)
 
     def _verdict(self, question: _Question) -> tuple[Answer | Refusal, float]:
-        most = self._limit / (1.0 + self._limit) * SAFE
-        room = most - self._used
-        over = question.gain > room
-        excess, errors, std = 0.0, 0.0, np.zeros(1)
-        if over.any():
-            adds = question.gain > 0
-            with np.errstate(divide="ignore"):
-                parts = question.gain[adds] / np.maximum(self._share * room[adds], 0.0)
-            excess = max(float(parts.max()) - 1.0, 0.0) * (1.0 + 1e-12)
+        leakage = self._leakage_with(question)
+        over, excess = self._excess(question, leakage)
+        errors, std = np.inf, np.zeros(1)
         if excess < np.inf:
-            published = self._values_of(question, np.zeros(question.new))
+            published = [p.published(question.mask, np.zeros(p.new)) for p in question.parts]
             std, errors = self._noise_of(question, excess, published)
-            after = self._used + question.gain / (1.0 + excess)
-        if over.any() and not (errors <= self._max_noise and excess < np.inf):
-            worst = int(np.argmax(np.where(over, self._used + question.gain, 0.0)))
+        if over.any() and not errors <= self._max_noise:
+            worst = int(np.argmax(np.where(over, leakage, 0.0)))
             return Refusal(
                 question.statistic,
                 question.columns,
                 exceeding=int(np.count_nonzero(over)),
-                leakage=float(_leakage_of(self._used + question.gain).max()),
-                standard_errors=errors if excess < np.inf else np.inf,
-                collides=self._collisions(question, worst, most),
+                leakage=float(leakage.max()),
+                standard_errors=errors,
+                collides=self._collisions(question, worst),
             ), excess
         return Answer(
             self.answers + 1,
@@ -446,50 +503,41 @@ class Ledger:
             count=None,
             noise_std=std,
             standard_errors=errors,
-            leakage=float(_leakage_of(after).max()),
+            leakage=float((self._leakage_with(question, excess) if excess else leakage).max()),
             free=not question.new,
         ), excess
 
-    def _values_of(self, question: _Question, drawn: Doubles) -> Doubles:
-        """Return what is published of every feature, (k,), with the noise of its directions."""
-        noise = np.concatenate([self._noise, drawn])
-        published = self._published
-        values, new = [], len(self._noise)
-        for column, projection in zip(question.features, question.projections, strict=True):
-            if projection.combination is not None:
-                values.append(float(projection.combination @ published))
-                continue
-            feature = self._span.features.values(question.mask, column)
-            value = float(feature.sum() + projection.coordinates @ noise[:new])
-            if new < len(noise):  # else it is refused
-                value += projection.remainder * noise[new]
-            values.append(value)
-            published, new = np.append(published, value), new + 1
-        return np.array(values)
-
-    def _of_features(self, question: _Question, published: Doubles) -> tuple[float | None, Doubles]:
+    def _of_features(
+        self, question: _Question, published: list[Doubles]
+    ) -> tuple[float | None, Doubles]:
         """Return the count of a mean, and the statistic's values."""
         powers = self._powers[list(question.columns)]
-        if question.statistic == "count":
-            return None, published
-        if question.statistic == "sum":
-            return None, np.ldexp(published, powers)
-        return float(published[0]), np.ldexp(published[1:] / max(published[0], 1.0), powers)
+        if self._law is None:
+            (values,) = published
+            count, sums = values[0], values[len(values) - len(powers) :]
+        else:
+            count = float(np.count_nonzero(question.mask))
+            sums = self._columns[list(question.columns)] @ question.mask
+            for j, (column, (noise,)) in enumerate(zip(question.columns, published, strict=True)):
+                sums[j] += np.ldexp(self._law.spread(column) * noise, -powers[j])
+        if question.statistic == "mean":
+            return float(count), np.ldexp(sums / max(count, 1.0), powers)
+        return None, np.ldexp(sums, powers) if question.columns else np.array([count])
 
     def _noise_of(
-        self, question: _Question, excess: float, published: Doubles
+        self, question: _Question, excess: float, published: list[Doubles]
     ) -> tuple[Doubles, float]:
         """Return the noise's deviation in every value, and the largest in standard errors."""
-        weights = np.eye(len(published))
+        if self._law is not None:
+            return self._public_noise_of(question, excess, self._law)
+        (part,), (values,) = question.parts, published
+        weights = np.eye(len(values))
         if question.statistic == "mean":  # of a ratio: by the delta method
-            count = max(published[0], 1.0)
-            weights[1:, 0] = -published[1:] / count
+            count = max(values[0], 1.0)
+            weights[1:, 0] = -values[1:] / count
             weights[1:] /= count
-        coordinates = weights @ question.coordinates
-        variances = np.full(coordinates.shape[1], self._per_direction * excess)
-        variances[: question.before] = self._variances
-        std = np.sqrt(np.square(coordinates) @ variances)
-        spread = np.sqrt(self._per_direction) * np.linalg.norm(coordinates[:, 1:], axis=1)
+        std = np.sqrt(np.square(weights @ part.coordinates) @ part.variances(excess))
+        spread = np.sqrt(part.directions.factor) * np.linalg.norm(weights @ part.varying, axis=1)
         std[std <= _NOTHING * spread] = 0.0
         ratios = np.divide(std, spread, out=np.where(std > 0, np.inf, 0.0), where=spread > 0)
         if question.columns:
@@ -497,34 +545,29 @@ class Ledger:
             std = np.ldexp(std[-len(powers) :], powers)
         return std, float(ratios.max())
 
-    def _collisions(self, question: _Question, worst: int, most: float) -> tuple[int, ...]:
+    def _public_noise_of(
+        self, question: _Question, excess: float, law: PublicLaw
+    ) -> tuple[Doubles, float]:
+        """Return the same of sums whose selections are public; a count has none."""
+        std, ratios = np.zeros(max(len(question.parts), 1)), np.zeros(1)
+        for j, part in enumerate(question.parts):
+            std[j] = np.sqrt(np.square(part.coordinates[0]) @ part.variances(excess))
+        size = float(np.count_nonzero(question.mask))
+        std[std <= _NOTHING * np.sqrt(size)] = 0.0
+        ratios = std / np.sqrt(size) / law.standard_deviation
+        if question.columns:
+            std = std * [law.spread(column) for column in question.columns]
+        return std / (size if question.statistic == "mean" else 1.0), float(ratios.max())
+
+    def _collisions(self, question: _Question, worst: int) -> tuple[int, ...]:
         """Return the answers from which a record follows; none if from this answer alone."""
-        away = np.array(
-            [
-                self._span.features.values(question.mask, column)[worst]
-                for column in question.features
-            ]
-        )
-        coordinates = question.coordinates
-        away -= coordinates[:, 0] / np.sqrt(len(self._used))
-        lengths = np.linalg.norm(coordinates[:, 1:], axis=1)
-        varies = lengths > 0
-        centred = coordinates[varies, 1:] / lengths[varies, np.newaxis]
-        away = away[varies] / lengths[varies]
-        alone = away @ np.linalg.pinv(centred @ centred.T, rcond=1e-12, hermitian=True) @ away
-        if self._per_direction * alone > most:
+        alone = 0.0
+        for part in question.parts:
+            t = np.array([part.alone(question.mask, worst)])
+            alone += part.directions.reach * float(odds(t)[0])
+        if alone > self._limit * SAFE:
             return ()
-        columns = self._span.features.columns
-        sizes = np.append(np.linalg.norm(columns, axis=1), np.sqrt(len(self._used)))  # ONES is last
-        sizes = np.maximum(sizes, 1.0)  # a column of zeros
-        shares = np.zeros(question.before)
-        for column, projection in zip(question.features, question.projections, strict=True):
-            coefficients = np.abs(self._span.weights(projection.coordinates)[: question.before])
-            of = sizes[self._span.features.origins[: question.before]] / sizes[column]
-            shares = np.maximum(shares, coefficients * of)
-        shares[0] = 0.0
-        named = np.flatnonzero(shares >= min(_NAMED, max(shares.max(), 1e-300)))
-        return tuple(sorted({self._owner[j] for j in named.tolist()}))
+        return tuple(sorted(set().union(*(part.collides() for part in question.parts))))
 
     # --- as bytes ------------------------------------------------------------------------------
 
@@ -565,15 +608,20 @@ class Ledger:
         if not isinstance(raw, bytes):
             raise TypeError(f"Expected raw of type {type(raw).__name__} to be bytes")
         head, *lines = _unchained(raw)
-        if head.get("what") != _WHAT or head.get("version") != _VERSION:
-            raise ValueError(f"Expected raw to be a ledger of version {_VERSION} of {_WHAT}")
+        if head.get("what") != _WHAT or head.get("version") not in _VERSIONS:
+            raise ValueError(f"Expected raw to be a ledger of version {_VERSIONS[-1]} of {_WHAT}")
         if not {"limit", "max_noise", "share", "sha256"} <= set(head):
             raise ValueError("Expected raw to be a ledger whose first line says its limit")
         ledger = cls(
-            table, max_leakage=head["limit"], max_noise=head["max_noise"], share=head["share"]
+            table,
+            max_leakage=head["limit"],
+            max_noise=head["max_noise"],
+            share=head["share"],
+            **_public_of(head),
         )
         if head["sha256"] != ledger._sha256:
             raise ValueError("Expected table to be that of the ledger: its digest is another")
+        ledger._lines = [_chained("", head)]
         for number, line in enumerate(lines, 2):
             try:
                 ledger._restore(line)
@@ -581,147 +629,116 @@ class Ledger:
                 raise ValueError(
                     f"Expected raw to be what a ledger wrote: line {number} is no answer"
                 ) from None
-        ledger._used = ledger._measured()
+        for directions in ledger._directions.values():
+            directions.used = directions.measured()
         return ledger
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `to_bytes` to a file, whole or not at all.
-
-        Parameters
-        ----------
-        path : path-like
-            A new file, or one that holds an earlier state of this ledger.
-
-        Raises
-        ------
-        ValueError
-            If the file holds anything else, as answers of another program; or if another program
-            is writing it.
-        """
-        target = Path(os.path.realpath(path))
-        new = target.with_name(target.name + ".new")
-        try:
-            file = new.open("xb")
-        except FileExistsError:
-            raise ValueError(
-                f"Expected path={str(path)!r} to have one writer: {new.name!r} is there; remove it "
-                "if no program is writing"
-            ) from None
-        try:
-            with file:
-                self._require_earlier(target)
-                file.write(self.to_bytes())
-                file.flush()
-                os.fsync(file.fileno())
-            if target.exists():
-                new.chmod(target.stat().st_mode & 0o7777)
-            new.replace(target)
-        finally:
-            new.unlink(missing_ok=True)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], table: npt.ArrayLike) -> Ledger:
-        """Return the ledger of a table that `save` wrote; as `from_bytes` of the file.
-
-        Parameters
-        ----------
-        path : path-like
-        table : (N, d) array_like
-            The same records in the same order.
-
-        Returns
-        -------
-        Ledger
-        """
-        return cls.from_bytes(Path(path).read_bytes(), table)
-
-    def _require_earlier(self, target: Path) -> None:
-        """Refuse a file that holds no earlier state of this ledger."""
-        if target.exists():
-            lines = target.read_bytes().decode("latin-1").splitlines()[:-1]
-            if not lines or lines != self._lines[: len(lines)]:
-                raise ValueError(
-                    f"Expected path={str(target)!r} to hold an earlier state of this ledger: it "
-                    "holds other answers, or another file"
-                )
-
     def _head(self) -> dict[str, Any]:
-        return {
+        head = {
             "what": _WHAT,
-            "version": _VERSION,
+            "version": _VERSIONS[-1],
             "sha256": self._sha256,
             "limit": self._limit,
             "max_noise": self._max_noise,
             "share": self._share,
+            "rule": self.rule,
         }
+        if self._law is not None:
+            head["bounds"] = [[column, *ends] for column, ends in self.bounds.items()]
+            head |= {"mean": self._law.mean.tolist(), "cov": self._law.cov.tolist()}
+        return head
 
     def _line(
-        self, question: _Question, published: Doubles, variance: float, drawn: Doubles
+        self, question: _Question, published: list[Doubles], excess: float, drawn: list[Doubles]
     ) -> dict[str, Any]:
         """Return what the ledger keeps of an answer."""
-        basis = self._span.basis[:, question.before :]
+        basis, lengths = [b""], []
+        for part in question.parts:
+            span, before = part.directions.span, part.directions.size
+            new = np.ascontiguousarray(span.basis[:, before:], dtype="<f8")
+            basis.append(new.tobytes())
+            lengths += span.lengths(before).tolist()
+        factor = self._directions[ONES].factor if self._law is None else 1.0
+        projections = [p for part in question.parts for p in part.projections]
         return {
             "answer": self.answers + 1,
             "statistic": question.statistic,
             "columns": question.columns,
             "where": _text(zlib.compress(np.packbits(question.mask).tobytes())),
-            "published": published.tolist(),
-            "new": [p.combination is None for p in question.projections],
-            "basis": _text(np.ascontiguousarray(basis, dtype="<f8").tobytes()),
-            "lengths": self._span.lengths(question.before).tolist(),
-            "variance": variance,
-            "noise": drawn.tolist(),
+            "published": [value for values in published for value in values.tolist()],
+            "new": [p.combination is None for p in projections],
+            "basis": _text(b"".join(basis)),
+            "lengths": lengths,
+            "variance": factor * excess,
+            "noise": [value for values in drawn for value in values.tolist()],
         }
 
     def _append(self, line: dict[str, Any]) -> None:
-        """Count an answer, whose features are in the basis."""
-        new = np.flatnonzero(line["new"])
+        """Count an answer, whose features are in the spans."""
         self._labels.append(line["label"])
-        self._owner += [self.answers] * new.size
-        self._published = np.append(self._published, np.array(line["published"])[new])
-        self._noise = np.append(self._noise, line["noise"])
-        self._variances = np.append(self._variances, np.full(new.size, line["variance"]))
+        features = iter(zip(line["new"], line["published"], strict=True))
+        noise = iter(line["noise"])
+        for directions, columns in self._directions_of(line["statistic"], line["columns"]):
+            new = [value for is_new, value in itertools.islice(features, len(columns)) if is_new]
+            drawn = np.array(list(itertools.islice(noise, len(new))))
+            directions.append(self.answers, np.array(new), drawn, line["variance"])
         self._lines.append(_chained(self._lines[-1], line))
 
     def _restore(self, line: dict[str, Any]) -> None:
-        """Add the features of an answer to the basis, and count it."""
-        size = -(-len(self._used) // 8)  # no more is unpacked, whatever the line holds
+        """Add the features of an answer to the spans, and count it."""
+        size = -(-self._rows // 8)  # no more is unpacked, whatever the line holds
         packed = zlib.decompressobj().decompress(base64.b64decode(line["where"]), size)
-        bits = np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=len(self._used))
+        bits = np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=self._rows)
         mask = bits.view(np.bool_)
-        columns = self._checked(line["statistic"], line["columns"])
-        features = columns if line["statistic"] == "sum" else (ONES, *columns)
-        new = [column for column, is_new in zip(features, line["new"], strict=True) if is_new]
-        sizes = [len(line[name]) for name in ("published", "noise", "lengths")]
-        if sizes != [len(features), len(new), len(new)] or not line["variance"] >= 0:
-            raise ValueError(f"Expected numbers for {len(features)} features")
-        size = self._span.size + len(new)
-        basis = np.frombuffer(base64.b64decode(line["basis"]), dtype="<f8").reshape(size, len(new))
-        for j, column in enumerate(new):
-            part = basis[: self._span.size + 1, j]
-            self._span.restore(mask, column, part, line["lengths"][j])
+        parts = self._directions_of(
+            line["statistic"], self._checked(line["statistic"], line["columns"])
+        )
+        count, new = sum(len(columns) for _, columns in parts), sum(line["new"])
+        sizes = [len(line[name]) for name in ("new", "published", "noise", "lengths")]
+        if sizes != [count, count, new, new] or not line["variance"] >= 0:
+            raise ValueError(f"Expected numbers for {count} features")
+        flags, lengths = iter(line["new"]), iter(line["lengths"])
+        numbers = np.frombuffer(base64.b64decode(line["basis"]), dtype="<f8")
+        for directions, columns in parts:
+            added = [column for column in columns if next(flags)]
+            size = directions.size + len(added)
+            basis, numbers = np.split(numbers, [size * len(added)])
+            basis = basis.reshape(size, len(added))
+            for j, column in enumerate(added):
+                part = basis[: directions.span.size + 1, j]
+                directions.span.restore(mask, column, part, next(lengths))
+        if numbers.size:
+            raise ValueError("Expected a basis of the new features alone")
         self._append(line)
 
-    def _measured(self) -> Doubles:
-        """Return t of every record, in one pass."""
-        used, lengths = np.zeros(len(self._used)), np.zeros(self._span.size)
-        weights = 1.0 / (1.0 + self._variances / self._per_direction)
-        weights[0] = 0.0
-        step = max(_CELLS // self._span.size, 1)
-        for start in range(0, len(used), step):
-            part = slice(start, start + step)
-            squares = np.square(self._span.basis.T @ self._span.features.rows(part))
-            used[part] = self._per_direction * (weights @ squares)
-            lengths += squares.sum(axis=1)
-        if not (np.abs(lengths - 1.0) < _DAMAGED).all():
-            raise ValueError("Expected raw to be a ledger of this table: its directions are others")
-        return used
+
+def _law_of(rule: Any, bounds: Any, reference: Any, rows: npt.NDArray[Any]) -> PublicLaw | None:
+    """Return what is public; None by the exact rule."""
+    if rule is None:
+        rule = "exact" if bounds is None else "public"
+    if validation.choice("rule", rule, ("exact", "public")) == "exact":
+        for name, value in (("bounds", bounds), ("reference", reference)):
+            if value is not None:
+                raise ValueError(f"Expected {name} with rule='public' only, not rule='exact'")
+        return None
+    law = PublicLaw.of(bounds, reference, rows.shape[1])
+    law.require(rows)
+    return law
 
 
-def _leakage_of(used: Doubles) -> Doubles:
-    """Return t / (1 - t), +inf for a direction of the record's own."""
-    rest = 1.0 - used
-    return np.asarray(np.divide(used, rest, out=np.full(len(used), np.inf), where=rest > _ALONE))
+def _public_of(head: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments that the first line holds beside the limit."""
+    if head["version"] == 1 or head.get("rule") == "exact":
+        return {}
+    try:
+        bounds = {column: (low, high) for column, low, high in head["bounds"]}
+        return {
+            "rule": head["rule"],
+            "bounds": bounds,
+            "reference": Reference(head["mean"], head["cov"]),
+        }
+    except (KeyError, TypeError, ValueError):
+        raise ValueError("Expected raw to be a ledger whose first line says its rule") from None
 
 
 def _digest_of(rows: npt.NDArray[Any]) -> str:

@@ -95,8 +95,8 @@ def _maximum(
 class _ModelFit:
     """A model fitted to N records, in units of the predictors' standard deviations.
 
-    The response is in units of `unit`. `refitted` are the records without which the fit was
-    repeated, with their exact features.
+    The response is in units of `unit`. `refitted` are the rows without which the fit was repeated,
+    their records, and these records' exact features.
     """
 
     means: Doubles
@@ -105,7 +105,7 @@ class _ModelFit:
     unit: float
     coefficients: Doubles = field(default_factory=lambda: np.zeros(0))
     inverse: Doubles = field(default_factory=lambda: np.zeros((0, 0)))
-    refitted: tuple[Doubles, Doubles] | None = None
+    refitted: tuple[npt.NDArray[np.intp], Doubles, Doubles] | None = None
 
 
 @dataclass(frozen=True)
@@ -249,18 +249,37 @@ class FittedModel(Statistic):
             except _NoMaximumError as error:
                 raise NoFitError(self._named(error.direction), row) from None
             exact[k] = fit.count * (fit.coefficients - point)
-        return replace(fit, refitted=(data[worst], exact))
+        return replace(fit, refitted=(worst, data[worst], exact))
+
+    @property
+    def refitted(self) -> npt.NDArray[np.intp]:
+        """The rows without which the fit was repeated, from 0; what leaks most is first."""
+        refitted = self._fitted().refitted
+        return np.zeros(0, dtype=np.intp) if refitted is None else refitted[0]
+
+    def one_step(self, values: npt.ArrayLike) -> Doubles:
+        """Return the features of records by one Newton step, without refits.
+
+        Parameters
+        ----------
+        values : (k, d) array_like
+
+        Returns
+        -------
+        (k, D) ndarray of float64
+        """
+        return self._features_of(self._checked(values), None)
 
     def _features(self, values: Doubles) -> Doubles:
-        fit = self._fitted()
         self._require_targets(values)
         shifts = self._shifts(values, None)
-        if fit.refitted is not None:
-            for record, exact in zip(*fit.refitted, strict=True):
+        refitted = self._fitted().refitted
+        if refitted is not None:
+            for record, exact in zip(*refitted[1:], strict=True):
                 shifts[(values == record).all(axis=1)] = exact
         return self._unscaled(shifts)
 
-    def _features_of(self, values: Doubles, owners: npt.NDArray[np.intp]) -> Doubles:
+    def _features_of(self, values: Doubles, owners: npt.NDArray[np.intp] | None) -> Doubles:
         self._fitted()
         self._require_targets(values)
         return self._unscaled(self._shifts(values, owners))

@@ -22,6 +22,11 @@ the ledger
   one table, and is as secret. PATH.lock beside it keeps a second program out.
   What follows from earlier answers is free and has the same noise again.
 
+the rule
+  exact   the values decide. Whether an answer is refused can tell of them.
+  public  the selections, --bounds and --reference decide, so a refusal tells
+          nothing. Questions are about columns with bounds, selections by others.
+
 exit codes
   0  answered; with --preview: would be
   1  an error: nothing was answered
@@ -72,6 +77,33 @@ def _add_ledger_options(group: Any) -> None:
         ),
     ):
         group.add_argument(option, type=float, metavar=letter, help=text)
+    group.add_argument(
+        "--rule", choices=("exact", "public"), help="see below (public with --bounds, else exact)"
+    )
+    group.add_argument(
+        "--bounds",
+        type=_bounds,
+        action="extend",
+        metavar="A=LOW:HIGH,...",
+        help="of secret columns, what everybody knows to be the least and greatest value",
+    )
+    group.add_argument(
+        "--reference",
+        metavar="FILE",
+        help="with --bounds: a public table of other records with these columns, or uniform",
+    )
+
+
+def _bounds(text: str) -> list[tuple[str, tuple[float, float]]]:
+    bounds = []
+    for part in _cli.names(text):
+        name, _, ends = part.rpartition("=")
+        low, _, high = ends.partition(":")
+        try:
+            bounds.append((name, (float(low), float(high))))
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{part!r} is not as income=0:500000") from None
+    return bounds
 
 
 def _ask(options: argparse.Namespace) -> int:
@@ -82,8 +114,9 @@ def _ask(options: argparse.Namespace) -> int:
     for name in ("id", "proportions"):
         if getattr(options, name) is not None:
             raise ValueError(f"--{name} means nothing here: records are judged one by one")
-    _cli.require_writable(options, options.table, options.ledger)
-    outputs.require_writable(options.ledger, f"{options.ledger}.lock", read=(options.table,))
+    _cli.require_writable(options, options.table, options.ledger, options.reference)
+    read = (options.table, options.reference)
+    outputs.require_writable(options.ledger, f"{options.ledger}.lock", read=read)
     columns = tuple(options.columns or ())
     statistic = options.statistic or ("mean" if columns else "count")
     if (statistic == "count") == bool(columns):
@@ -107,10 +140,15 @@ def _ask(options: argparse.Namespace) -> int:
 
 def _limits(options: argparse.Namespace) -> dict[str, Any]:
     """Return what was given of the limit and the noise."""
-    names = ("max_advantage", "max_power", "epsilon", "delta", "max_noise", "share")
+    names = ["max_advantage", "max_power", "epsilon", "delta", "max_noise", "share"]
+    names += ["rule", "reference"]
     limits = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if options.epsilon is not None:
         limits.setdefault("delta", 1e-5)
     elif options.delta is not None:
         raise ValueError("--delta belongs to --epsilon")
+    if options.bounds is not None:
+        limits["bounds"] = dict(options.bounds)
+        if len(limits["bounds"]) < len(options.bounds):
+            raise ValueError("--bounds names a column twice")
     return limits

@@ -2,37 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from leakscore import Reference
 from leakscore.leakage import Answer, Ledger, Refusal
 from leakscore_app._visible import listed, visible
 from leakscore_app.document import document as doc
 from leakscore_app.document.document import Notice
 from leakscore_app.document.findings import Findings
 from leakscore_app.document.text import counted
-from leakscore_app.questions import grammar, kept
+from leakscore_app.questions import grammar
+from leakscore_app.tables import outputs
 from leakscore_app.tables.table import Table, read_table
 
-__all__ = ["Question", "Reply", "ask"]
+__all__ = ["LedgerFile", "Question", "Reply", "ask", "opened"]
 
 _LIMITS = ("max_advantage", "max_power", "epsilon", "max_leakage")
-_NOTICES = (
-    Notice(
+_NOTICES = {
+    "exact": Notice(
         "note",
         "not-simulatable",
         "Whether an answer is refused, and how much noise it has, depends on the values, so both "
-        "can tell of them: pass on the answer, and not what stands here.",
+        "can tell of them: pass on the answer, and not what stands here. With --rule public they "
+        "follow from what is public.",
     ),
-    Notice(
+    "public": Notice(
         "note",
-        "secret",
-        "The ledger holds selections, values and noise. It is as secret as the table, and only "
-        "answers that are in it are counted.",
+        "simulatable",
+        "Whether an answer is refused, why, and how much noise it has follow from the selections, "
+        "the bounds and the reference alone: this text tells nothing of the values but the answer. "
+        "The limit holds if values are draws of the reference in every selection.",
     ),
+}
+_SECRET = Notice(
+    "note",
+    "secret",
+    "The ledger holds selections, values and noise. It is as secret as the table, and only answers "
+    "that are in it are counted.",
 )
 
 
@@ -61,6 +75,8 @@ class Reply(Findings):
     question : Question
     limit : float
         The largest leakage of a record that is allowed.
+    rule : {"exact", "public"}
+        Whether the values decide, or what is public alone.
     outcome : Answer or Refusal
         Its columns are numbers of the ledger's table; the question names them.
     collides : tuple of (int, str)
@@ -75,6 +91,7 @@ class Reply(Findings):
 
     question: Question
     limit: float
+    rule: str
     outcome: Answer | Refusal
     collides: tuple[tuple[int, str], ...]
     preview: bool
@@ -83,7 +100,7 @@ class Reply(Findings):
     @property
     def notices(self) -> Sequence[Notice]:
         """What must be known to read the numbers."""
-        return _NOTICES
+        return (_NOTICES[self.rule], _SECRET)
 
     @property
     def refused(self) -> bool:
@@ -96,6 +113,7 @@ class Reply(Findings):
             "input": self.input,
             "question": self.question,
             "limit": self.limit,
+            "rule": self.rule,
             "preview": self.preview,
             "answer": None if self.refused else self.outcome,
             "refusal": self.outcome if self.refused else None,
@@ -111,8 +129,9 @@ class Reply(Findings):
         else:
             verb = "Would be answered" if self.preview else f"Answer {self.outcome.number}"
             head += [] if self.preview else [_values(self.question, self.outcome)]
-            details = [doc.Paragraph(_costs(self.outcome, self.limit))]
-        secret = doc.Section("For the keeper of the table alone", [*details, doc.Notices(_NOTICES)])
+            details = [doc.Paragraph(_costs(self))]
+        title = "For the keeper of the table alone" if self.rule == "exact" else "What it costs"
+        secret = doc.Section(title, [*details, doc.Notices(self.notices)])
         return doc.Document(
             "leakscore: an answer",
             [[doc.Heading(f"{verb}: {self.question.words}"), *head]],
@@ -132,19 +151,30 @@ def _values(question: Question, answer: Answer) -> doc.Part:
     return doc.TextTable(["column", question.statistic, "noise"], rows, caption)
 
 
-def _costs(answer: Answer, limit: float) -> str:
+def _costs(reply: Reply) -> str:
+    answer = reply.outcome
     costs = (
-        f"With it a record leaks at most {_number(answer.leakage)}; {_number(limit)} is allowed."
+        f"With it a record leaks at most {_number(answer.leakage)}; "
+        f"{_number(reply.limit)} is allowed."
     )
-    if answer.free:
-        costs = f"It follows from earlier answers and tells nothing new. {costs}"
+    if isinstance(answer, Answer) and answer.free:
+        costs = f"It follows from {_known(reply)} and tells nothing new. {costs}"
     if answer.standard_errors:
         costs += f" Its noise is {_number(answer.standard_errors)} of its own standard error."
     return costs
 
 
+def _known(reply: Reply) -> str:
+    """Say what a free answer follows from."""
+    if reply.rule == "public" and reply.question.statistic == "count":
+        return "the selection, which is public,"
+    return "earlier answers"
+
+
 def _refusal(reply: Reply, refusal: Refusal) -> list[doc.Part]:
     records, leakage = counted(refusal.exceeding, "record"), _number(refusal.leakage)
+    if reply.rule == "public":
+        records += ", if their values lie at the bounds"
     reason = (
         f"It would tell too much of {records}: leakage {leakage}, {_number(reply.limit)} allowed"
     )
@@ -179,7 +209,8 @@ def ask(
     path, ledger_path : str
     question : Question
     limits : mapping
-        Arguments of `Ledger` that were given; of a ledger that exists they must be its own.
+        Arguments of `Ledger` that were given; of a ledger that exists they must be its own. The
+        bounds have names of columns, and the reference is a path or "uniform".
     preview : bool
         Whether nothing is answered.
     reading : mapping
@@ -187,61 +218,213 @@ def ask(
     """
     where = None if question.where is None else grammar.parse(question.where)
     table = read_table(path, **reading)
-    names = [
+    numbers = [
         j for j in range(len(table.columns)) if j not in table.excluded and j not in table.refused
     ]
-    if not names:
+    if not numbers:
         raise ValueError(f"{table.name} has no column of numbers")
-    chosen = [names.index(_number_column(table, name)) for name in question.columns]
-    mask = _mask(table, where, path, reading)
-    values = table.values[:, names]
-    missing = np.isnan(values)
-    mask &= ~missing[:, chosen].any(axis=1)
-    if not mask.any():
-        raise ValueError("--where: no record is selected that has a value in every column")
-    with kept.opened(ledger_path) as file:
-        ledger = _ledger(file, np.where(missing, 0.0, values), limits)
+    chosen = [numbers.index(_number_column(table, name)) for name in question.columns]
+    with opened(ledger_path) as file:
+        bounds = _bounds(file, table, numbers, limits)
+        _require_public(table, where, chosen, {numbers[j]: j for j in bounds})
+        mask = _mask(table, where, path, reading)
+        values = np.array(table.values[:, numbers])
+        missing = np.isnan(values)
+        mask &= ~missing[:, chosen].any(axis=1)
+        if not mask.any():
+            raise ValueError("--where: no record is selected that has a value in every column")
+        values[missing] = 0.0
+        for j, (low, high) in bounds.items():  # no value that is missing is in an answer
+            values[missing[:, j], j] = min(max(low, 0.0), high)
+        options = {name: value for name, value in limits.items() if name != "bounds"}
+        options |= {"bounds": bounds} if "bounds" in limits else {}
+        if options.get("reference", "uniform") != "uniform":
+            secret = [table.columns[numbers[j]] for j in sorted(bounds)]
+            options["reference"] = _reference(options["reference"], secret, reading)
+        with _named(table, numbers):
+            ledger = _ledger(file, values, options)
         parts = (mask, question.statistic, chosen)
         outcome = ledger.preview(*parts) if preview else ledger.ask(*parts, label=question.words)
         if isinstance(outcome, Answer) and not preview:
             file.write(ledger.to_bytes())
-    numbers = outcome.collides if isinstance(outcome, Refusal) else ()
+    collides = outcome.collides if isinstance(outcome, Refusal) else ()
     return Reply(
         question=question,
         limit=ledger.limit,
+        rule=ledger.rule,
         outcome=outcome,
-        collides=tuple((number, ledger.labels[number - 1]) for number in numbers),
+        collides=tuple((number, ledger.labels[number - 1]) for number in collides),
         preview=preview,
         input={"table": table.name, "sha256": table.sha256, "notes": table.notes},
     )
 
 
-def _ledger(file: kept.LedgerFile, values: Any, limits: Mapping[str, Any]) -> Ledger:
+def _ledger(file: LedgerFile, values: Any, limits: Mapping[str, Any]) -> Ledger:
     """Return the ledger of a file; a new one if there is none yet."""
     budget = any(name in limits for name in _LIMITS)
     if file.content is None:
-        usual = {"max_noise": 1.0} if budget else {"max_noise": 1.0, "max_advantage": 0.2}
-        return Ledger(values, **{**usual, **limits})
+        begun = {"max_noise": 1.0} if budget else {"max_noise": 1.0, "max_advantage": 0.2}
+        if limits.get("rule") == "public" and "bounds" not in limits:
+            raise ValueError("--rule public needs --bounds NAME=LOW:HIGH,...")
+        if "bounds" in limits and limits.get("rule") != "exact" and "reference" not in limits:
+            raise ValueError(
+                "--bounds needs --reference FILE, a table of other records that is public, or "
+                "--reference uniform"
+            )
+        return Ledger(values, **{**begun, **limits})
     try:
         ledger = Ledger.from_bytes(file.content, values)
     except ValueError as error:
         raise ValueError(f"{visible(file.path)}: {error}") from None
-    fresh = Ledger(np.zeros((3, 1)), **(limits if budget else {**limits, "max_leakage": 1.0}))
-    differs = {
-        "limit": budget and fresh.limit != ledger.limit,
-        "max_noise": "max_noise" in limits and fresh.max_noise != ledger.max_noise,
-        "share": "share" in limits and fresh.share != ledger.share,
-    }
-    for name, other in differs.items():
-        if other:
-            raise ValueError(
-                f"{visible(file.path)} was begun with another {name.replace('_', ' ')}, "
-                f"{getattr(ledger, name):.6g}: leave the option out"
-            )
+    usual: dict[str, Any] = {} if budget else {"max_leakage": 1.0}
+    if ledger.rule == "public" and limits.get("rule") != "exact":
+        usual |= {"bounds": ledger.bounds, "reference": ledger.reference}
+    limits = {**usual, **limits}
+    rows = np.zeros((3, values.shape[1]))
+    for j, (low, _) in limits.get("bounds", {}).items():
+        rows[:, j] = low
+    _require_same(file, ledger, Ledger(rows, **limits), limits, budget)
     return ledger
 
 
+def _require_same(
+    file: LedgerFile, ledger: Ledger, fresh: Ledger, limits: Mapping[str, Any], budget: bool
+) -> None:
+    """Refuse options that are not those of the ledger."""
+    first, second = ledger.reference, fresh.reference
+    differs = {
+        "rule": "rule" in limits and fresh.rule != ledger.rule,
+        "limit": budget and fresh.limit != ledger.limit,
+        "max_noise": "max_noise" in limits and fresh.max_noise != ledger.max_noise,
+        "share": "share" in limits and fresh.share != ledger.share,
+        "bounds": "bounds" in limits and fresh.bounds != ledger.bounds,
+        "reference": first is not None
+        and second is not None
+        and not (np.array_equal(first.mean, second.mean) and np.array_equal(first.cov, second.cov)),
+    }
+    for name, other in differs.items():
+        if other:
+            value = getattr(ledger, name)
+            shown = f", {value:.6g}" if isinstance(value, float) else ""
+            raise ValueError(
+                f"{visible(file.path)} was begun with another {name.replace('_', ' ')}{shown}: "
+                "leave the option out"
+            )
+
+
+# --- the ledger's file ---------------------------------------------------------------------------
+
+
+class LedgerFile:
+    """A ledger's file that is locked.
+
+    Attributes
+    ----------
+    path : str
+    content : bytes or None
+        What it held when it was opened; None if it did not exist.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.content = self._read()
+
+    def _read(self) -> bytes | None:
+        try:
+            return Path(self.path).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def write(self, content: bytes) -> None:
+        """Replace the file, unless another program has changed it without its lock."""
+        if self._read() != self.content:
+            raise ValueError(f"{visible(self.path)} was changed meanwhile: nothing is answered")
+        outputs.write(self.path, content.decode("ascii"))
+        self.content = content
+
+
+@contextlib.contextmanager
+def opened(path: str) -> Iterator[LedgerFile]:
+    """Lock a ledger's file by a file beside it, which stays; refuse if another program has it.
+
+    The system takes the lock from a program that ends, however it ends.
+    """
+    with Path(f"{path}.lock").open("ab") as file:
+        try:
+            _lock(file.fileno())
+        except OSError:
+            raise ValueError(
+                f"{visible(path)} is open in another program: ask again when that has ended"
+            ) from None
+        yield LedgerFile(path)
+
+
+def _lock(descriptor: int) -> None:
+    if os.name == "nt":
+        import msvcrt
+
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+    else:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 # --- columns -------------------------------------------------------------------------------------
+
+
+def _bounds(
+    file: LedgerFile, table: Table, numbers: Sequence[int], limits: Mapping[str, Any]
+) -> dict[int, tuple[float, float]]:
+    """Return the bounds by number of the ledger's column: those of the file, or those given."""
+    given: Mapping[str, tuple[float, float]] = limits.get("bounds", {})
+    bounds = {numbers.index(_number_column(table, name)): ends for name, ends in given.items()}
+    if file.content is None or bounds:
+        return bounds
+    try:
+        head = json.loads(file.content.split(b"\n", 1)[0])
+        return {j: (low, high) for j, low, high in head.get("bounds", ()) if j < len(numbers)}
+    except (ValueError, TypeError, AttributeError):
+        return {}  # the ledger refuses it with the line
+
+
+@contextlib.contextmanager
+def _named(table: Table, numbers: Sequence[int]) -> Iterator[None]:
+    """Say in errors the names of columns with bounds."""
+    try:
+        yield
+    except ValueError as error:
+        message = str(error)
+        for j, column in enumerate(numbers):
+            name = visible(table.columns[column])
+            message = message.replace(f"bounds[{j}]=", f"--bounds {name}=")
+        raise ValueError(message) from error
+
+
+def _require_public(
+    table: Table, where: grammar.Selection | None, chosen: Sequence[int], secret: Mapping[int, int]
+) -> None:
+    """Refuse a selection by values that are secret, and a statistic of others."""
+    if not secret:
+        return
+    of = {_place(table, c.column) for c in (() if where is None else where.conditions)}
+    for column in of & set(secret):
+        raise ValueError(
+            f"--where: the values of column {visible(table.columns[column])!r} are secret, as it "
+            "has bounds: select by other columns"
+        )
+    if not set(chosen) <= set(secret.values()):
+        raise ValueError(
+            f"--columns: only {listed([table.columns[j] for j in secret])} can be asked for, the "
+            "columns with bounds"
+        )
+
+
+def _reference(path: str, columns: Sequence[str], reading: Mapping[str, Any]) -> Reference:
+    """Return the law of columns in a public table."""
+    table = read_table(path, **reading)
+    values = table.values[:, [_number_column(table, name) for name in columns]]
+    return Reference.fit(values[~np.isnan(values).any(axis=1)])
 
 
 def _place(table: Table, name: str) -> int:

@@ -513,12 +513,25 @@ class Narrowing:
 
 
 @dataclass(frozen=True)
+class Refit:
+    """How far a record shifts the coefficient that it shifts most, in standard errors.
+
+    By one Newton step, and exactly, by a fit without the record.
+    """
+
+    row: int
+    coefficient: str
+    one_step: float
+    refit: float
+
+
+@dataclass(frozen=True)
 class Observations:
     """What an analysis saw of the table, for the notices: columns that count the records among it.
 
     `embedded` is what is said of the embedded table, if it is judged, `records` are notices about
     whose the records are, `doubt` is why some may be of one person. `narrowing` is there if
-    coefficients of a regression are published.
+    coefficients of a regression are published, `refits` if those of another model are.
     """
 
     counting: tuple[str, ...]
@@ -526,6 +539,7 @@ class Observations:
     embedded: str | None = None
     doubt: str = ""
     narrowing: Narrowing | None = None
+    refits: tuple[Refit, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

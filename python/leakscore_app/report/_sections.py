@@ -30,6 +30,7 @@ from leakscore_app.report._verdict import (
 )
 
 _SINGULAR = ("mean", "sum", "weighted-ratio", "known-weights")
+_REFITS = 5  # that are listed; the JSON has all
 _REMAINDERS = 10  # that are listed
 _DRIVEN, _DRIVING, _DRAWN = 3, 4, 8  # records, their columns in words, and as bars
 
@@ -42,6 +43,7 @@ def document(report: Content, verdict: Verdict, notices: Sequence[Notice]) -> do
         (
             _counts(report),
             _worst(report),
+            *_refits(report),
             *_cells(report),
             _drivers(report),
             _games(report),
@@ -112,6 +114,26 @@ def _cells(report: Content) -> Iterator[doc.Section]:
         "theory is rough: trust the simulated game."
     )
     yield doc.Section("The cells", [doc.TextTable(header, rows, caption)])
+
+
+def _refits(report: Content) -> Iterator[doc.Section]:
+    """Show steps beside exact fits without the records that leak most."""
+    refits = report.observations.refits
+    if not refits:
+        return
+    rows = [
+        [named(report, each.row), visible(each.coefficient)]
+        + [f"{shift:+.3g}" for shift in (each.one_step, each.refit)]
+        for each in refits[:_REFITS]
+    ]
+    off = max(abs(fit.one_step - fit.refit) for fit in refits)
+    caption = (
+        f"Shifts in standard errors. Without each of the {len(refits)} records that leak most by "
+        "one Newton step the fit was repeated; their leakage is that of the refit. Of these "
+        f"coefficients step and refit differ by at most {off:.2g}."
+    )
+    header = ["without", "shifts most", "by one step", "by the refit"]
+    yield doc.Section("Fits without a record", [doc.TextTable(header, rows, caption)])
 
 
 def _sensitive(report: Content) -> Iterator[doc.Section]:

@@ -82,6 +82,8 @@ class Report(Content, Findings):
         }
         if self.sensitive is not None:
             plain["sensitive"] = self.sensitive
+        if self.observations.refits:
+            plain["refits"] = self.observations.refits
         if self.previous is not None:
             plain["previous"] = self.previous
         if self.cells:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from leakscore import tradeoff
 from leakscore.distributions import norm
 from leakscore.numeric import bisect
-from leakscore.statistics import Regression
+from leakscore.statistics import GLM, Cox, Regression
 from leakscore_app.report._model import (
     ALPHA,
     LEVELS,
@@ -24,6 +24,7 @@ from leakscore_app.report._model import (
     Game,
     IdentifiedCounts,
     Narrowing,
+    Refit,
     Risk,
 )
 from leakscore_app.report.engine.population import Population
@@ -110,6 +111,24 @@ def narrowing_of(
         regression.column_of(block[worst]),
         float(leverages[worst]),
         float(advantages[worst]),
+    )
+
+
+def refits_of(model: GLM | Cox, block: Doubles, rows: npt.NDArray[np.int64]) -> tuple[Refit, ...]:
+    """Return the shifts of the records without which a model was fitted again, worst first."""
+    at, features = model.refitted, model.features(block)
+    errors = features.std(axis=0) * np.sqrt(len(block))
+    exact, steps = features[at] / errors, model.one_step(block[at]) / errors
+    largest = np.abs(exact).argmax(axis=1)
+    names = [name.removeprefix("coefficient of ") for name in model.names]
+    return tuple(
+        Refit(
+            int(row),
+            names[j],
+            float(step[j]),
+            float(refit[j]),
+        )
+        for row, j, step, refit in zip(rows[at], largest.tolist(), steps, exact, strict=True)
     )
 
 

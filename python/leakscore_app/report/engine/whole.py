@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import tradeoff, validation
-from leakscore.statistics import Regression
+from leakscore.statistics import GLM, Cox, Regression
 from leakscore_app.passes.lattices import ColumnSteps, Off, lattices_of
 from leakscore_app.passes.scores import sampled_rows
 from leakscore_app.report._model import (
@@ -29,7 +29,7 @@ from leakscore_app.report._notices import observed
 from leakscore_app.report.engine.attack import LinearAttack, Others, projected
 from leakscore_app.report.engine.cells import cells_of
 from leakscore_app.report.engine.features import featured
-from leakscore_app.report.engine.leakage import Budget, counts_of, narrowing_of, risk_of
+from leakscore_app.report.engine.leakage import Budget, counts_of, narrowing_of, refits_of, risk_of
 from leakscore_app.report.engine.noise import TheoryNoise
 from leakscore_app.report.engine.pooled import Pooled
 from leakscore_app.report.engine.population import Population, Published
@@ -276,6 +276,8 @@ class WholeTable:
         distinct, owned = self.options.distinct_records, self.published.owned
         block, regression = self.featured.block, self.statistic
         seen = observed(self.table, self.records, listing.owned, block, distinct=distinct)
+        if isinstance(regression, GLM | Cox) and block is not None and owned.alone.all():
+            return replace(seen, refits=refits_of(regression, block, self.rows))
         if not isinstance(regression, Regression) or block is None:
             return seen
         narrowing = narrowing_of(
