@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from leakscore_app.cli import _shared as _cli
+from leakscore_app.tables import outputs
 
 if TYPE_CHECKING:
     from leakscore.statistics import Statistic
@@ -229,10 +230,13 @@ def _add_noise_options(group: Any) -> None:
     )
     group.add_argument(
         "--draw-noise",
-        type=int,
+        type=_seed,
+        nargs="?",
+        const=True,
         metavar="SEED",
-        help="print the mean with one draw of the noise, to be published; the seed must be a "
-        "number that nobody guesses, stay secret, and be used once",
+        help="print the numbers to publish, with one draw of the noise where the verdict asks for "
+        "noise; without a seed one is drawn and kept nowhere, one of yours needs 16 digits or more "
+        "that nobody guesses or sees, and serves once",
     )
 
 
@@ -271,6 +275,12 @@ def _add_output_options(group: Any) -> None:
     )
     _cli.add_outputs(group)
     group.add_argument(
+        "--csv",
+        metavar="PATH",
+        help="write the numbers to publish, as --draw-noise does; an error if the verdict is not "
+        "to publish (- for stdout)",
+    )
+    group.add_argument(
         "--records",
         choices=("all", "worst", "none"),
         help="which records the JSON lists, beside the summaries (default: all up to 10000, the "
@@ -285,6 +295,15 @@ def _add_output_options(group: Any) -> None:
         action="store_true",
         help="tell on standard error how far the work is, also where that is no terminal",
     )
+
+
+def _seed(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no number: write the table before --draw-noise"
+        ) from None
 
 
 def _shrinkage(text: str) -> float | str:
@@ -325,7 +344,7 @@ def _report(options: argparse.Namespace) -> int:
             delta=options.delta,
             max_noise=options.max_noise,
             noise_shape=options.noise_shape,
-            draw_noise=options.draw_noise,
+            draw_noise=options.draw_noise or (None if options.csv is None else True),
             decimals=options.decimals,
             worst=options.worst,
             rounds=options.rounds,
@@ -342,6 +361,8 @@ def _report(options: argparse.Namespace) -> int:
             client=client,
         )
     _cli.deliver(result, options)
+    if options.csv is not None:
+        outputs.write(options.csv, result.to_csv())
     return report.exit_code_of(result.verdict) if options.check else 0
 
 

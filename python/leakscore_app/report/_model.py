@@ -257,7 +257,7 @@ class Noise:
     columns' units, of the first one. `beside` is what the
     other shapes take in theory, in standard errors. Of the first one, too, everyone within the
     Mahalanobis distance `protected_radius` of the mean is protected, in the table or not.
-    `noisy_mean` is the mean with one draw of the noise, where it was asked for. `noise_std` and
+    `noisy_mean` are the numbers with one draw of the noise, where it was asked for. `noise_std` and
     `covariance` are of what is published, in its units: of a sum, a count, the mean of a group.
     """
 
@@ -577,6 +577,7 @@ class Content:
     effective_n: float | None = None  # of a plain mean that varies as that with known weights
     bars: tuple[Bars, Bars] | None = None  # of a table whose records are not all in `rows`
     sensitive: SensitiveValue | None = None
+    exact: dict[str, float] | None = None  # numbers without noise, where they may be published
     ranked: int = 0  # how many persons the law of the sums ranks, too
 
     @property

@@ -49,7 +49,7 @@ def analyse(
     delta: float = 1e-5,
     max_noise: float = 1.0,
     noise_shape: str | None = None,
-    draw_noise: int | None = None,
+    draw_noise: int | bool | None = None,
     decimals: int | None = None,
     worst: int = 5,
     rounds: int | None = None,
@@ -114,9 +114,10 @@ def analyse(
         Of the noise: that which costs least, correlated between columns; the best that is
         independent; or the same number of standard errors in every column. Default: "optimal", or
         "same" where no other is computed (other statistics, shrinkage, many columns).
-    draw_noise : int, optional
-        A secret seed: the report then holds the mean with one draw of the noise. Of a mean of all
-        records only.
+    draw_noise : bool or int, optional
+        Whether the report holds the numbers to publish, with one draw of the noise where the
+        verdict asks for noise. A secret seed of 16 digits or more draws the same again; with True
+        one is drawn and kept nowhere. Of all records, and not of covariances.
     decimals : int, optional
         To how many the published numbers are rounded, negative ones to tens, hundreds, ... Default:
         they are exact. Rounding counts for arithmetic only: see Notes.

@@ -14,9 +14,10 @@ from leakscore_app.document.document import Notice
 from leakscore_app.document.text import counted
 from leakscore_app.report import _charts as charts
 from leakscore_app.report._model import WITHIN, Content, Driver, Previous, Remedy, Verdict, Worst
-from leakscore_app.report._noise_section import noise_section
+from leakscore_app.report._noise_section import noise_section, numbers_to_publish
 from leakscore_app.report._verdict import (
     ABOVE,
+    PUBLISH,
     capitalised,
     label,
     limited,
@@ -27,6 +28,7 @@ from leakscore_app.report._verdict import (
     remedies_table,
     several,
     times,
+    to_publish,
 )
 
 _SINGULAR = ("mean", "sum", "weighted-ratio", "known-weights")
@@ -41,6 +43,7 @@ def document(report: Content, verdict: Verdict, notices: Sequence[Notice]) -> do
         f"leakscore report: {report.input.name}",
         _head(report, verdict),
         (
+            *numbers_to_publish(to_publish(report, verdict), verdict.decision != PUBLISH),
             _counts(report),
             _worst(report),
             *_refits(report),

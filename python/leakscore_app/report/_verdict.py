@@ -292,6 +292,19 @@ def verdict_of(report: Content, budget: Budget, max_noise: float) -> Verdict:
     return replace(verdict, why=" ".join([*parts, *_told(report, budget), *_scope(report)]))
 
 
+def to_publish(report: Content, verdict: Verdict) -> dict[str, float] | None:
+    """Return the numbers that the verdict lets go, if they were asked for: noisy where it says."""
+    numbers = report.exact
+    if numbers is None or verdict.decision == DO_NOT_PUBLISH:
+        return None
+    if verdict.decision == PUBLISH_WITH_NOISE:
+        numbers = None if report.noise is None else report.noise.noisy_mean
+    decimals = report.release.decimals
+    if numbers is None or decimals is None:
+        return numbers
+    return {name: round(value, decimals) for name, value in numbers.items()}
+
+
 def exit_code_of(verdict: Verdict) -> int:
     """Return the exit code of `leakscore report --check`; 4 where persons are not told apart."""
     code = EXIT_CODES[verdict.decision]

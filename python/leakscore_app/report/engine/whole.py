@@ -124,10 +124,9 @@ class WholeTable:
         """Return the units of the published numbers, one a judged column; see `Statistic.units`."""
         return self.featured.units(n)
 
-    @property
-    def means(self) -> Doubles:
-        """The means of the judged columns."""
-        return np.asarray(self.records.values.mean(axis=0))
+    def estimates(self, n: int) -> Doubles:
+        """Return the published numbers, one a judged column, without noise."""
+        return self.featured.estimates(n)
 
     def middle(self, about: Sequence[int]) -> int:
         """Return the record in the middle of those that can be played, the worst first."""
