@@ -28,7 +28,7 @@ _HIDDEN = {"hidden": True}  # kept for the charts, left out of the JSON
 
 @dataclass(frozen=True)
 class ReportInput:
-    """What was read, and what of it is judged."""
+    """What was read, and what of it is judged; `rows_dropped` are those of small cells."""
 
     name: str
     path: str | None
@@ -43,6 +43,7 @@ class ReportInput:
     rows_left_out: tuple[Any, ...]
     dependent_columns: tuple[str, ...]
     notes: tuple[str, ...]
+    rows_dropped: int = 0
 
 
 @dataclass(frozen=True)
@@ -329,6 +330,7 @@ class Remedy:
     clipped: float | None = field(default=None, metadata=_HIDDEN)  # at this quantile, and above
     mean_shift: float = field(default=0.0, metadata=_HIDDEN)  # standard errors, if clipped
     records_missing: int = field(default=0, metadata=_HIDDEN)  # that the table does not have
+    columns: tuple[str, ...] = field(default=(), metadata=_HIDDEN)  # that are left out
 
 
 @dataclass(frozen=True)

@@ -228,7 +228,7 @@ def numbers_to_publish(numbers: dict[str, float] | None, noisy: bool) -> Iterato
     rest = f"; and {more} more (--csv)" if more > 0 else ""
     caption = "With one draw of the noise" if noisy else "Without noise"
     listed = f"{caption}: {'; '.join(items[:_NOISY_COLUMNS])}{rest}."
-    table = doc.TextTable(["", "value"], [list(row) for row in shown], caption)
+    table = doc.TextTable(["name", "value"], [list(row) for row in shown], caption)
     parts: list[doc.Part] = [doc.InWords(table, listed)]
     if noisy:
         parts.append(doc.Paragraph(_ONE_DRAW))

@@ -59,6 +59,7 @@ def analyse(
     show_values: bool = False,
     statistic: Statistic | None = None,
     min_cell: int = 10,
+    drop_small_cells: bool = False,
     records: str | None = None,
     distinct_records: bool = False,
     sensitive: str | None = None,
@@ -139,6 +140,8 @@ def analyse(
         table (`read_table(groups=)`, `table_of(groups=)`), or columns of a frame.
     min_cell : int
         Cells of a table by group with fewer records are not to be published.
+    drop_small_cells : bool
+        Whether the records of such cells are left out, and the rest is judged.
     records : {"all", "worst", "none"}, optional
         Which records the JSON lists; "worst" are those that `worst` counts. Default: all up to
         10000, the worst of more. Its summaries always speak of all.
@@ -219,6 +222,7 @@ def analyse(
         show_values=show_values,
         statistic=statistic,
         min_cell=min_cell,
+        drop_small_cells=drop_small_cells,
         records=records,
         distinct_records=distinct_records,
         sensitive=sensitive,
@@ -416,6 +420,8 @@ def why_whole(opened: Opened, table: Tabular, options: AnalysisOptions) -> str:
         return "a shrunk covariance"
     if options.sensitive is not None:
         return "values of one column"
+    if options.drop_small_cells:
+        return "small cells"
     if isinstance(table, Table) and table.ids is not None:
         return "persons"
     return TEXT if opened.unsettled else ""

@@ -65,6 +65,7 @@ class AnalysisOptions:
     show_values: bool
     statistic: Statistic | None = None
     min_cell: int = 10
+    drop_small_cells: bool = False
     noise_shape: str | None = None
     records: str | None = None
     draw_noise: int | bool | None = None
