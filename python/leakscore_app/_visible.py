@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from html import escape
 
 # Controls, format characters (bidirectional marks among them), surrogates, ends of lines.
@@ -75,6 +76,20 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     """Return the first names of a list, and how many more there are."""
     shown = ", ".join(map(visible, names[:most]))
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Ask for the name that was meant; empty if none is near.
+
+    Examples
+    --------
+    >>> from leakscore_app._visible import nearest
+    >>> nearest("ward", ["Ward", "Age"])
+    'did you mean Ward?'
+    """
+    by_letters = {other.lower(): other for other in names}
+    near = get_close_matches(name.lower(), by_letters, 1)
+    return f"did you mean {visible(by_letters[near[0]])}?" if near else ""
 
 
 def in_json(document: str) -> str:

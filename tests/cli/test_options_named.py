@@ -35,7 +35,7 @@ def table(tmp_path: Path) -> str:
         ("--previous 9,3", "--previous 9,3 to increase"),
         ("--max-advantage 2", "--max-advantage 2.0 in (0, 1)"),
         ("--base-population 3", "--base-population 3 >= 40"),
-        ("--draw-noise 5 --n 9", "--draw-noise with the mean of all 40 records, not of --n 9"),
+        ("--draw-noise --n 9", "--draw-noise with the mean of all 40 records, not of --n 9"),
     ],
 )
 def test_options_are_named(

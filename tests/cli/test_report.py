@@ -43,7 +43,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_report_without_data_is_the_embedded_table(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "report", *FAST)
     assert (code, err) == (0, "")
-    assert out.startswith("DO NOT PUBLISH: record 153 is recognised ")
+    assert out.startswith("DO NOT PUBLISH: asked whether record 153 is in, ")
     assert "\nThe mean of n = 100 records in 30 columns is published" in out
     assert "CC BY 4.0" in out
 
@@ -123,9 +123,10 @@ def test_everything_left_out_is_said(capsys: pytest.CaptureFixture[str], tmp_pat
     assert code == 0
     text = " ".join(out.split())
     for said in (
-        "This speaks only of the 6 of 7 columns that were judged (name left out) and of the 28 of "
-        "30 records that were judged.",
+        "This speaks only of the 6 of 7 columns that were judged (name left out: --proportions or "
+        "--group-by keeps text) and of the 28 of 30 records that were judged.",
         "name is left out: text in 30 of 30 cells (line 2: 'x0').",
+        "--proportions name publishes the share of each value, --group-by name the means by it.",
         "id is left out: it counts or names the records.",
         "same is left out: the same in every record: it tells nothing.",
         "twice is left out: a copy or a multiple of a: it tells nothing more.",

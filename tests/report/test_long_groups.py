@@ -64,12 +64,15 @@ def both(
 def test_blocks_tell_what_the_whole_table_tells(
     monkeypatch: pytest.MonkeyPatch, statistic: Statistic
 ) -> None:
-    found, whole = both(monkeypatch, table(), statistic, exclude=["c"], max_advantage=0.5)
+    found, whole = both(
+        monkeypatch, table(), statistic, exclude=["c"], max_advantage=0.5, n=None, draw_noise=10**15
+    )
     games = {"theory-differs"}  # by few rounds
     codes = [{one.code for one in each.notices} - games for each in (found, whole)]
     assert codes[0] == codes[1] | {"long-table"}
     assert_alike(found, whole)
     assert found.min_cell == whole.min_cell
+    assert found.exact == pytest.approx(whole.exact, rel=1e-9)
     assert len(found.cells) == len(whole.cells)
     for cell, other in zip(found.cells, whole.cells, strict=True):
         ours_, plain_ = dataclasses.asdict(cell), dataclasses.asdict(other)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -112,7 +113,7 @@ CASES: dict[str, tuple[statistics.Statistic, list[int], Release, bool]] = {
 COLUMNS = ("age", "dose", "ward", "weight")
 
 
-def report_of(name: str) -> leakscore_app.Report:
+def report_of(name: str, **options: Any) -> leakscore_app.Report:
     statistic, columns, _, _ = CASES[name]
     by = {"ward": WARD, "site": SITE}
     groups = {name: [NAMES[int(g)] for g in by[name]] for name in getattr(statistic, "by", ())}
@@ -127,6 +128,7 @@ def report_of(name: str) -> leakscore_app.Report:
         rounds=4000,
         min_cell=2,
         noise_shape="same",
+        **options,
     )
 
 

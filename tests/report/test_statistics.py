@@ -68,13 +68,50 @@ def test_cells_are_listed_and_small_ones_refused() -> None:
         inside = np.array(labels) == cell.cell[2:]
         assert cell.leakage == result.informed.leakage[inside].max()
     assert result.verdict.decision == "do not publish"
-    assert "the cell g=tiny holds 8 records, fewer than 10" in result.to_text().replace("\n", " ")
+    assert "1 cell holds fewer than 10 records (8: g=tiny)." in result.to_text().replace("\n", " ")
     assert "THE CELLS" in result.to_text()
     assert result.to_dict()["cells"][2]["records"] == 8
     kept = report.analyse(
         table(groups={"g": labels}), statistic=statistics.GroupMeans("g"), rounds=400, min_cell=5
     )
     assert "fewer than" not in kept.verdict.why
+
+
+def test_small_cells_are_dropped_and_the_rest_is_judged_as_if_they_were_not_there() -> None:
+    labels = ["big"] * 280 + ["small"] * 12 + ["tiny"] * 8
+    given = table(groups={"g": labels})
+    options: dict[str, Any] = {"statistic": statistics.GroupMeans("g"), "rounds": 400}
+    dropped = report.analyse(given, drop_small_cells=True, **options)
+    rest = report.analyse(
+        report.table_of(given.values[:292], groups={"g": labels[:292]}), **options
+    )
+    np.testing.assert_array_equal(dropped.informed.leakage, rest.informed.leakage)
+    assert [cell.cell for cell in dropped.cells] == ["g=big", "g=small"]
+    assert dropped.input.rows_dropped == 8
+    assert "8 records of small cells are left out. Publish no total" in dropped.verdict.why
+    text = " ".join(dropped.to_text().split())
+    assert "in a cell of fewer than 10, or in none (records 293, 294, " in text
+    with pytest.raises(ValueError, match="every cell holds fewer than 300 records"):
+        report.analyse(given, drop_small_cells=True, min_cell=300, **options)
+    with pytest.raises(ValueError, match="no drop_small_cells: nothing is published by group"):
+        report.analyse(given, drop_small_cells=True)
+
+
+def test_small_cells_of_persons_and_of_several_tables() -> None:
+    """A cell that is small only once others are dropped goes, too."""
+    sex = ["f"] * 150 + ["m"] * 138 + ["x"] * 12
+    place = ["u"] * 140 + ["v"] * 150 + ["w"] * 10
+    given = table(groups={"sex": sex, "place": place})
+    both = statistics.Several([statistics.Counts("sex"), statistics.GroupMeans("place")])
+    result = report.analyse(given, statistic=both, drop_small_cells=True, min_cell=11, rounds=400)
+    assert [cell.cell for cell in result.cells] == ["sex=f", "sex=m", "place=u", "place=v"]
+    assert len(result.rows) == 288
+    ids = [str(i // 4) for i in range(300)]
+    given = table(groups={"g": ["big"] * 260 + ["small"] * 40}, ids=ids)
+    result = report.analyse(
+        given, statistic=statistics.GroupMeans("g"), drop_small_cells=True, min_cell=11, rounds=400
+    )
+    assert [(cell.cell, cell.persons) for cell in result.cells] == [("g=big", 65)]
 
 
 def test_a_cell_of_one_gives_its_record_away() -> None:
@@ -110,7 +147,7 @@ def test_cells_of_persons_count_persons() -> None:
     assert result.verdict is not None
     assert result.verdict.decision == "do not publish"
     text = " ".join(result.to_text().split())
-    assert "the cell g=small holds 5 persons, fewer than 10" in text
+    assert "1 cell holds fewer than 10 persons (5: g=small)." in text
     assert "worst person" in text
 
 
@@ -135,7 +172,10 @@ def test_small_cells_need_the_game() -> None:
         (["--response", "a"], "--response COLUMN"),
         (["--statistic", "regression", "--response", "z"], "--response 'z'"),
         (["--group-by", "g", "--statistic", "sum"], "one of them at a time"),
-        (["--group-by", "who"], "no column 'who'"),
+        (["--group-by", "who"], "no column 'who'; it has"),
+        (["--group-by", "G"], "no column 'G' (did you mean g?); it has g, a, b (--group-by)"),
+        (["--groupby", "g"], "unrecognized arguments: --groupby g; did you mean --group-by? (see"),
+        (["--max_noise=2"], "unrecognized arguments: --max_noise=2; did you mean --max-noise?"),
         (["--weights", "z"], "--weights 'z'"),
         (["--group-by", "g", "--min-cell", "0"], "--min-cell 0"),
     ],

@@ -34,9 +34,7 @@ def judged(table: report.Table, **options: Any) -> report.Report:
 
 
 def verdict(table: report.Table, **options: Any) -> Any:
-    found = judged(table, **options).verdict
-    assert found is not None
-    return found
+    return judged(table, **options).verdict
 
 
 def upper_advantage(members: np.ndarray, nonmembers: np.ndarray) -> float:
@@ -57,7 +55,6 @@ def test_the_larger_of_theory_and_game_is_compared(table: report.Table) -> None:
         upper = upper_advantage(game.members, game.nonmembers)
         assert game.advantage.upper == pytest.approx(upper, abs=1e-3)
         expected[game.row - 1] = max(expected[game.row - 1], game.advantage.upper)
-    assert result.verdict is not None
     worst = result.verdict.worst
     assert (worst.row, worst.quantity) == (expected.argmax() + 1, "advantage")
     assert worst.value == pytest.approx(expected.max(), rel=1e-9)
@@ -84,7 +81,6 @@ def test_the_edge_of_the_limit(table: report.Table, limit: str) -> None:
 
 def test_a_gaussian_epsilon_is_held_against_the_game_as_its_advantage(table: report.Table) -> None:
     result = judged(table, epsilon=1.0, delta=1e-4)
-    assert result.verdict is not None
     assert result.verdict.limit == {"epsilon": 1.0, "delta": 1e-4}
 
     def excess(mu: float) -> float:
@@ -115,18 +111,23 @@ def test_the_edge_of_the_noise(table: report.Table) -> None:
 def test_the_sentences(table: report.Table) -> None:
     yes = verdict(table, max_advantage=0.9)
     assert yes.line.replace("\u00a0", " ") == (
-        "PUBLISH: no record exceeds the limit (advantage at most 90 %; worst record "
-        f"{yes.worst.row}: {100 * yes.worst.value:.1f} %)."
+        f"PUBLISH: asked whether record {yes.worst.row} is in, an attacker is right up to "
+        f"{50 * (1 + yes.worst.value):.1f} times in 100 (guessing: 50; your limit: 95). No record "
+        "stands out more."
     )
     noisy = verdict(table, max_advantage=0.05, max_noise=20)
     line = noisy.line.replace("\u00a0", " ")
-    assert line.startswith(f"PUBLISH WITH NOISE: record {noisy.worst.row} is recognised ")
-    assert "standard errors (root mean square, shaped) brings every record under 5 %, if" in line
-    told = float(line.split("noise of ")[1].split()[0])
+    asked = f"asked whether record {noisy.worst.row} is in, an attacker is right up to "
+    assert line.startswith(f"PUBLISH WITH NOISE: {asked}")
+    assert "(root mean square, shaped) brings every record under the limit, if" in line
+    assert line.endswith("Run again with --draw-noise to get the means to publish.")
+    told = float(line.split("Noise of ")[1].split()[0])
     assert noisy.noise_standard_errors <= told < 1.01 * noisy.noise_standard_errors
     no = verdict(table, max_advantage=0.05).line.replace("\u00a0", " ")
-    assert no.startswith(f"DO NOT PUBLISH: record {noisy.worst.row} is recognised ")
-    assert "at most 1 is allowed. In theory the limit holds for the mean of" in no
+    assert no.startswith(f"DO NOT PUBLISH: {asked}")
+    assert "at most 1 is allowed (--max-noise). In theory the limit holds for the mean of" in no
+    power = verdict(table, max_power=0.9).line
+    assert "times in 100 (false alarms: 1; your limit: 90). No record" in power
 
 
 def test_a_record_that_is_given_away_is_not_published() -> None:
@@ -134,7 +135,6 @@ def test_a_record_that_is_given_away_is_not_published() -> None:
     for limit in (0.2, 0.999):
         result = judged(report.table_of(values), n=30, max_advantage=limit, max_noise=1e9)
         found = result.verdict
-        assert found is not None
         assert (found.decision, found.given_away, found.worst.row) == ("do not publish", (18,), 18)
         assert found.worst.certain
         assert found.line.startswith("DO NOT PUBLISH: record 18 gives itself away")
@@ -184,15 +184,14 @@ def test_what_is_not_judged_stands_in_the_verdict(tmp_path: Path) -> None:
     ]
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["icd,a,b,c", *lines]))
-    told = "of the 3 of 4 columns that were judged (icd left out)"
+    told = "of the 3 of 4 columns that were judged (icd left out: --proportions or --group-by keeps"
     found = judged(report.read_table(str(path)))
     assert found.verdict is not None
-    assert f"{told} and of the 80 of 100 records that were judged." in found.verdict.why
+    assert f"{told} text) and of the 80 of 100 records that were judged." in found.verdict.why
     assert found.to_dict()["input"]["columns_unjudged"] == ["icd"]
-    asked = verdict(report.read_table(str(path)), exclude=["icd", "c"])
-    assert "judged" not in asked.why
+    assert "judged" not in verdict(report.read_table(str(path)), exclude=["icd", "c"]).why
     holes = verdict(report.read_table(str(path)), missing="columns")
-    assert "of the 2 of 4 columns that were judged (icd, c left out)." in holes.why
+    assert "of the 2 of 4 columns that were judged (icd, c left out: --proportions" in holes.why
 
 
 @pytest.mark.parametrize(("lost", "said"), [(5, False), (6, True)])
@@ -212,7 +211,7 @@ def test_records_are_named_by_line_and_person(table: report.Table) -> None:
     text = " ".join(result.to_text().split())
     assert text.count(name) >= 2
     assert max(map(len, result.to_text().splitlines())) <= 80
-    assert text.startswith(f"DO NOT PUBLISH: {name} is recognised")
+    assert text.startswith(f"DO NOT PUBLISH: asked whether {name} is in, ")
     everywhere = result.to_html()
     assert name in everywhere
     worst = result.counts[0].worst_row
@@ -247,4 +246,4 @@ def test_noise_that_no_game_confirms_is_not_offered(table: report.Table) -> None
     result = judged(table, max_advantage=0.05)
     verdict = verdict_of(replace(result, noise=noise), budget, max_noise=1e9)
     assert verdict.decision == "do not publish"
-    assert "no noise was found that the simulated attack confirms" in verdict.why
+    assert "No noise was found that the simulated attack confirms" in verdict.why

@@ -270,6 +270,9 @@ class FittedModel(Statistic):
         """
         return self._features_of(self._checked(values), None)
 
+    def _estimates(self) -> Doubles:
+        return self.coefficients
+
     def _features(self, values: Doubles) -> Doubles:
         self._require_targets(values)
         shifts = self._shifts(values, None)

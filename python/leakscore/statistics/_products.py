@@ -151,6 +151,9 @@ class Correlations(Statistic):
         pairs = zip(rows, columns, strict=True)
         return tuple(f"correlation of {self.columns[i]} and {self.columns[j]}" for i, j in pairs)
 
+    def _estimates(self) -> Doubles:
+        return np.array(self._pairs)
+
     def _features(self, values: Doubles) -> Doubles:
         return self._features_of(values, np.arange(len(values)))
 

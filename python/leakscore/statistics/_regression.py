@@ -264,6 +264,10 @@ class Regression(Statistic):
             raise ValueError("Expected estimates of the coefficients: call prepare(values) first")
         return self._fit
 
+    def _estimates(self) -> Doubles:
+        fit = self._prepared()
+        return np.concatenate([[fit.level - fit.means @ fit.slopes], fit.slopes])
+
     def _features(self, values: Doubles) -> Doubles:
         return self._features_of(values, None)
 

@@ -245,6 +245,36 @@ class Statistic(ABC):
         size = np.asarray(means, dtype=np.float64).shape
         return np.full(size, float(n) if self.totals else 1.0)
 
+    def estimates(self, means: npt.ArrayLike, n: int) -> Doubles:
+        """Return the published numbers, one a feature: what was fitted, or what the means say.
+
+        Parameters
+        ----------
+        means : (D,) array_like
+            Of the features, in the order of `names`.
+        n : int
+            Records in the release.
+
+        Returns
+        -------
+        (D,) ndarray of float64
+            Of `Covariance` means of products, from which the covariances follow.
+
+        Examples
+        --------
+        >>> from leakscore import statistics
+        >>> statistics.Sum().on(["a"]).estimates([2.5], n=40)
+        array([100.])
+        """
+        fitted = self._estimates()
+        if fitted is not None:
+            return fitted
+        return np.asarray(np.asarray(means, dtype=np.float64) * self.units(means, n))
+
+    def _estimates(self) -> Doubles | None:
+        """Return what was fitted, where a feature is by how much a record shifts that."""
+        return None
+
     def _checked(self, block: npt.ArrayLike) -> Doubles:
         if not self.columns:
             raise ValueError("Expected a statistic of named columns: call on(columns) first")

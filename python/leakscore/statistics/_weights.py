@@ -190,6 +190,9 @@ class WeightedRatio(_Weighted):
         """The other columns."""
         return self._others()
 
+    def _estimates(self) -> Doubles:
+        return np.array(self._means)
+
     def _features(self, values: Doubles) -> Doubles:
         if not self._means:
             raise ValueError("Expected estimates of the means: call prepare(values) first")

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from leakscore_app.cli import _shared as _cli
+from leakscore_app.tables import outputs
 
 if TYPE_CHECKING:
     from leakscore.statistics import Statistic
@@ -27,6 +28,12 @@ _NEEDED = {
     "cox": ("time", "event"),
 }
 _ALLOWED = {"glm": ("offset", "factors"), "cox": ("factors",)}
+_PASSED_ON = (
+    *("n", "previous", "base_population", "missing", "shrinkage", "max_advantage", "max_power"),
+    *("epsilon", "delta", "max_noise", "noise_shape", "decimals", "worst", "rounds", "seed"),
+    *("audit", "confidence", "show_values", "min_cell", "drop_small_cells", "records"),
+    *("distinct_records", "sensitive"),
+)  # to `analyse`, as they are
 _MAY_BE = "may be the value of a record itself, which no distance bounds"
 _REFUSED = {
     "quantile": _MAY_BE,
@@ -134,13 +141,7 @@ def _add_model_options(group: Any) -> None:
     _cli.add_names(group, "--factors", "predictors of a glm or cox model that are categories")
 
 
-def _add_table_options(group: Any) -> None:
-    group.add_argument(
-        "--statistic",
-        choices=STATISTICS,
-        help="what is published of the columns (default: their mean); quantiles and extremes are "
-        "refused",
-    )
+def _add_group_options(group: Any) -> None:
     _cli.add_names(group, "--group-by", "publish means and counts of the groups of these columns")
     group.add_argument(
         "--separate-tables",
@@ -148,19 +149,34 @@ def _add_table_options(group: Any) -> None:
         help="one table by each of these columns instead of one by all of them; judged together",
     )
     group.add_argument(
-        "--sensitive",
-        metavar="COLUMN",
-        help="say what the release tells about a member's value of this column, to who knows the "
-        "member's other values",
-    )
-    _add_model_options(group)
-    group.add_argument(
         "--min-cell",
         type=int,
         default=10,
         metavar="K",
         help="a group of fewer records is not to be published (10)",
     )
+    group.add_argument(
+        "--drop-small-cells",
+        action="store_true",
+        help="leave out the records of such groups and judge the others",
+    )
+
+
+def _add_table_options(group: Any) -> None:
+    group.add_argument(
+        "--statistic",
+        choices=STATISTICS,
+        help="what is published of the columns (default: their mean); quantiles and extremes are "
+        "refused",
+    )
+    _add_group_options(group)
+    group.add_argument(
+        "--sensitive",
+        metavar="COLUMN",
+        help="say what the release tells about a member's value of this column, to who knows the "
+        "member's other values",
+    )
+    _add_model_options(group)
     _cli.add_names(group, "--columns", "publish these columns only")
     _cli.add_names(group, "--exclude", "do not publish these columns")
     group.add_argument(
@@ -229,10 +245,13 @@ def _add_noise_options(group: Any) -> None:
     )
     group.add_argument(
         "--draw-noise",
-        type=int,
+        type=_seed,
+        nargs="?",
+        const=True,
         metavar="SEED",
-        help="print the mean with one draw of the noise, to be published; the seed must be a "
-        "number that nobody guesses, stay secret, and be used once",
+        help="print the numbers to publish, with one draw of the noise where the verdict asks for "
+        "noise; without a seed one is drawn and kept nowhere, one of yours needs 16 digits or more "
+        "that nobody guesses or sees, and serves once",
     )
 
 
@@ -271,6 +290,12 @@ def _add_output_options(group: Any) -> None:
     )
     _cli.add_outputs(group)
     group.add_argument(
+        "--csv",
+        metavar="PATH",
+        help="write the numbers to publish, as --draw-noise does; an error if the verdict is not "
+        "to publish (- for stdout)",
+    )
+    group.add_argument(
         "--records",
         choices=("all", "worst", "none"),
         help="which records the JSON lists, beside the summaries (default: all up to 10000, the "
@@ -285,6 +310,15 @@ def _add_output_options(group: Any) -> None:
         action="store_true",
         help="tell on standard error how far the work is, also where that is no terminal",
     )
+
+
+def _seed(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no number: write the table before --draw-noise"
+        ) from None
 
 
 def _shrinkage(text: str) -> float | str:
@@ -305,43 +339,25 @@ def _report(options: argparse.Namespace) -> int:
         _cli.progress(options.quiet, options.progress) as progress,
         _client(options) as client,
     ):
+        drawn = options.csv is not None
         statistic = _statistic(options)  # refused before the table is read
         if progress is not None:
             progress("reading the table", 0.0)
         table = _table(options)
         result = report.analyse(
             table,
-            n=options.n,
-            previous=options.previous,
+            **{name: getattr(options, name) for name in _PASSED_ON},
             population=_population(options),
-            base_population=options.base_population,
             columns=options.columns if options.data is None else None,
             exclude=(options.exclude or ()) if options.data is None else (),
-            missing=options.missing,
-            shrinkage=options.shrinkage,
-            max_advantage=options.max_advantage,
-            max_power=options.max_power,
-            epsilon=options.epsilon,
-            delta=options.delta,
-            max_noise=options.max_noise,
-            noise_shape=options.noise_shape,
-            draw_noise=options.draw_noise,
-            decimals=options.decimals,
-            worst=options.worst,
-            rounds=options.rounds,
-            seed=options.seed,
-            audit=options.audit,
-            confidence=options.confidence,
-            show_values=options.show_values,
+            draw_noise=True if drawn and options.draw_noise is None else options.draw_noise,
             statistic=statistic,
-            min_cell=options.min_cell,
-            records=options.records,
-            distinct_records=options.distinct_records,
-            sensitive=options.sensitive,
             progress=progress,
             client=client,
         )
     _cli.deliver(result, options)
+    if options.csv is not None:
+        outputs.write(options.csv, result.to_csv())
     return report.exit_code_of(result.verdict) if options.check else 0
 
 

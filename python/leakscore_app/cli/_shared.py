@@ -15,7 +15,7 @@ from leakscore_app.tables import memory_limit, outputs
 from leakscore_app.tables.cells import names_in
 
 _SECONDS = 5.0  # between lines on how far the work is
-_OUTPUTS = ("json", "html", "sarif", "junit")
+_OUTPUTS = ("json", "html", "sarif", "junit", "csv")
 
 
 def names(text: str) -> list[str]:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from leakscore_app._visible import visible
+from leakscore_app._visible import nearest, visible
 from leakscore_app.tables import outputs
 
 _EXPECTED = (ValueError, OSError, ImportError, MemoryError, RuntimeError)
@@ -34,7 +34,19 @@ class Parser(argparse.ArgumentParser):
             super()._print_message(message, file)
 
     def error(self, message: str) -> NoReturn:
+        words = message.removeprefix("unrecognized arguments: ").split()
+        if len(words) < len(message.split()) and words[0].startswith("--"):
+            near = nearest(words[0].partition("=")[0], self._options())
+            message += f"; {near}" if near else ""
         self.exit(1, f"{self.prog}: error: {_shortened(message)} (see {self.prog} --help)\n")
+
+    def _options(self) -> set[str]:
+        """Return the names of all options, those of the command too."""
+        names = set(self._option_string_actions)
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                names.update(*(parser._option_string_actions for parser in action.choices.values()))
+        return names
 
 
 def run(parser: Parser, argv: Sequence[str] | None) -> int:

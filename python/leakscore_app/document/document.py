@@ -22,9 +22,10 @@ class Notice:
 
 @dataclass(frozen=True)
 class Heading:
-    """The first sentence of a document."""
+    """The first words of a document: a verdict before a colon, in its style, and why."""
 
     text: str
+    style: str = ""
 
 
 @dataclass(frozen=True)

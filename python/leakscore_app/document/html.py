@@ -16,6 +16,8 @@ from importlib import resources
 from leakscore_app._visible import markup
 from leakscore_app.document import document as doc
 
+_NARROW = 3  # columns of a table that stands in a narrow window as it is
+
 
 def render(document: doc.Document) -> str:
     """Return a whole page; it is well-formed XML too."""
@@ -65,8 +67,8 @@ def _parts(parts: Iterable[doc.Part]) -> str:
 
 def _part(part: doc.Part) -> str:
     match part:
-        case doc.Heading(text):
-            return f"<h1>{markup(text)}</h1>"
+        case doc.Heading(text, style):
+            return _heading(text, style)
         case doc.Paragraph(text, style):
             return f"<p{_class(style)}>{markup(text)}</p>"
         case doc.TextTable():
@@ -89,6 +91,14 @@ def _part(part: doc.Part) -> str:
             return _parts(parts)
 
 
+def _heading(text: str, style: str) -> str:
+    if not style:
+        return f"<h1>{markup(text)}</h1>"
+    verdict, colon, why = text.partition(": ")
+    big = f'<span class="big">{markup(verdict)}{colon.strip()}</span>'
+    return f'<h1 class="card {style}">{big} {markup(why)}</h1>'
+
+
 def _class(style: str) -> str:
     return f' class="{style}"' if style else ""
 
@@ -104,27 +114,30 @@ def _card(card: doc.Card) -> str:
 
 def _table(table: doc.TextTable) -> str:
     styles = ["word" if name in table.words else "" if name else "meter" for name in table.header]
-    names = (f"{name[:1].upper()}{name[1:]}".replace("\n", " ") for name in table.header)
+    names = [f"{name[:1].upper()}{name[1:]}".replace("\n", " ") for name in table.header]
     head = "".join(
         f'<th scope="col"{_class(style)}>{markup(name)}</th>'
         for name, style in zip(names, styles, strict=True)
     )
     lines = []
     for first, *others in table.rows:
-        cells = "".join(map(_cell, others, styles[1:]))
+        cells = "".join(map(_cell, others, styles[1:], names[1:]))
         lines.append(f'<tr><th scope="row">{markup(str(first))}</th>{cells}</tr>')
     caption = markup(table.caption)
+    wide = " wide" if len(names) > _NARROW else ""
     return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{caption}">'
+        f'<div class="scroll{wide}" role="region" tabindex="0" aria-label="{caption}">'
         f"<table><caption>{caption}</caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
     )
 
 
-def _cell(cell: str | doc.Bar, style: str) -> str:
+def _cell(cell: str | doc.Bar, style: str, name: str) -> str:
+    """Return a cell; on a narrow screen its column's name stands before it."""
     if isinstance(cell, doc.Bar):
         return (
             f'<td{_class(style)}><svg class="share" aria-hidden="true"><rect class="{cell.style}" '
             f'x="{100 * cell.start:.1f}%" width="{100 * max(cell.length, 0.005):.1f}%"/></svg></td>'
         )
-    return f"<td{_class('flag' if isinstance(cell, doc.Flag) else style)}>{markup(cell)}</td>"
+    style = _class("flag" if isinstance(cell, doc.Flag) else style)
+    return f'<td{style} data-name="{markup(name)}">{markup(cell)}</td>'

@@ -28,7 +28,7 @@ _HIDDEN = {"hidden": True}  # kept for the charts, left out of the JSON
 
 @dataclass(frozen=True)
 class ReportInput:
-    """What was read, and what of it is judged."""
+    """What was read, and what of it is judged; `rows_dropped` are those of small cells."""
 
     name: str
     path: str | None
@@ -43,6 +43,7 @@ class ReportInput:
     rows_left_out: tuple[Any, ...]
     dependent_columns: tuple[str, ...]
     notes: tuple[str, ...]
+    rows_dropped: int = 0
 
 
 @dataclass(frozen=True)
@@ -257,7 +258,7 @@ class Noise:
     columns' units, of the first one. `beside` is what the
     other shapes take in theory, in standard errors. Of the first one, too, everyone within the
     Mahalanobis distance `protected_radius` of the mean is protected, in the table or not.
-    `noisy_mean` is the mean with one draw of the noise, where it was asked for. `noise_std` and
+    `noisy_mean` are the numbers with one draw of the noise, where it was asked for. `noise_std` and
     `covariance` are of what is published, in its units: of a sum, a count, the mean of a group.
     """
 
@@ -329,6 +330,7 @@ class Remedy:
     clipped: float | None = field(default=None, metadata=_HIDDEN)  # at this quantile, and above
     mean_shift: float = field(default=0.0, metadata=_HIDDEN)  # standard errors, if clipped
     records_missing: int = field(default=0, metadata=_HIDDEN)  # that the table does not have
+    columns: tuple[str, ...] = field(default=(), metadata=_HIDDEN)  # that are left out
 
 
 @dataclass(frozen=True)
@@ -577,6 +579,7 @@ class Content:
     effective_n: float | None = None  # of a plain mean that varies as that with known weights
     bars: tuple[Bars, Bars] | None = None  # of a table whose records are not all in `rows`
     sensitive: SensitiveValue | None = None
+    exact: dict[str, float] | None = None  # numbers without noise, where they may be published
     ranked: int = 0  # how many persons the law of the sums ranks, too
 
     @property

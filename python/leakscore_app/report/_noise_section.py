@@ -97,8 +97,6 @@ def _paragraphs(report: Content, noise: Noise) -> Iterator[str]:
         yield f"{_least('independent noise', noise)}{_SECRET}"
     if noise.beside is not None:
         yield _beside(noise.beside)
-    if noise.noisy_mean is not None:
-        yield _drawn(noise.noisy_mean)
 
 
 def _asked(noise: Noise) -> str:
@@ -221,17 +219,27 @@ def _rounded_down(value: float) -> str:
     return f"{floor(value / step) * step:.3g}"
 
 
-def _drawn(noisy: dict[str, float]) -> str:
-    """Tell the means to publish; a page of very many columns has them in the JSON."""
-    items = [f"{name} {value:.10g}" for name, value in noisy.items()]
-    more = len(items) - _NOISY_COLUMNS
-    rest = f"; and {more} more (--json)" if more > 0 else ""
-    return (
-        f"The mean with one draw of this noise, to be published: "
-        f"{'; '.join(items[:_NOISY_COLUMNS])}{rest}. Whoever has the seed of --draw-noise takes "
-        "the noise off again: it must be a number that nobody guesses, stay secret, and never be "
-        "used for another release."
-    )
+def numbers_to_publish(numbers: dict[str, float] | None, noisy: bool) -> Iterator[doc.Section]:
+    """List the numbers to publish; a text of very many names the file that has them all."""
+    if numbers is None:
+        return
+    shown = [(name, f"{value:.10g}") for name, value in numbers.items()]
+    items, more = [f"{name} {value}" for name, value in shown], len(shown) - _NOISY_COLUMNS
+    rest = f"; and {more} more (--csv)" if more > 0 else ""
+    caption = "With one draw of the noise" if noisy else "Without noise"
+    listed = f"{caption}: {'; '.join(items[:_NOISY_COLUMNS])}{rest}."
+    table = doc.TextTable(["name", "value"], [list(row) for row in shown], caption)
+    parts: list[doc.Part] = [doc.InWords(table, listed)]
+    if noisy:
+        parts.append(doc.Paragraph(_ONE_DRAW))
+    yield doc.Section("The numbers to publish", parts)
+
+
+_ONE_DRAW = (
+    "Publish one draw only: the mean of several has less noise. If you gave --draw-noise a seed, "
+    "whoever has it takes the noise off again, and the history of the shell keeps it: delete that "
+    "line, and use the seed for no other release. Without a seed one is drawn and kept nowhere."
+)
 
 
 def _beside(beside: dict[str, float]) -> str:

@@ -99,12 +99,10 @@ def _about_table(report: Content) -> Iterator[Notice]:
             "others is what this report speaks of.",
         )
     if report.input.columns_left_out:
-        unjudged = report.input.columns_unjudged
-        yield (_warning if unjudged else _note)(
+        yield (_warning if report.input.columns_unjudged else _note)(
             "columns-left-out",
-            f"{len(report.input.columns_left_out)} of {report.input.columns} columns are left out"
-            f"{f' ({_names(unjudged)} could not be judged)' if unjudged else ''}; a column that is "
-            "published all the same is not judged here, unless it follows from the others.",
+            "A column that is left out (see the end) is not judged, unless it follows from others: "
+            "do not publish it all the same.",
         )
     if report.input.dependent_columns:
         yield _note(

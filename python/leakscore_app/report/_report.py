@@ -49,7 +49,7 @@ def analyse(
     delta: float = 1e-5,
     max_noise: float = 1.0,
     noise_shape: str | None = None,
-    draw_noise: int | None = None,
+    draw_noise: int | bool | None = None,
     decimals: int | None = None,
     worst: int = 5,
     rounds: int | None = None,
@@ -59,6 +59,7 @@ def analyse(
     show_values: bool = False,
     statistic: Statistic | None = None,
     min_cell: int = 10,
+    drop_small_cells: bool = False,
     records: str | None = None,
     distinct_records: bool = False,
     sensitive: str | None = None,
@@ -114,9 +115,10 @@ def analyse(
         Of the noise: that which costs least, correlated between columns; the best that is
         independent; or the same number of standard errors in every column. Default: "optimal", or
         "same" where no other is computed (other statistics, shrinkage, many columns).
-    draw_noise : int, optional
-        A secret seed: the report then holds the mean with one draw of the noise. Of a mean of all
-        records only.
+    draw_noise : bool or int, optional
+        Whether the report holds the numbers to publish, with one draw of the noise where the
+        verdict asks for noise. A secret seed of 16 digits or more draws the same again; with True
+        one is drawn and kept nowhere. Of all records, and not of covariances.
     decimals : int, optional
         To how many the published numbers are rounded, negative ones to tens, hundreds, ... Default:
         they are exact. Rounding counts for arithmetic only: see Notes.
@@ -138,6 +140,8 @@ def analyse(
         table (`read_table(groups=)`, `table_of(groups=)`), or columns of a frame.
     min_cell : int
         Cells of a table by group with fewer records are not to be published.
+    drop_small_cells : bool
+        Whether the records of such cells are left out, and the rest is judged.
     records : {"all", "worst", "none"}, optional
         Which records the JSON lists; "worst" are those that `worst` counts. Default: all up to
         10000, the worst of more. Its summaries always speak of all.
@@ -218,6 +222,7 @@ def analyse(
         show_values=show_values,
         statistic=statistic,
         min_cell=min_cell,
+        drop_small_cells=drop_small_cells,
         records=records,
         distinct_records=distinct_records,
         sensitive=sensitive,
@@ -415,6 +420,8 @@ def why_whole(opened: Opened, table: Tabular, options: AnalysisOptions) -> str:
         return "a shrunk covariance"
     if options.sensitive is not None:
         return "values of one column"
+    if options.drop_small_cells:
+        return "small cells"
     if isinstance(table, Table) and table.ids is not None:
         return "persons"
     return TEXT if opened.unsettled else ""

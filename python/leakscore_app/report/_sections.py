@@ -13,10 +13,20 @@ from leakscore_app.document import document as doc
 from leakscore_app.document.document import Notice
 from leakscore_app.document.text import counted
 from leakscore_app.report import _charts as charts
-from leakscore_app.report._model import WITHIN, Content, Driver, Previous, Remedy, Verdict, Worst
-from leakscore_app.report._noise_section import noise_section
+from leakscore_app.report._model import (
+    WITHIN,
+    Content,
+    Driver,
+    Previous,
+    Remedy,
+    ReportInput,
+    Verdict,
+    Worst,
+)
+from leakscore_app.report._noise_section import noise_section, numbers_to_publish
 from leakscore_app.report._verdict import (
     ABOVE,
+    PUBLISH,
     capitalised,
     label,
     limited,
@@ -25,9 +35,11 @@ from leakscore_app.report._verdict import (
     percent,
     plus_minus,
     remedies_table,
-    several,
+    texts_of,
     times,
+    to_publish,
 )
+from leakscore_app.tables.doubts import option
 
 _SINGULAR = ("mean", "sum", "weighted-ratio", "known-weights")
 _REFITS = 5  # that are listed; the JSON has all
@@ -41,6 +53,7 @@ def document(report: Content, verdict: Verdict, notices: Sequence[Notice]) -> do
         f"leakscore report: {report.input.name}",
         _head(report, verdict),
         (
+            *numbers_to_publish(to_publish(report, verdict), verdict.decision != PUBLISH),
             _counts(report),
             _worst(report),
             *_refits(report),
@@ -71,14 +84,15 @@ def _head(report: Content, verdict: Verdict) -> list[list[doc.Part]]:
     rounded = "" if decimals is None else f"rounded to multiples of {10.0**-decimals:g}, "
     what = f"{report.release.what} {_is_or_are(report)} published, {rounded}without noise."
     return [
-        [doc.Heading(verdict.line)],
+        [doc.Heading(verdict.line, verdict.decision.replace(" ", "-"))],
         [
             doc.Paragraph(what, "lead"),
             *_earlier_means(report),
             doc.Paragraph(f"{asks} in the {_kind(report)}?", "lead"),
             doc.Paragraph(f"A weaker attacker knows {weaker.knows}.", "lead"),
+            doc.Paragraph(_limit(verdict), "lead"),
         ],
-        [doc.Cards([_decision(verdict), *_cards(report, verdict.worst), *_worst_old(report)])],
+        [doc.Cards([*_cards(report, verdict.worst), *_worst_old(report)])],
         [doc.Paragraph(guarantee, "plain")],
     ]
 
@@ -173,23 +187,23 @@ def _to_within(before: float, spread: float, members: int | None) -> str:
     return f"{whom} it {within}."
 
 
-def _decision(verdict: Verdict) -> doc.Card:
-    """Show the decision, and the limit that it was held against."""
-    text = (
-        f"Limit for every record: {limited(verdict.limit)}, held against theory and against the "
-        "upper 95\u00a0% end of the simulated game; noise of at most "
-        f"{several(verdict.max_noise)} of the mean."
+def _limit(verdict: Verdict) -> str:
+    """Say what the decision was held against."""
+    right = ""
+    if "max_advantage" in verdict.limit:
+        right = f" (right {50 * (1 + verdict.limit['max_advantage']):.6g} times in 100)"
+    return (
+        f"The limit for every record is {limited(verdict.limit)}{right}, in theory and at the "
+        "upper 95\u00a0% end of the simulated game."
     )
-    style = verdict.decision.replace(" ", "-")
-    return doc.Card(f"verdict {style}", "Verdict", verdict.decision.upper(), "", text)
 
 
 def _cards(report: Content, worst: Worst) -> Iterator[doc.Card]:
     row = worst.row
     index, who = int(np.searchsorted(report.rows, row)), named(report, row)
-    power, more = _to_act_on(report, row, "informed", report.informed.power[index])
+    power, how, more = _to_act_on(report, row, "informed", report.informed.power[index])
     if worst.arithmetic:
-        power, more = worst.power, ", by arithmetic"
+        power, how, more = worst.power, "by arithmetic", ", by arithmetic"
     text = (
         f"If {who} is in the table, the attack says so {times(power)} times in 100{more}; if it is "
         "not, once in 100 (chosen rate of false alarms)."
@@ -201,31 +215,33 @@ def _cards(report: Content, worst: Worst) -> Iterator[doc.Card]:
         )
     if report.previous is not None and report.previous.given_away[index]:
         text = f"{capitalised(who)} is given away: the difference of the two means is its values."
-    yield doc.Card("informed", "Worst record", percent(power), "recognised", text)
-    power, more = _to_act_on(report, row, "weaker", report.weaker.power[index])
+    yield doc.Card("informed", "Worst record", percent(power), f"recognised, {how}", text)
+    power, how, more = _to_act_on(report, row, "weaker", report.weaker.power[index])
     text = (
         f"Without knowing how the columns vary together, a weaker attacker is right {times(power)} "
         f"times in 100{more}, at 1\u00a0% false positives."
     )
-    yield doc.Card("weaker", "Same record, weaker attacker", percent(power), "recognised", text)
+    title = "Same record, weaker attacker"
+    yield doc.Card("weaker", title, percent(power), f"recognised, {how}", text)
     counts, weaker = report.counts
     judged = "records" if report.owned is None else "persons"
     half = (
         f"For half of the {judged} the attack is right at most {times(counts.median_power)} times "
         f"in 100 (weaker attacker {times(weaker.median_power)}), where blind guessing is right "
         f"once. {counts.above['50%']} of {counts.records} {judged} are recognised more often than "
-        "not."
+        "not, in theory."
     )
-    yield doc.Card("", f"Half of the {judged}", percent(counts.median_power), "at most", half)
+    median = percent(counts.median_power)
+    yield doc.Card("", f"Half of the {judged}", median, "at most, in theory", half)
 
 
-def _to_act_on(report: Content, row: int, attacker: str, power: float) -> tuple[float, str]:
-    """Return the power to act on, and in brackets that of the theory, if the game differs."""
+def _to_act_on(report: Content, row: int, attacker: str, power: float) -> tuple[float, str, str]:
+    """Return the power to act on, its source, and in brackets the theory's, if the game differs."""
     games = (g for g in report.games if g.row == row and g.attacker == attacker)
     game = next(games, None)
     if game is None or not game.differs:
-        return power, ""
-    return game.to_act_on("power"), f" (theory {times(power)})"
+        return power, "in theory", ""
+    return game.to_act_on("power"), "simulated", f" (theory {times(power)})"
 
 
 def _counts(report: Content) -> doc.Section:
@@ -534,13 +550,26 @@ def _read(report: Content) -> doc.Section:
         said.append(
             doc.Paragraph(f"{many} left out: {rows.reason} ({which} {shown}{more}){where}.")
         )
-    for column in seen.columns_left_out:
-        said.append(doc.Paragraph(f"{column.name} is left out: {column.reason}."))
+    said += [doc.Paragraph(text) for text in _columns_left_out(seen)]
     origin = [
         ("sha256", seen.sha256),
         ("made by", f"leakscore {leakscore.__version__}, seed {report.seed}"),
     ]
     return doc.Section("What was read", [*said, doc.Definitions(origin)])
+
+
+def _columns_left_out(seen: ReportInput) -> Iterator[str]:
+    """Name the columns that are left out, by reason, and the options that keep those of text."""
+    names: dict[str, list[str]] = {}
+    for column in seen.columns_left_out:
+        names.setdefault(column.reason, []).append(column.name)
+    for reason, of in names.items():
+        yield f"{listed(of, len(of))} {'is' if len(of) == 1 else 'are'} left out: {reason}."
+    if texts := texts_of(seen):
+        yield (
+            f"Of a column of text, {option('--proportions', visible(texts[-1]))} publishes the "
+            f"share of each value, {option('--group-by', visible(texts[-1]))} the means by it."
+        )
 
 
 def _earlier_means(report: Content) -> Iterator[doc.Part]:
@@ -573,7 +602,7 @@ def _worst_old(report: Content) -> Iterator[doc.Card]:
     text = (
         f"{capitalised(who)} is {how}, by the earlier means: what they told cannot be taken back."
     )
-    yield doc.Card("informed", "Worst old record", percent(power), "recognised", text)
+    yield doc.Card("informed", "Worst old record", percent(power), "recognised, in theory", text)
 
 
 def _batches(previous: Previous) -> doc.TextTable:

@@ -6,6 +6,7 @@ Whether to publish: the larger of theory and game against the limit, and the noi
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Decimal
@@ -25,6 +26,7 @@ from leakscore_app.report._model import (
     IdentifiedCounts,
     Noise,
     Remedy,
+    ReportInput,
     Verdict,
     Worst,
 )
@@ -234,11 +236,12 @@ def _small_cells(report: Content) -> str:
     small = [cell for cell in report.cells if cell.persons < report.min_cell]
     if not small:
         return ""
-    whom = "record" if report.owned is None else "person"
-    first, more = small[0], f" and {counted(len(small) - 1, 'more cell')}" if len(small) > 1 else ""
+    whom = "records" if report.owned is None else "persons"
+    least = min(small, key=lambda cell: cell.persons)
+    holds, smallest = ("cell holds", "") if len(small) == 1 else ("cells hold", "the smallest ")
     return (
-        f"the cell {first.cell} holds {counted(first.persons, whom)}{more}, fewer than "
-        f"{report.min_cell} (--min-cell). Join cells, or leave them out."
+        f"{len(small)} {holds} fewer than {report.min_cell} {whom} ({smallest}{least.persons}: "
+        f"{least.cell}). Join cells, or run again with --drop-small-cells to judge the others."
     )
 
 
@@ -292,6 +295,19 @@ def verdict_of(report: Content, budget: Budget, max_noise: float) -> Verdict:
     return replace(verdict, why=" ".join([*parts, *_told(report, budget), *_scope(report)]))
 
 
+def to_publish(report: Content, verdict: Verdict) -> dict[str, float] | None:
+    """Return the numbers that the verdict lets go, if they were asked for: noisy where it says."""
+    numbers = report.exact
+    if numbers is None or verdict.decision == DO_NOT_PUBLISH:
+        return None
+    if verdict.decision == PUBLISH_WITH_NOISE:
+        numbers = None if report.noise is None else report.noise.noisy_mean
+    decimals = report.release.decimals
+    if numbers is None or decimals is None:
+        return numbers
+    return {name: round(value, decimals) for name, value in numbers.items()}
+
+
 def exit_code_of(verdict: Verdict) -> int:
     """Return the exit code of `leakscore report --check`; 4 where persons are not told apart."""
     code = EXIT_CODES[verdict.decision]
@@ -336,34 +352,64 @@ def _worst(basis: VerdictBasis, budget: Budget, added: dict[int, float]) -> Wors
 
 
 def _why(report: Content, basis: VerdictBasis, verdict: Verdict, budget: Budget) -> str:
-    """Say in one or two sentences what the decision rests on."""
-    digits = 6 if budget.epsilon is None else 4  # as asked, or what the epsilon allows
-    worst, limit = verdict.worst, f"{100 * budget.limit:.{digits}g}\u00a0%"
-    source = "" if budget.epsilon is None else f" for epsilon {budget.epsilon:g}"
-    who, value = named(report, worst.row), share_beside(worst.value, budget.limit)
-    new = "" if report.previous is None else "new "
+    """Say what is the matter, what would help, and what it costs."""
     if basis.refused:
         return basis.refused
+    seen, new = _seen(report, verdict.worst, budget), "" if report.previous is None else "new "
     if verdict.decision == PUBLISH:
-        most = f"{budget.quantity} at most {limit}{source}"
-        return f"no {new}record exceeds the limit ({most}; worst {who}: {value})."
-    seen = (
-        f"{who} is recognised {times(worst.power)} times in 100 (at 1\u00a0% false "
-        f"positives; {budget.quantity} up to {value}, at most {limit} allowed{source})"
-    )
-    rounded = _rounded(report) if worst.arithmetic else ""
-    if worst.arithmetic:
-        seen = f"{who} {_off(report, worst)} ({budget.quantity} up to {value}{source})"
+        return f"{seen} No {new}record stands out more."
     if basis.noise is None or not basis.noise.confirmed:
-        return f"{seen}, and no noise was found that the simulated attack confirms. {basis.remedy}"
-    noise = _amount(basis.noise)
+        return f"{seen} No noise was found that the simulated attack confirms. {basis.remedy}"
+    noise = _amount(report, basis.noise)
+    rounded = _rounded(report) if verdict.worst.arithmetic else ""
     if verdict.decision == PUBLISH_WITH_NOISE:
         secret = "" if basis.noise.shape == "same" else ", if its shape stays secret"
-        return f"{seen}; noise of {noise} brings every {new}record under {limit}{secret}.{rounded}"
+        help_ = f"Noise of {noise} brings every {new}record under the limit{secret}."
+        return f"{seen} {help_} {rounded}{_drawing(report)}".rstrip()
     return (
-        f"{seen}; it would take noise of {noise}, and at most "
-        f"{verdict.max_noise:g} is allowed. {rounded.strip() or basis.remedy}"
+        f"{seen} It would take noise of {noise}, and at most {verdict.max_noise:g} is allowed "
+        f"(--max-noise). {rounded.strip() or basis.remedy}"
     )
+
+
+def _seen(report: Content, worst: Worst, budget: Budget) -> str:
+    """Say how often an attacker is right about the worst record, beside guessing and the limit."""
+    who, source = named(report, worst.row), ""
+    if budget.epsilon is not None:
+        source = f", epsilon {budget.epsilon:g}"
+    if budget.quantity == "power":
+        value = _of_100(share_beside(worst.value, budget.limit))
+        limit = f"(false alarms: 1; your limit: {100 * budget.limit:.6g})"
+        seen = f"if {who} is in, an attacker says so up to {value} times in 100 {limit}."
+    else:
+        right, most = (1 + worst.value) / 2, (1 + budget.limit) / 2
+        digits = 6 if budget.epsilon is None else 4  # as asked, or what the epsilon allows
+        limit = f"(guessing: 50; your limit: {100 * most:.{digits}g}{source})"
+        value = _of_100(share_beside(right, most))
+        seen = (
+            f"asked whether {who} is in, an attacker is right up to {value} times in 100 {limit}."
+        )
+    if worst.arithmetic:
+        return f"{who} {_off(report, worst)}. {capitalised(seen)}"
+    return seen
+
+
+def _of_100(share: str) -> str:
+    """Return a share in percent as so many times in 100."""
+    return share.removesuffix("\u00a0%").removesuffix(".0").replace("> ", "more than ")
+
+
+def _drawing(report: Content) -> str:
+    """Say how to get the numbers to publish, if they are not among what was found."""
+    if report.exact is not None or report.release.statistic == "covariance":
+        return ""
+    if report.release.n != report.input.rows_judged:
+        return ""
+    return f"Run again with --draw-noise to get the {_numbers(report)}s to publish."
+
+
+def _numbers(report: Content) -> str:
+    return "mean" if report.release.statistic in ("mean", "known-weights") else "number"
 
 
 def _off(report: Content, worst: Worst) -> str:
@@ -380,14 +426,14 @@ def _off(report: Content, worst: Worst) -> str:
 def _rounded(report: Content) -> str:
     """Say what rounding hides, if that is enough."""
     decimals = report.arithmetic.hidden_by
-    return "" if decimals is None else f" Or publish it rounded: --decimals {decimals}."
+    return "" if decimals is None else f"Or publish it rounded: --decimals {decimals}. "
 
 
-def _amount(noise: Noise) -> str:
+def _amount(report: Content, noise: Noise) -> str:
     """Say how much noise it is: on each mean, or as a root mean square over the means."""
     amount = several(noise.standard_errors)
     if noise.shape == "same":
-        return f"{amount} on each mean"
+        return f"{amount} on each {_numbers(report)}"
     kind = "independent" if noise.shape == "independent" else "shaped"
     return f"{amount} (root mean square, {kind})"
 
@@ -420,8 +466,18 @@ def _remedy(report: Content, budget: Budget) -> str:
         if remedy.kind != "noise on every mean" and budget.met_by(remedy.leakage):
             how = remedy.what if remedy.what.startswith("without") else f"for {remedy.what}"
             missing = f" ({remedy.cost})" if remedy.records_missing else ""
+            if remedy.columns and "=" not in "".join(remedy.columns):
+                missing = f" ({_excluding(remedy.columns)})"
             return f"In theory the limit holds {how}{missing}."
     return "No other change that was tried is enough."
+
+
+def _excluding(names: Sequence[str]) -> str:
+    """Return the option that leaves out columns: their names are a line of csv."""
+    quoted = ('"{}"'.format(name.replace('"', '""')) for name in names)
+    pairs = zip(names, quoted, strict=True)
+    line = ",".join(text if set(name) & set(',"') else name for name, text in pairs)
+    return option("--exclude", line, of_list=False)
 
 
 def _told(report: Content, budget: Budget) -> Iterator[str]:
@@ -443,9 +499,10 @@ def _scope(report: Content) -> Iterator[str]:
     if seen.columns_unjudged:
         total, names = seen.columns_published, seen.columns_unjudged
         shown = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
+        keep = ": --proportions or --group-by keeps text" if texts_of(seen) else ""
         parts.append(
             f"of the {total - len(names)} of {counted(total, 'column')} that were judged "
-            f"({shown} left out)"
+            f"({shown} left out{keep})"
         )
     if seen.rows - seen.rows_judged > _LOST * seen.rows:
         parts.append(
@@ -453,3 +510,33 @@ def _scope(report: Content) -> Iterator[str]:
         )
     if parts:
         yield f"This speaks only {' and '.join(parts)}."
+    if seen.rows_dropped:
+        yield (
+            f"{counted(seen.rows_dropped, 'record')} of small cells {_are(seen.rows_dropped)} left "
+            "out. Publish no total or mean that holds them: the difference would be theirs."
+        )
+    columns = dict.fromkeys(name.partition(" where ")[0] for name in seen.columns_judged)
+    codes = [n for n in columns if _CODES & set(_WORD.findall(n.lower())) and "=" not in n]
+    for name in codes[:1]:
+        yield (
+            f"{visible(name)!r} looks like a code: is its mean meant? If not, leave it out "
+            f"({_excluding(codes)}) or publish means by it ({option('--group-by', name)})."
+        )
+
+
+def texts_of(seen: ReportInput) -> list[str]:
+    """Return the columns that are left out as they are text, which options can keep."""
+    texts = {column.name for column in seen.columns_left_out if column.reason.startswith("text ")}
+    return [name for name in seen.columns_unjudged if name in texts]
+
+
+_WORD = re.compile("[a-z]+")
+_CODES = frozenset(
+    {"zip", "zipcode", "postcode", "postal", "plz", "code", "ward", "icd", "fips", "naics", "nace"}
+    | {"region", "district", "department", "clinic", "category", "status"}
+)
+"""Words in names of columns whose numbers stand for something else."""
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"

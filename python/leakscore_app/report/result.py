@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,7 +20,7 @@ from leakscore_app.document.text import counted
 from leakscore_app.report._model import ALPHA, Content, Risk, Verdict
 from leakscore_app.report._notices import notices_of
 from leakscore_app.report._sections import document
-from leakscore_app.report._verdict import named, verdict_of
+from leakscore_app.report._verdict import named, to_publish, verdict_of
 from leakscore_app.report.engine.leakage import Budget
 
 
@@ -164,6 +166,27 @@ class Report(Content, Findings):
             "power_if_gaussian": as_json(self.previous.power_if_gaussian[listed]),
             "alone": [dict(zip(columns, row, strict=True)) for row in rows],
         }
+
+    def to_csv(self) -> str:
+        """Return the numbers to publish, one a line, with noise where the verdict says so.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        ValueError
+            If the verdict is not to publish, or `draw_noise` was not asked for.
+        """
+        numbers = to_publish(self, self.verdict)
+        if numbers is None:
+            why = f"the verdict is {self.verdict.decision.upper()}"
+            why = "draw_noise was not asked for" if self.exact is None else why
+            raise ValueError(f"no numbers to publish are written: {why}")
+        file = io.StringIO()
+        csv.writer(file, lineterminator="\n").writerows([("name", "value"), *numbers.items()])
+        return file.getvalue()
 
     def to_json(self) -> str:
         """Return strict JSON, no NaN and no Infinity; one line for each record."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from leakscore_app._visible import listed, visible
+from leakscore_app._visible import listed, nearest, visible
 from leakscore_app.tables import doubts, summaries
 from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, plain
 from leakscore_app.tables.conventions import CONVENTIONS, MISSING
@@ -145,9 +145,10 @@ def with_names(file: str, names: Collection[str], options: ReadingOptions) -> Re
     def finite(option: str, given: Sequence[str]) -> tuple[str, ...]:
         for name in given:
             if name not in names and name not in shown:
+                near = nearest(name, names)
                 raise ValueError(
-                    f"{file} has no column '{visible(name)}'; it has {listed(list(names))} "
-                    f"({option})"
+                    f"{file} has no column '{visible(name)}'{near and f' ({near})'}; it has "
+                    f"{listed(list(names))} ({option})"
                 )
         return tuple(name if name in names else shown[name] for name in given)
 

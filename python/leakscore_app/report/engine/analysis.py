@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -86,7 +87,6 @@ class JudgedTable(Protocol):
         Of the records that are not here, in units of the population.
     steps : tuple of ColumnSteps
         On which most values of a column lie.
-    means : (d,) ndarray
     """
 
     columns: tuple[str, ...]
@@ -106,13 +106,12 @@ class JudgedTable(Protocol):
     def sample(self) -> Doubles | None: ...
     @property
     def steps(self) -> tuple[ColumnSteps, ...]: ...
-    @property
-    def means(self) -> Doubles: ...
 
     def say(self, what: str) -> None: ...
     def publish(self, release: Release) -> None: ...
     def score(self) -> None: ...
     def units(self, n: int) -> Doubles: ...
+    def estimates(self, n: int) -> Doubles: ...
     def middle(self, about: Sequence[int]) -> int: ...
     def others(self, attacks: Sequence[LinearAttack], what: str) -> Iterable[Sequence[Others]]: ...
     def likely(self, index: int, others: Sequence[int]) -> list[int]: ...
@@ -151,8 +150,9 @@ class Analysis:
         self._order()
         games = self._games()
         arithmetic = self._arithmetic()
-        noise = self._noise(games, arithmetic)
-        return self._written(games, arithmetic, noise, self._remedies(noise))
+        noise, exact = self._drawn(self._noise(games, arithmetic))
+        report = self._written(games, arithmetic, noise, self._remedies(noise))
+        return replace(report, exact=exact)
 
     def _order(self) -> None:
         """Order the persons who are here, the worst first."""
@@ -217,14 +217,21 @@ class Analysis:
         return arithmetic
 
     def _noise(self, games: list[Game], arithmetic: Arithmetic) -> Noise | None:
-        """Find the noise on what is published, and draw it where that is asked for."""
+        """Find the noise on what is published."""
         noise = self._least_noise(games)
         if not arithmetic.unchecked:
             noise = self._sums().noise(noise, arithmetic)
-        noise = in_units(noise, self.table.units(self.release.n))
-        if self.options.draw_noise is None:
-            return noise
-        return drawn(noise, self.table.means, self.options.draw_noise)
+        return in_units(noise, self.table.units(self.release.n))
+
+    def _drawn(self, noise: Noise | None) -> tuple[Noise | None, dict[str, float] | None]:
+        """Return the noise with one draw of it, and the numbers without, if that is asked for."""
+        seed = self.options.draw_noise
+        if seed is None:
+            return noise, None
+        estimates = self.table.estimates(self.release.n)
+        if noise is not None:
+            noise = drawn(noise, estimates, secrets.randbits(128) if seed is True else seed)
+        return noise, dict(zip(self.table.columns, estimates.tolist(), strict=True))
 
     def _least_noise(self, games: list[Game]) -> Noise | None:
         """Find the noise; none hides a person who is all of the batch that the release adds.

@@ -324,20 +324,25 @@ class BlockTable:
 
     def units(self, n: int) -> Doubles:
         """Return the units of the published numbers, one a judged column; see `Statistic.units`."""
-        if isinstance(self.statistic, Mean):
-            return self.statistic.units(self.law.mean, n)
-        of = self.judged.by_cell
-        if of is None:
-            units = self.statistic.units(self.judged.seen.moments.mean, n)
-        else:
-            units = of.units(n)
-        places = {name: k for k, name in enumerate(self.statistic.names)}
-        return units[[places[name] for name in self.columns]]
+        return self.statistic.units(self._means, n)[self._places]
+
+    def estimates(self, n: int) -> Doubles:
+        """Return the published numbers, one a judged column, without noise."""
+        return self.statistic.estimates(self._means, n)[self._places]
 
     @property
-    def means(self) -> Doubles:
-        """The means of the judged columns."""
-        return self.law.mean * self.law.scale
+    def _means(self) -> Doubles:
+        """Of the features."""
+        if isinstance(self.statistic, Mean):
+            return self.law.mean * self.law.scale
+        of = self.judged.by_cell
+        return self.judged.seen.moments.mean if of is None else of.means
+
+    @property
+    def _places(self) -> list[int]:
+        """Of the judged columns among the features."""
+        places = {name: k for k, name in enumerate(self.statistic.names)}
+        return [places[name] for name in self.columns]
 
     # --- changed releases ------------------------------------------------------------------------
 

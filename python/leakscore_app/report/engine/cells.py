@@ -55,6 +55,17 @@ def _cells_of(
         )
 
 
+def small_cells(featured: Featured, least: int) -> npt.NDArray[np.bool_]:
+    """Return which records are in a cell of fewer than `least` persons, in any of the tables."""
+    ids, size = featured.records.ids, len(featured.records.rows)
+    owner = np.arange(size) if ids is None else np.unique(ids, return_inverse=True)[1]
+    small = np.zeros(size, np.bool_)
+    for table in featured.tables:
+        pairs = np.unique(np.column_stack([table.cell, owner]), axis=0)
+        small |= np.bincount(pairs[:, 0])[table.cell] < least
+    return small
+
+
 def cells_of_blocks(
     statistic: Statistic, counted: Sequence[InCells], crowd: Crowd, divisor: float
 ) -> Iterator[Cell]:

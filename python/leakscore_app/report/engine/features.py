@@ -682,10 +682,25 @@ class Featured:
 
     def units(self, n: int) -> Doubles:
         """Return the units of the published numbers, one a judged column; see `Statistic.units`."""
+        return self.statistic.units(self._means, n)[self._places]
+
+    def estimates(self, n: int) -> Doubles:
+        """Return the published numbers, one a judged column, without noise."""
+        if self.weights is not None:
+            return np.average(self.records.values, axis=0, weights=self.weights)
+        return self.statistic.estimates(self._means, n)[self._places]
+
+    @property
+    def _means(self) -> Doubles:
+        """Of the features."""
         block = self.records.values if self.block is None else self.block
-        units = self.statistic.units(self.statistic.features(block).mean(axis=0), n)
+        return np.asarray(self.statistic.features(block).mean(axis=0))
+
+    @property
+    def _places(self) -> list[int]:
+        """Of the judged columns among the features."""
         places = {name: k for k, name in enumerate(self.statistic.names)}
-        return units[[places[name] for name in self.records.columns]]
+        return [places[name] for name in self.records.columns]
 
 
 def featured(

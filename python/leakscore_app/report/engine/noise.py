@@ -352,28 +352,26 @@ def in_units(noise: Noise | None, units: Doubles) -> Noise | None:
     )
 
 
-def drawn(noise: Noise | None, means: Doubles, seed: int) -> Noise:
-    """Return the same noise with the means of its columns and one draw of it.
+def drawn(noise: Noise, estimates: Doubles, seed: int) -> Noise:
+    """Return the same noise with the published numbers and one draw of it.
 
     Nothing is drawn where no noise is needed, or where the game does not confirm it.
 
     Parameters
     ----------
-    noise : Noise or None
-    means : (d,) ndarray
+    noise : Noise
+    estimates : (d,) ndarray
         In the order of the noise's columns.
     seed : int
     """
-    if noise is None:
-        raise ValueError("Expected no draw_noise: no noise is computed for this release")
     if noise.standard_errors == 0 or not noise.confirmed:
         return noise
     rng = np.random.default_rng(seed)
     if noise.covariance is not None:
-        noisy = rng.multivariate_normal(means, noise.covariance)
+        noisy = rng.multivariate_normal(estimates, noise.covariance)
     else:
         std = np.array(list(noise.noise_std.values()))
-        noisy = means + std * rng.standard_normal(len(std))
+        noisy = estimates + std * rng.standard_normal(len(std))
     return replace(noise, noisy_mean=dict(zip(noise.noise_std, noisy.tolist(), strict=True)))
 
 

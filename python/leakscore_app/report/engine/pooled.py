@@ -647,11 +647,14 @@ class GroupedSource:
         moments = passes(source, measure, "looking at cells")
         return cls(source, measure, moments, numbers, statistic)
 
-    def units(self, n: int) -> Doubles:
-        """Return the units of all features, which hang on the shares of the cells."""
-        shares = np.zeros(len(self.statistic.cells))
-        shares[self.numbers] = self.moments.sizes / int(self.moments.sizes.sum())
-        return self.statistic.units(shares[1:], n)
+    @property
+    def means(self) -> Doubles:
+        """The means of all features: shares of the cells, and of the numbers inside."""
+        share = self.moments.sizes / int(self.moments.sizes.sum())
+        cells = np.zeros((len(self.statistic.cells), 1 + self.moments.low.shape[1]))
+        inside = np.column_stack([np.ones(len(share)), self.moments.means])
+        cells[self.numbers] = share[:, None] * inside
+        return np.concatenate([cells[1:, 0], cells[:, 1:].ravel()])
 
     @property
     def small(self) -> tuple[str, ...]:

@@ -48,6 +48,7 @@ class Change:
     clipped: float | None = None
     mean_shift: float = 0.0
     records_missing: int = 0
+    columns: tuple[str, ...] = ()
 
     def remedy(self, outcome: Outcome) -> Remedy:
         """Return the remedy, with what it leaves."""
@@ -64,6 +65,7 @@ class Change:
             clipped=self.clipped,
             mean_shift=self.mean_shift,
             records_missing=self.records_missing,
+            columns=self.columns,
         )
 
 
@@ -133,6 +135,7 @@ def _fewer_columns(table: Changeable, columns: Sequence[str]) -> Iterator[Change
                 f"without {number}: {', '.join(dropped)}",
                 f"{number} less",
                 table.release(smaller),
+                columns=tuple(dropped),
             )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
-from leakscore.statistics import Mean, Quantile, Statistic
+from leakscore.statistics import Covariance, Quantile, Statistic
 from leakscore_app._visible import visible
 from leakscore_app.document.text import counted
 from leakscore_app.report._model import (
@@ -36,6 +36,7 @@ from leakscore_app.tables.table import Table
 DEFAULT_ADVANTAGE = 0.2
 _EMBEDDED_N = 100
 _MOST_DECIMALS = 20
+_LEAST_SEED = 10**15  # of noise: fewer digits are found by trying
 _MOST_LISTED = 10_000  # records, if nothing is asked
 
 
@@ -64,9 +65,10 @@ class AnalysisOptions:
     show_values: bool
     statistic: Statistic | None = None
     min_cell: int = 10
+    drop_small_cells: bool = False
     noise_shape: str | None = None
     records: str | None = None
-    draw_noise: int | None = None
+    draw_noise: int | bool | None = None
     decimals: int | None = None
     distinct_records: bool = False
     sensitive: str | None = None
@@ -100,9 +102,7 @@ def checked(options: AnalysisOptions) -> AnalysisOptions:
     if options.noise_shape is not None:
         validation.choice("noise_shape", options.noise_shape, ("optimal", "independent", "same"))
     if options.draw_noise is not None:
-        validation.count("draw_noise", options.draw_noise, high=None)
-        if options.statistic is not None and type(options.statistic) is not Mean:
-            raise ValueError("Expected draw_noise with the mean only, not with another statistic")
+        _require_drawable(options)
     if options.decimals is not None:
         validation.count("decimals", options.decimals, -_MOST_DECIMALS, _MOST_DECIMALS)
     if options.statistic is not None and not isinstance(options.statistic, Statistic):
@@ -125,12 +125,25 @@ def checked(options: AnalysisOptions) -> AnalysisOptions:
     )
 
 
+def _require_drawable(options: AnalysisOptions) -> None:
+    """Refuse a seed that can be guessed, and what is published by no number for each feature."""
+    seed, statistic = options.draw_noise, options.statistic
+    if seed is not True:
+        why = ", a secret of 16 digits or more that no program guesses; without one it is drawn"
+        validation.count("draw_noise", seed, _LEAST_SEED, None, why=why)
+    if any(isinstance(part, Covariance) for part in getattr(statistic, "parts", (statistic,))):
+        raise ValueError(
+            "Expected no draw_noise with covariances: add noise with the standard deviations that "
+            "the report states to those that you publish"
+        )
+
+
 def require_all_drawn(options: AnalysisOptions, n: int, size: int) -> None:
     """Refuse a draw of noise for the mean of some of the records, which is not known."""
     if options.draw_noise is not None and n != size:
         raise ValueError(
             f"Expected draw_noise with the mean of all {size} records, not of n={n}: which records "
-            "are averaged is not known"
+            "are averaged is not known; judge a table of these alone"
         )
 
 

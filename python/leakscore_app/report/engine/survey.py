@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.leakage.table_law import TableLaw
-from leakscore_app._visible import listed, visible
+from leakscore_app._visible import listed, nearest, visible
 from leakscore_app.passes.first import First, Lost, first
 from leakscore_app.passes.projections import Remaining, Triangle, Triangulate
 from leakscore_app.passes.tree import run
@@ -204,8 +204,10 @@ def _wanted(
 ) -> list[str]:
     for name in (*(columns or ()), *exclude):
         if name not in opened.columns:
+            near = nearest(name, opened.columns)
             raise ValueError(
-                f"{opened.name} has no column '{visible(name)}'; it has {listed(opened.columns)}"
+                f"{opened.name} has no column '{visible(name)}'{near and f' ({near})'}; it has "
+                f"{listed(opened.columns)}"
             )
     chosen = []
     for name in opened.columns:

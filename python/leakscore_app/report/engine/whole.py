@@ -27,8 +27,8 @@ from leakscore_app.report._model import (
 )
 from leakscore_app.report._notices import observed
 from leakscore_app.report.engine.attack import LinearAttack, Others, projected
-from leakscore_app.report.engine.cells import cells_of
-from leakscore_app.report.engine.features import featured
+from leakscore_app.report.engine.cells import cells_of, small_cells
+from leakscore_app.report.engine.features import Featured, featured
 from leakscore_app.report.engine.leakage import Budget, counts_of, narrowing_of, refits_of, risk_of
 from leakscore_app.report.engine.noise import TheoryNoise
 from leakscore_app.report.engine.pooled import Pooled
@@ -51,6 +51,7 @@ from leakscore_app.report.engine.setup import (
     shrinkage_of,
 )
 from leakscore_app.report.engine.sums import Sums, share_of
+from leakscore_app.report.engine.survey import GROUPLESS
 from leakscore_app.report.engine.values import ValueTable, refused
 from leakscore_app.tables.records import Records
 from leakscore_app.tables.table import Table
@@ -73,19 +74,20 @@ class WholeTable:
     population: Population
 
     def __init__(self, table: Table, options: AnalysisOptions, say: Say) -> None:
-        self.table, self.options, self.say = table, options, say
-        self.featured = featured(
-            table,
-            options.statistic,
-            columns=options.columns,
-            exclude=options.exclude,
-            missing=options.missing,
-            shrinkage=options.shrinkage,
-        )
+        self.options, self.say = options, say
+        self.table, self.featured, dropped = without_small_cells(table, options)
         self.records = self.featured.records
         self.columns, self.statistic = self.records.columns, self.featured.statistic
         self.size, self.embedded = len(self.records.rows), table.path is None
-        self.input = input_of(table, self.records, options, self.featured.used)
+        self.input = input_of(self.table, self.records, options, self.featured.used)
+        if dropped:
+            lost = tuple(
+                replace(rows, reason=f"in a cell of fewer than {options.min_cell}, or in none")
+                if rows.reason == GROUPLESS
+                else rows
+                for rows in self.input.rows_left_out
+            )
+            self.input = replace(self.input, rows_dropped=dropped, rows_left_out=lost)
         self.weighted = self.featured.weights is not None
         self.earlier: Earlier | None = None
         if options.previous is not None:
@@ -124,10 +126,9 @@ class WholeTable:
         """Return the units of the published numbers, one a judged column; see `Statistic.units`."""
         return self.featured.units(n)
 
-    @property
-    def means(self) -> Doubles:
-        """The means of the judged columns."""
-        return np.asarray(self.records.values.mean(axis=0))
+    def estimates(self, n: int) -> Doubles:
+        """Return the published numbers, one a judged column, without noise."""
+        return self.featured.estimates(n)
 
     def middle(self, about: Sequence[int]) -> int:
         """Return the record in the middle of those that can be played, the worst first."""
@@ -290,6 +291,39 @@ class WholeTable:
             owners=owned.of_row,
         )
         return replace(seen, narrowing=narrowing)
+
+
+def without_small_cells(table: Table, options: AnalysisOptions) -> tuple[Table, Featured, int]:
+    """Return a table, its features, and how many records of small cells it is without, if asked.
+
+    Of such records no group is known any more; cells that become small by that go, too.
+    """
+    dropped = 0
+    while True:
+        of = featured(
+            table,
+            options.statistic,
+            columns=options.columns,
+            exclude=options.exclude,
+            missing=options.missing,
+            shrinkage=options.shrinkage,
+        )
+        if not options.drop_small_cells:
+            return table, of, dropped
+        if not of.tables:
+            raise ValueError("Expected no drop_small_cells: nothing is published by group")
+        small = small_cells(of, options.min_cell)
+        if small.all():
+            raise ValueError(
+                f"every cell holds fewer than {options.min_cell} records: publish coarser groups"
+            )
+        if not small.any():
+            return table, of, dropped
+        rows = of.records.rows[small] - 1
+        groups = {name: labels.copy() for name, labels in table.groups.items()}
+        for labels in groups.values():
+            labels[rows] = ""
+        table, dropped = replace(table, groups=groups), dropped + len(rows)
 
 
 Rows: TypeAlias = npt.NDArray[np.int64]
