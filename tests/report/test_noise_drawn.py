@@ -97,7 +97,7 @@ def test_the_radius_by_brute_force_and_in_the_text() -> None:
         ({"n": 40}, "mean of all 120 records, not of n=40"),
         ({"draw_noise": -1}, "draw_noise=-1"),
         ({"draw_noise": 1.5}, "draw_noise=1.5"),
-        ({"statistic": Sum()}, "draw_noise with the mean only"),
+        ({"statistic": Sum()}, "draw_noise must be given with the mean only"),
         ({"previous": 119}, "no noise is computed"),
     ],
 )

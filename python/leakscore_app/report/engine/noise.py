@@ -53,7 +53,7 @@ def why_same(population: Population, wish: str | None, statistic: str) -> str:
         return "it was asked for (--noise-shape same)"
     why = _hindrance(population, statistic)
     if why and wish is not None:
-        raise ValueError(f"Expected noise_shape='same', not {wish!r}: {why}")
+        raise ValueError(f"noise_shape={wish!r} must be 'same': {why}")
     return why
 
 
@@ -365,7 +365,7 @@ def drawn(noise: Noise | None, means: Doubles, seed: int) -> Noise:
     seed : int
     """
     if noise is None:
-        raise ValueError("Expected no draw_noise: no noise is computed for this release")
+        raise ValueError("draw_noise must not be given: no noise is computed for this release")
     if noise.standard_errors == 0 or not noise.confirmed:
         return noise
     rng = np.random.default_rng(seed)
