@@ -696,7 +696,7 @@ class Ledger:
         count, new = sum(len(columns) for _, columns in parts), sum(line["new"])
         sizes = [len(line[name]) for name in ("new", "published", "noise", "lengths")]
         if sizes != [count, count, new, new] or not line["variance"] >= 0:
-            raise ValueError(f"Expected numbers for {count} features")
+            raise ValueError(f"line must hold numbers for {count} features")
         flags, lengths = iter(line["new"]), iter(line["lengths"])
         numbers = np.frombuffer(base64.b64decode(line["basis"]), dtype="<f8")
         for directions, columns in parts:
@@ -708,7 +708,7 @@ class Ledger:
                 part = basis[: directions.span.size + 1, j]
                 directions.span.restore(mask, column, part, next(lengths))
         if numbers.size:
-            raise ValueError("Expected a basis of the new features alone")
+            raise ValueError("line must hold a basis of the new features alone")
         self._append(line)
 
 
@@ -719,7 +719,7 @@ def _law_of(rule: Any, bounds: Any, reference: Any, rows: npt.NDArray[Any]) -> P
     if validation.choice("rule", rule, ("exact", "public")) == "exact":
         for name, value in (("bounds", bounds), ("reference", reference)):
             if value is not None:
-                raise ValueError(f"Expected {name} with rule='public' only, not rule='exact'")
+                raise ValueError(f"{name} must be given only with rule='public', not rule='exact'")
         return None
     law = PublicLaw.of(bounds, reference, rows.shape[1])
     law.require(rows)

@@ -415,7 +415,7 @@ class PublicLaw:
                 )
         if not self._least_share > 1e-9:
             raise ValueError(
-                "Expected reference whose columns do not follow from each other: leave one out"
+                "reference must have columns that do not follow from each other: leave one out"
             )
 
     @property
