@@ -172,7 +172,7 @@ def require_both(member: Flags) -> Flags:
     inside = int(member.sum())
     if min(inside, member.size - inside) < 2:
         raise ValueError(
-            f"Expected more rounds: the target is in {inside} of {member.size}, and two are "
+            f"There must be more rounds: the target is in {inside} of {member.size}, and two are "
             "needed with it and two without"
         )
     return member

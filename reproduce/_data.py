@@ -75,9 +75,9 @@ def find(figure: str, data: str | os.PathLike[str] | None) -> tuple[Path, ...]:
     """
     package = PACKAGES.get(figure)
     if package is None:
-        raise ValueError(f"Expected data={os.fspath(data or '')!r} to be None: {figure} reads none")
+        raise ValueError(f"data={os.fspath(data or '')!r} must be None: {figure} reads none")
     if data is not None and not isinstance(data, (str, os.PathLike)):
-        raise TypeError(f"Expected data={data!r} to be a path")
+        raise TypeError(f"data={data!r} must be a path")
     root = package.installed() if data is None else Path(data)
     if data is not None and not root.exists():
         raise FileNotFoundError(f"{root}: no such file or directory. {_missing(figure, package)}")

@@ -63,7 +63,7 @@ class Records:
 def divide(images: Bytes, labels: Bytes, sizes: Sizes, rng: np.random.Generator) -> Records:
     """Give every record one role."""
     if len(images) < sizes.least:
-        raise ValueError(f"Expected at least {sizes.least} images, not {len(images)}")
+        raise ValueError(f"There must be at least {sizes.least} images, not {len(images)}")
     ends = np.cumsum([sizes.references, sizes.private, sizes.candidates])
     return Records(images, labels, *np.split(rng.permutation(len(images)), ends))
 

@@ -117,7 +117,7 @@ class Cnn:
     def __init__(self, shape: tuple[int, int], seed: int) -> None:
         torch = leakscore.torch._pytorch()
         if min(shape) < _SMALLEST:
-            raise ValueError(f"Expected images of at least {_SMALLEST} x {_SMALLEST}, not {shape}")
+            raise ValueError(f"images must be of at least {_SMALLEST} x {_SMALLEST}, not {shape}")
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             body = [

@@ -110,7 +110,7 @@ def load(paths: Sequence[Path]) -> Common:
     people, most = len(table.people), max(len(each.variants) for each in tables)
     if people < POOL + REFERENCES + OUTSIDERS:
         raise ValueError(
-            f"Expected at least {POOL + REFERENCES + OUTSIDERS} people in "
+            f"There must be at least {POOL + REFERENCES + OUTSIDERS} people in "
             f"{' and '.join(map(str, paths))}, not {people}"
         )
     complete = (table.counts != _vcf.MISSING).all(axis=0)
@@ -118,8 +118,8 @@ def load(paths: Sequence[Path]) -> Common:
     common = complete & (np.minimum(copies, 2 * people - copies) > RARE * 2 * people)
     if common.sum() < SIZES[0]:
         raise ValueError(
-            f"Expected at least {SIZES[0]} variants with a minor allele frequency above {RARE:g} "
-            f"in {' and '.join(map(str, paths))}, not {common.sum()}"
+            f"There must be at least {SIZES[0]} variants with a minor allele frequency above "
+            f"{RARE:g} in {' and '.join(map(str, paths))}, not {common.sum()}"
         )
     left_out = {
         "without exactly one alternate allele": table.skipped,

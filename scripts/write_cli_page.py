@@ -29,7 +29,7 @@ def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPar
         if isinstance(action, argparse._SubParsersAction):
             shown = [choice.dest for choice in action._choices_actions]
             return {name: action.choices[name] for name in shown}
-    raise ValueError("Expected a parser with commands")
+    raise ValueError("The parser must have commands")
 
 
 def _escaped(text: str) -> str:

@@ -66,7 +66,7 @@ def test_a_budget_is_met(train: Train) -> None:
 
 
 def test_batches_that_are_no_poisson_samples_are_refused(train: Train) -> None:
-    with pytest.raises(ValueError, match=r"poisson_sampling=True.*shuffled_gaussian"):
+    with pytest.raises(ValueError, match=r"poisson_sampling must be True.*shuffled_gaussian"):
         train(0, poisson_sampling=False)
 
 
@@ -97,7 +97,7 @@ def test_a_training_resumes_exactly(train: Train) -> None:
 def test_a_state_of_other_parameters_is_refused(train: Train, options: Any) -> None:
     first, _ = train(12)
     other, _ = train(0, **options)
-    with pytest.raises(ValueError, match=r"noise_multiplier=1\.0 of state_dict to be 1\.5"):
+    with pytest.raises(ValueError, match=r"noise_multiplier=1\.0 of state_dict must be 1\.5"):
         other.accountant.load_state_dict(first.accountant.state_dict())
     # A training that changes on purpose: the state first.
     accountant = Accountant()

@@ -103,7 +103,11 @@ def test_new_axes_without_any() -> None:
         (lambda: plot.trade_off(3.0), TypeError, "curves=3.0"),
         (lambda: plot.trade_off([]), ValueError, "at least one"),
         (lambda: plot.trade_off(tradeoff.gaussian([])), ValueError, "no curve of shape"),
-        (lambda: plot.power_against_noise(lambda s: BAND, []), ValueError, "noise not to be empty"),
+        (
+            lambda: plot.power_against_noise(lambda s: BAND, []),
+            ValueError,
+            "noise must not be empty",
+        ),
         (lambda: plot.trade_off(["a"]), TypeError, "TradeOff"),
         (lambda: plot.trade_off("abc"), TypeError, "curves='abc'"),
         (lambda: plot.trade_off(tradeoff.gaussian(1), epsilon=-1), ValueError, "epsilon=-1"),

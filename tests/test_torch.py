@@ -78,9 +78,9 @@ def test_what_cannot_be_differentiated(example: tuple[Any, ...]) -> None:
         per_sample_gradients(module, loss, inputs, targets, c=0.0)
     with pytest.raises(ValueError, match="finite"):
         per_sample_gradients(module, loss, inputs * float("nan"), targets)
-    with pytest.raises(TypeError, match=r"inputs to be a torch\.Tensor, not ndarray"):
+    with pytest.raises(TypeError, match=r"inputs must be a torch\.Tensor, not ndarray"):
         per_sample_gradients(module, loss, inputs.numpy(), targets)
-    with pytest.raises(ValueError, match="targets to have a sample a row"):
+    with pytest.raises(ValueError, match="targets must have a sample a row"):
         per_sample_gradients(module, loss, inputs, targets[0])
     for parameter in module.parameters():
         parameter.requires_grad_(False)

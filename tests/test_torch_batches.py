@@ -100,19 +100,19 @@ def test_a_pair_may_be_a_batch_too() -> None:
 def test_parts_that_are_refused_are_named(batch: dict[str, Any]) -> None:
     module = Pooled()
     for change, error, message in (
-        ({"mask": None}, TypeError, r"inputs\['mask'\] to be a torch\.Tensor, not NoneType"),
+        ({"mask": None}, TypeError, r"inputs\['mask'\] must be a torch\.Tensor, not NoneType"),
         ({"ids": batch["ids"].numpy()}, TypeError, r"inputs\['ids'\].*ndarray"),
-        ({"weight": torch.tensor(1.0)}, ValueError, r"inputs\['weight'\] to have a sample a row"),
+        ({"weight": torch.tensor(1.0)}, ValueError, r"inputs\['weight'\] must have a sample a row"),
         ({"labels": batch["labels"][:8]}, ValueError, r"inputs\['labels'\] of length 8"),
         ({"mask": batch["mask"] * float("nan")}, ValueError, "finite"),
     ):
         with pytest.raises(error, match=message):
             per_sample_gradients(module, weighted_loss, {**batch, **change})
-    with pytest.raises(ValueError, match="inputs to be of the same length"):
+    with pytest.raises(ValueError, match="inputs must be of the same length"):
         per_sample_gradients(module, weighted_loss, {})
     with pytest.raises(TypeError, match="targets of inputs that are a Tensor"):
         per_sample_gradients(module, weighted_loss, batch["ids"])
-    with pytest.raises(TypeError, match="loss to return a Tensor, not dict"):
+    with pytest.raises(TypeError, match="loss must return a Tensor, not dict"):
         per_sample_gradients(module, lambda model, part: {"loss": 1.0}, batch)
     with pytest.raises(ValueError, match="loss_takes='model'"):
         fit_reference(module, weighted_loss, [batch], loss_takes="model")  # type: ignore[arg-type]

@@ -114,4 +114,4 @@ def _size(law: tuple[int, int, float, float], miss: float) -> float:
         chance = _core.four_outcomes_crossing(critical, *law, 1e-9)
         if chance <= miss:
             return float(chance)
-    raise ValueError("Expected an event below the level")
+    raise ValueError("An event must be below the level")

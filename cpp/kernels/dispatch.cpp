@@ -109,7 +109,7 @@ void select_isa(const std::string& name) {
       selected() = &level;
       return;
     }
-  std::string message = "Expected LEAKSCORE_ISA='" + name + "' to be one of";
+  std::string message = "LEAKSCORE_ISA='" + name + "' must be one of";
   for (const std::string& supported : supported_isas()) message += " '" + supported + "'";
   throw std::invalid_argument(message + " (the levels that this build holds and this CPU runs)");
 }

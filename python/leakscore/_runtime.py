@@ -39,7 +39,7 @@ def _threads_from_environment() -> int:
         return min(_available_cores(), _MAX_THREADS)
     if not (re.fullmatch(r"\s*\d{1,9}\s*", text, re.ASCII) and 1 <= int(text) <= _MAX_THREADS):
         raise ValueError(
-            f"Expected LEAKSCORE_NUM_THREADS={text!r} to be an integer in [1, {_MAX_THREADS}]"
+            f"LEAKSCORE_NUM_THREADS={text!r} must be an integer in [1, {_MAX_THREADS}]"
         )
     return int(text)
 

@@ -38,9 +38,9 @@ def pack(kind: str, version: int, arrays: Sequence[Array]) -> bytes:
 def unpack(kind: str, version: int, data: object, maker: str) -> list[Array]:
     """Return the arrays; refuse what is damaged, of another kind or of another version."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
-        raise TypeError(f"Expected data of type {type(data).__name__} to be bytes")
+        raise TypeError(f"data of type {type(data).__name__} must be bytes")
     raw = bytes(data)
-    foreign = ValueError(f"Expected data to be the bytes of {maker}")
+    foreign = ValueError(f"data must be the bytes of {maker}")
     if len(raw) < _HEADER.size + _DIGEST:
         raise foreign
     magic, tag, wrote, count = _HEADER.unpack_from(raw)
@@ -48,12 +48,12 @@ def unpack(kind: str, version: int, data: object, maker: str) -> list[Array]:
         raise foreign
     if wrote != version:
         raise ValueError(
-            f"Expected data in version {version} of {maker}, not {wrote}: another release of "
+            f"data must be in version {version} of {maker}, not {wrote}: another release of "
             "leakscore wrote it"
         )
     body, digest = raw[:-_DIGEST], raw[-_DIGEST:]
     if _digest(body) != digest:
-        raise ValueError(f"Expected data of {len(raw)} bytes to be whole: its digest is another")
+        raise ValueError(f"data of {len(raw)} bytes must be whole: its digest is another")
     return _arrays(body, count)
 
 
@@ -76,7 +76,7 @@ def _arrays(body: bytes, count: int) -> list[Array]:
         if place != len(body):
             raise ValueError
     except (struct.error, ValueError):
-        raise ValueError(f"Expected data to hold {count} arrays of numbers, and no more") from None
+        raise ValueError(f"data must hold {count} arrays of numbers, and no more") from None
     return arrays
 
 

@@ -17,12 +17,12 @@ def edges(name: str, value: object) -> Doubles:
     """Edges of bins: at least two, ascending; the first and the last may be infinite."""
     array = np.array(validation.real_array(name, value), dtype=np.float64)
     if array.ndim != 1 or array.size < 2:
-        raise ValueError(f"Expected {name} of shape {array.shape} to be 1-D, two edges at least")
+        raise ValueError(f"{name} of shape {array.shape} must be 1-D, two edges at least")
     rising = array[1:] > array[:-1]
     if not rising.all():
         index = int(np.argmin(rising))
         pair = f"{float(array[index])!r}, {float(array[index + 1])!r}"
-        raise ValueError(f"Expected {name} to ascend, not {name}[{index}:{index + 2}]={pair}")
+        raise ValueError(f"{name} must ascend, not {name}[{index}:{index + 2}]={pair}")
     array.flags.writeable = False
     return array
 
@@ -41,7 +41,7 @@ def complete(bounds: Doubles, below: object, above: object) -> tuple[Doubles, Be
     if missing:
         pairs = " and ".join(f"{name}=(members, nonmembers)" for name in missing)
         raise ValueError(
-            f"Expected edges from -inf to inf, not from {first!r} to {last!r}: numpy.histogram "
+            f"edges must go from -inf to inf, not from {first!r} to {last!r}: numpy.histogram "
             "drops the scores outside, and what is left certifies nothing. Count between "
             f"np.concatenate([[-np.inf], edges, [np.inf]]), or give the numbers outside as {pairs}"
         )
@@ -56,10 +56,10 @@ def _beyond(name: str, value: object, infinite: bool) -> Beyond:
         return ()
     array = whole(name, value, 0)
     if array.shape != (2,):
-        raise ValueError(f"Expected {name} of shape {array.shape} to be (members, nonmembers)")
+        raise ValueError(f"{name} of shape {array.shape} must be (members, nonmembers)")
     pair = int(array[0]), int(array[1])
     if infinite:
-        raise ValueError(f"Expected no {name}={pair}: no score lies {name} an infinite edge")
+        raise ValueError(f"{name}={pair} must not be given: no score lies {name} an infinite edge")
     return pair
 
 
@@ -72,13 +72,13 @@ def histogram(
     """
     array = whole(name, value, 0)
     if array.shape != (size,):
-        raise ValueError(f"Expected {name} of shape {array.shape} to be ({size},)")
+        raise ValueError(f"{name} of shape {array.shape} must be ({size},)")
     array = np.concatenate([below, array, above])
     total = int(array.sum())  # rounded beyond 2^53, where the sum of integers might overflow
     if total <= 2**53:
         total = int(array.astype(np.int64).sum())
     if not 0 < total <= 2**53:
-        raise ValueError(f"Expected {name} with a sum of {total} in [1, 2**53]")
+        raise ValueError(f"{name} must have a sum in [1, 2**53], not {total}")
     return array.astype(np.int64)
 
 
@@ -86,13 +86,13 @@ def whole(name: str, value: object, low: int, *, why: str = "") -> Doubles:
     """An array of whole numbers of any shape, from `low` to 2**53, which float64 counts to."""
     array = validation.real_array(name, value)
     if array.dtype.kind == "b":
-        raise TypeError(f"Expected {name} to hold numbers, not dtype {array.dtype}")
+        raise TypeError(f"{name} must hold numbers, not dtype {array.dtype}")
     if array.dtype.kind not in "iu":
         array = array.astype(np.float64)
     inside = (array >= low) & (array <= 2**53) & (np.floor(array) == array)
     if not inside.all():
         bad = array.flat[int(np.argmin(inside))].item()
-        raise ValueError(f"Expected {name}={bad!r} to be a whole number in [{low}, 2**53]{why}")
+        raise ValueError(f"{name}={bad!r} must be a whole number in [{low}, 2**53]{why}")
     return array.astype(np.float64)
 
 
@@ -105,7 +105,7 @@ def sampled(name: str, rate: float, n: int, low: int = 1) -> int:
         below = max(low, int(rate * n))
         rates = f"{below / n!r} and {(below + 1) / n!r}"
         raise ValueError(
-            f"Expected {name}={rate} to average a whole number of the n={n} records, at least "
+            f"{name}={rate} must average a whole number of the n={n} records, at least "
             f"{low}; the nearest such rates are {rates}"
         )
     return count

@@ -109,7 +109,7 @@ def rank_sum(distances: npt.ArrayLike, k: int) -> Indices:
     doubled = np.zeros(steps.shape[1], dtype=np.int64)  # twice the sum of ranks: a whole number
     for step in steps:
         if np.isnan(step).any():
-            raise ValueError("Expected distances to hold no NaN")
+            raise ValueError("distances must hold no NaN")
         ordered = np.sort(step)
         doubled += np.searchsorted(ordered, step, side="left")
         doubled += np.searchsorted(ordered, step, side="right") + 1
@@ -166,8 +166,7 @@ def canife_loss(g: npt.ArrayLike, U: npt.ArrayLike, C: float) -> tuple[float, Do
     others = validation.matrix("U", U)
     if others.shape[1] != canary.size:
         raise ValueError(
-            f"Expected g of shape {canary.shape} and U of shape {others.shape} to have as many "
-            "coordinates"
+            f"g of shape {canary.shape} and U of shape {others.shape} must have as many coordinates"
         )
     bound = validation.scalar("C", C, 0.0, closed="neither")
     loss, gradient = 0.0, np.zeros(canary.size)
@@ -185,7 +184,7 @@ def canife_loss(g: npt.ArrayLike, U: npt.ArrayLike, C: float) -> tuple[float, Do
                 gradient -= (2 * (bound - length)) * (canary / length)
     if not (np.isfinite(loss) and np.isfinite(gradient).all()):
         validation.finite("U", others)
-        raise ValueError("Expected g, U and C so small that the loss does not overflow")
+        raise ValueError("g, U and C must be so small that the loss does not overflow")
     return loss, gradient
 
 

@@ -161,17 +161,17 @@ class Accountant:
         options = sys._getframe(1).f_locals
         if "poisson_sampling" not in options:
             raise ValueError(
-                "Expected get_optimizer_hook_fn to be called by PrivacyEngine.make_private, which "
+                "get_optimizer_hook_fn must be called by PrivacyEngine.make_private, which "
                 "says how batches are drawn; call step for each Poisson sample instead"
             )
         if not options["poisson_sampling"]:
             raise ValueError(
-                "Expected poisson_sampling=True, not False: batches of a shuffled list have "
+                "poisson_sampling must be True, not False: batches of a shuffled list have "
                 "another curve; see tradeoff.shuffled_gaussian and fixed_batch_gaussian"
             )
         if options.get("clipping") == "adaptive":
             raise ValueError(
-                "Expected clipping='flat' or 'per_layer', not 'adaptive': it divides by the number "
+                "clipping must be 'flat' or 'per_layer', not 'adaptive': it divides by the number "
                 "of records in the batch, which no noise covers"
             )
         rate = validation.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
@@ -183,8 +183,8 @@ class Accountant:
             batches = int(optimizer.accumulated_iterations)
             if batches != 1:
                 raise ValueError(
-                    f"Expected one Poisson sample a step, not gradients of {batches}: a record may "
-                    "be in several; enlarge the sample and take BatchMemoryManager for memory"
+                    f"A step must have one Poisson sample, not gradients of {batches}: a record "
+                    "may be in several; enlarge the sample and take BatchMemoryManager for memory"
                 )
             self.step(noise_multiplier=optimizer.noise_multiplier, sample_rate=rate)
 
@@ -226,23 +226,22 @@ class Accountant:
             parameters than those of the state.
         """
         if not isinstance(state_dict, Mapping):
-            raise TypeError(f"Expected state_dict={state_dict!r} to be a dict")
+            raise TypeError(f"state_dict={state_dict!r} must be a dict")
         missing = [key for key in _KEYS if key not in state_dict]
         if "mechanism" in missing or state_dict["mechanism"] != self.mechanism():
             raise ValueError(
-                f"Expected mechanism={state_dict.get('mechanism')!r} of state_dict to be "
+                f"mechanism={state_dict.get('mechanism')!r} of state_dict must be "
                 f"{self.mechanism()!r}; the history of another accountant can be set as `history`"
             )
         if missing:
-            raise ValueError(f"Expected state_dict to hold {missing[0]!r}")
+            raise ValueError(f"state_dict must hold {missing[0]!r}")
         if state_dict["neighbours"] != _RELATION:
             raise ValueError(
-                f"Expected neighbours={state_dict['neighbours']!r} of state_dict to be "
-                f"{_RELATION!r}"
+                f"neighbours={state_dict['neighbours']!r} of state_dict must be {_RELATION!r}"
             )
         if len(self):
             raise ValueError(
-                f"Expected an accountant without steps: loading would forget {len(self)}; load "
+                f"The accountant must have no steps yet: loading would forget {len(self)}; load "
                 "into a new PrivacyEngine"
             )
         history = [_entry(entry) for entry in state_dict["history"]]
@@ -256,7 +255,7 @@ class Accountant:
             stated = None if plan is None else plan.get(name)
             if stated != value:
                 raise ValueError(
-                    f"Expected {name}={stated!r} of state_dict to be {value!r}, as in "
+                    f"{name}={stated!r} of state_dict must be {value!r}, as in "
                     "make_private; where the training changes on purpose, load the state before "
                     "make_private, and both parts are composed"
                 )
@@ -266,9 +265,7 @@ def _entry(entry: Iterable[Any]) -> tuple[float, float, int]:
     """Check an entry of a history."""
     parts = tuple(entry) if isinstance(entry, (tuple, list)) else ()
     if len(parts) != 3:
-        raise ValueError(
-            f"Expected {entry!r} of history to be (noise_multiplier, sample_rate, num_steps)"
-        )
+        raise ValueError(f"{entry!r} of history must be (noise_multiplier, sample_rate, num_steps)")
     return (
         validation.scalar("noise_multiplier", parts[0], 0.0, closed="neither"),
         validation.scalar("sample_rate", parts[1], 0.0, 1.0, closed="right"),

@@ -199,13 +199,13 @@ def power_against_noise(
     makers = families if isinstance(families, Mapping) else {"": families}
     for label, make in makers.items():
         if not callable(make):
-            raise TypeError(f"Expected families[{label!r}]={make!r} to be a function of the noise")
+            raise TypeError(f"families[{label!r}]={make!r} must be a function of the noise")
     if not makers:
-        raise ValueError("Expected families to hold at least one")
+        raise ValueError("families must hold at least one")
     amounts = validation.interval("noise", noise, 0.0, closed="neither").ravel()
     level = validation.scalar("alpha", alpha, 0.0, 1.0, closed="neither")
     if not amounts.size:
-        raise ValueError("Expected noise not to be empty")
+        raise ValueError("noise must not be empty")
     axes = _axes(ax)
     for label, make in makers.items():
         curves = [_made(label, make(float(amount))) for amount in amounts]
@@ -220,7 +220,7 @@ def power_against_noise(
 
 def _made(label: str, curve: object) -> TradeOff:
     if not isinstance(curve, TradeOff) or curve.shape:
-        raise TypeError(f"Expected families[{label!r}] to make one TradeOff, not {curve!r}")
+        raise TypeError(f"families[{label!r}] must make one TradeOff, not {curve!r}")
     return curve
 
 
@@ -238,16 +238,16 @@ def _labelled(name: str, curves: Any, kinds: tuple[type, ...]) -> Iterator[tuple
     if isinstance(curves, kinds):
         curves = [curves]
     if not isinstance(curves, Mapping | Sequence) or isinstance(curves, str):
-        raise TypeError(f"Expected {name}={curves!r} to be a curve, a sequence or a mapping")
+        raise TypeError(f"{name}={curves!r} must be a curve, a sequence or a mapping")
     if not curves:
-        raise ValueError(f"Expected {name} to hold at least one curve")
+        raise ValueError(f"{name} must hold at least one curve")
     pairs = curves.items() if isinstance(curves, Mapping) else _named(curves)
     for label, curve in pairs:
         if not isinstance(curve, kinds):
             names = " or ".join(kind.__name__ for kind in kinds)
-            raise TypeError(f"Expected {name} to hold only {names}, not {curve!r}")
+            raise TypeError(f"{name} must hold only {names}, not {curve!r}")
         if isinstance(curve, TradeOff) and 0 in curve.shape:
-            raise ValueError(f"Expected {name} to hold no curve of shape {curve.shape}")
+            raise ValueError(f"{name} must hold no curve of shape {curve.shape}")
         yield label, curve
 
 

@@ -103,7 +103,9 @@ def per_sample_gradients(
     parts = _parts("inputs", inputs)
     samples = _samples(parts if targets is None else {**parts, "targets": targets}, pytorch)
     if targets is None and len(parts) == 1 and "inputs" in parts:
-        raise TypeError("Expected targets of inputs that are a Tensor; a batch is a dict or tuple")
+        raise TypeError(
+            "targets must be given with inputs that are a Tensor; a batch is a dict or tuple"
+        )
 
     def sample_loss(theta: dict[str, Any], sample: Any) -> Any:
         def model(*args: Any, **kwargs: Any) -> Any:
@@ -112,7 +114,7 @@ def per_sample_gradients(
         single = _each(sample, lambda tensor: tensor.unsqueeze(0))
         value = loss(model, single) if targets is None else loss(model(single[0]), single[1])
         if not isinstance(value, pytorch.Tensor):
-            raise TypeError(f"Expected loss to return a Tensor, not {type(value).__name__}")
+            raise TypeError(f"loss must return a Tensor, not {type(value).__name__}")
         return value.sum()
 
     gradients = pytorch.func.vmap(
@@ -214,19 +216,19 @@ def _pytorch() -> Any:
 def _trainable(module: Any, pytorch: Any) -> dict[str, Any]:
     """Return the parameters that training changes, by name."""
     if not isinstance(module, pytorch.nn.Module):
-        raise TypeError(f"Expected module={module!r} to be a torch.nn.Module")
+        raise TypeError(f"module={module!r} must be a torch.nn.Module")
     parameters = {
         name: parameter.detach()
         for name, parameter in module.named_parameters()
         if parameter.requires_grad
     }
     if not parameters:
-        raise ValueError("Expected module to have a parameter with requires_grad")
+        raise ValueError("module must have a parameter with requires_grad")
     for name, part in module.named_modules():
         mixes = isinstance(part, pytorch.nn.modules.batchnorm._BatchNorm)
         if mixes and (part.training or part.running_mean is None):
             raise ValueError(
-                f"Expected module to treat samples apart, but {name or 'it'} is a "
+                f"module must treat samples apart, but {name or 'it'} is a "
                 f"{type(part).__name__} that normalises over the batch: call module.eval() or use "
                 "GroupNorm"
             )
@@ -266,13 +268,13 @@ def _samples(parts: dict[str, Any], pytorch: Any) -> int:
     sizes = {}
     for name, value in parts.items():
         if not isinstance(value, pytorch.Tensor):
-            raise TypeError(f"Expected {name} to be a torch.Tensor, not {type(value).__name__}")
+            raise TypeError(f"{name} must be a torch.Tensor, not {type(value).__name__}")
         if value.ndim == 0:
-            raise ValueError(f"Expected {name} to have a sample a row, not to be a number")
+            raise ValueError(f"{name} must have a sample a row, not be a number")
         sizes[name] = len(value)
     if len(set(sizes.values())) != 1 or 0 in sizes.values():
         lengths = " and ".join(f"{name} of length {size}" for name, size in sizes.items())
-        raise ValueError(f"Expected {lengths or 'inputs'} to be of the same length, at least 1")
+        raise ValueError(f"{lengths or 'inputs'} must be of the same length, at least 1")
     return next(iter(sizes.values()))
 
 
@@ -281,7 +283,7 @@ def _pair(batch: Any) -> tuple[Any, Any]:
     if not isinstance(batch, (tuple, list)) or len(batch) != 2:
         length = f" of {len(batch)}" if isinstance(batch, (tuple, list, dict)) else ""
         raise TypeError(
-            "Expected loader to yield pairs (inputs, targets), such as of a TensorDataset of two "
+            "loader must yield pairs (inputs, targets), such as of a TensorDataset of two "
             f"tensors, not a {type(batch).__name__}{length}; for loss(model, batch) say "
             "loss_takes='batch'"
         )
@@ -308,7 +310,7 @@ def _clip(rows: Any, bound: float | None, pytorch: Any) -> None:
     """Scale long rows down to the bound, in place; refuse rows that are not finite."""
     norms = pytorch.linalg.vector_norm(rows, dim=1, dtype=pytorch.float64)
     if not bool(pytorch.isfinite(norms).all()):
-        raise ValueError("Expected gradients to be finite, but one holds NaN or inf")
+        raise ValueError("gradients must be finite, but one holds NaN or inf")
     if bound is not None:
         factors = (bound / norms).clamp(max=1.0)  # 1 for zeros, as the quotient is infinite
         rows *= factors.to(rows.dtype).unsqueeze(1)

@@ -82,24 +82,23 @@ def scalar(
 ) -> float:
     """One finite real number in a range; bool, str, complex and arrays of any size are refused."""
     if _no_number(value):
-        raise TypeError(f"Expected {name}={_brief(value)} to be a real number")
+        raise TypeError(f"{name}={_brief(value)} must be a real number")
     closed_left = closed in ("both", "left")
     closed_right = closed in ("both", "right")
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise TypeError(f"Expected {name}={_brief(value)} to be a real number") from None
+        raise TypeError(f"{name}={_brief(value)} must be a real number") from None
     except OverflowError:
         raise ValueError(
-            f"Expected {name}={_brief(value)} within float64, up to 1.8e308 in size"
+            f"{name}={_brief(value)} must be within float64, up to 1.8e308 in size"
         ) from None
     inside = (number >= low if closed_left else number > low) and (
         number <= high if closed_right else number < high
     )
     if not inside or not math.isfinite(number):
-        bounds = _range(low, high, closed_left, closed_right)
-        finite_note = "" if math.isfinite(low) and math.isfinite(high) else " and finite"
-        raise ValueError(f"Expected {name}={number!r} in {bounds}{finite_note}")
+        ends = closed_left and math.isfinite(low), closed_right and math.isfinite(high)
+        raise ValueError(f"{name}={number!r} must be in {_range(low, high, *ends)}")
     return number
 
 
@@ -127,45 +126,45 @@ ONE = "; the mean of one record is the record itself, its law a single point if 
 def count(name: str, value: object, low: int = 0, high: int | None = MOST, *, why: str = "") -> int:
     """One integer in [low, high], neither bool nor float. None: no upper end, as for a seed."""
     if isinstance(value, (bool, np.bool_, np.ma.MaskedArray)):
-        raise TypeError(f"Expected {name}={_brief(value)} to be an integer")
+        raise TypeError(f"{name}={_brief(value)} must be an integer")
     try:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise TypeError(f"Expected {name}={_brief(value)} to be an integer") from None
+        raise TypeError(f"{name}={_brief(value)} must be an integer") from None
     if number < low or (high is not None and number > high):
         unbounded = high is None or (high == MOST and number < low)
         last = "2**53" if high == MOST else high
         bounds = f">= {low}" if unbounded else f"in [{low}, {last}]"
-        raise ValueError(f"Expected {name}={_brief(number)} {bounds}{why}")
+        raise ValueError(f"{name}={_brief(number)} must be {bounds}{why}")
     return number
 
 
 def steps(name: str, value: object, high: int = MOST, *, why: str = "") -> int:
     """How often something happens: an integer of at least 1."""
     if isinstance(value, (float, np.floating)):
-        raise ValueError(f"Expected {name}={float(value)!r} to be an integer >= 1")
+        raise ValueError(f"{name}={float(value)!r} must be an integer >= 1")
     return count(name, value, 1, high, why=why)
 
 
 def choice(name: str, value: object, allowed: tuple[str, ...]) -> str:
     """One of a few words."""
     if not isinstance(value, str):
-        raise TypeError(f"Expected {name}={_brief(value)} to be one of {', '.join(allowed)}")
+        raise TypeError(f"{name}={_brief(value)} must be one of {', '.join(allowed)}")
     if value not in allowed:
-        raise ValueError(f"Expected {name}={value!r} to be one of {', '.join(allowed)}")
+        raise ValueError(f"{name}={value!r} must be one of {', '.join(allowed)}")
     return value
 
 
 def _from_tensor(name: str, value: Any) -> Any:
     """Explain why a tensor cannot be read from the CPU; return everything else as it is."""
     if getattr(value, "requires_grad", False) is True:
-        raise TypeError(f"Expected {name} without a gradient: pass {name}.detach()")
+        raise TypeError(f"{name} must have no gradient: pass {name}.detach()")
     device = getattr(value, "device", None)
     kind = getattr(device, "type", device)
     if isinstance(kind, str) and kind not in ("cpu", "meta") and hasattr(value, "__dlpack__"):
-        raise TypeError(f"Expected {name} on the CPU, not on {kind!r}: pass {name}.cpu()")
+        raise TypeError(f"{name} must be on the CPU, not on {kind!r}: pass {name}.cpu()")
     if str(getattr(value, "dtype", "")) == "torch.bfloat16":
-        raise TypeError(f"Expected {name} as float32, not bfloat16: pass {name}.float()")
+        raise TypeError(f"{name} must be float32, not bfloat16: pass {name}.float()")
     return value
 
 
@@ -174,7 +173,7 @@ def unmasked(name: str, value: object) -> None:
     parts = value if isinstance(value, (list, tuple)) else (value,)
     suspect = any(issubclass(kind, np.ma.MaskedArray) for kind in set(map(type, parts)))
     if suspect and any(np.ma.is_masked(part) for part in parts):
-        raise ValueError(f"Expected {name} without masked entries")
+        raise ValueError(f"{name} must hold no masked entries")
 
 
 def real_array(name: str, value: object) -> Array:
@@ -187,10 +186,10 @@ def real_array(name: str, value: object) -> Array:
         try:
             value = np.asarray(value)
         except (TypeError, ValueError, RuntimeError) as error:
-            raise TypeError(f"Expected {name} to be an array of real numbers: {error}") from None
+            raise TypeError(f"{name} must be an array of real numbers: {error}") from None
     kind = value.dtype.kind
     if value.dtype.name != "bfloat16" and (kind not in _REAL_KINDS or value.dtype.itemsize > 8):
-        raise TypeError(f"Expected {name} to be an array of real numbers, not dtype {value.dtype}")
+        raise TypeError(f"{name} must be an array of real numbers, not dtype {value.dtype}")
     return np.asarray(value)
 
 
@@ -205,7 +204,7 @@ def elementwise(name: str, value: object) -> Any:
         if dtype.name == "bfloat16":
             return np.asarray(value).astype(np.float32)
         if dtype.kind not in "fiu" or getattr(dtype, "itemsize", 8) > 8:
-            raise TypeError(f"Expected {name} to hold real numbers, not dtype {dtype}")
+            raise TypeError(f"{name} must hold real numbers, not dtype {dtype}")
     return value
 
 
@@ -215,7 +214,7 @@ def mask(name: str, value: object) -> Any:
         value = np.asarray(value)
     dtype = getattr(value, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind != "b":
-        raise TypeError(f"Expected {name} to hold bool, not dtype {dtype}")
+        raise TypeError(f"{name} must hold bool, not dtype {dtype}")
     return value
 
 
@@ -226,7 +225,7 @@ def float_dtype(name: str, value: object) -> np.dtype[Any]:
     except TypeError:
         dtype = np.dtype(object)
     if dtype not in (np.dtype(np.float64), np.dtype(np.float32)):
-        raise TypeError(f"Expected {name}={_brief(value)} to be float64 or float32")
+        raise TypeError(f"{name}={_brief(value)} must be float64 or float32")
     return dtype  # type: ignore[no-any-return]
 
 
@@ -235,11 +234,10 @@ def matrix(name: str, value: object, *, cols: int | None = None, min_rows: int =
     array = real_array(name, value)
     if array.ndim != 2:
         hint = " (d=1 data is (T, 1))" if array.ndim == 1 else ""
-        raise ValueError(f"Expected {name} of shape {array.shape} to be 2-D{hint}")
+        raise ValueError(f"{name} of shape {array.shape} must be 2-D{hint}")
     if array.shape[0] < min_rows or array.shape[1] < 1:
         raise ValueError(
-            f"Expected {name} of shape {array.shape} to have at least {min_rows} row(s) "
-            "and one column"
+            f"{name} of shape {array.shape} must have at least {min_rows} row(s) and one column"
         )
     return _with_cols(name, array, cols)
 
@@ -248,16 +246,16 @@ def rows(name: str, value: object, *, cols: int | None = None) -> Array:
     """One row (d,) or rows (k, d), read where they are; the caller distinguishes them by ndim."""
     array = real_array(name, value)
     if array.ndim not in (1, 2):
-        raise ValueError(f"Expected {name} of shape {array.shape} to be (d,) or (k, d)")
+        raise ValueError(f"{name} of shape {array.shape} must be (d,) or (k, d)")
     if array.size == 0:
-        raise ValueError(f"Expected {name} of shape {array.shape} not to be empty")
+        raise ValueError(f"{name} of shape {array.shape} must not be empty")
     return _with_cols(name, array, cols)
 
 
 def _with_cols(name: str, array: Array, cols: int | None) -> Array:
     if cols is not None and array.shape[-1] != cols:
         raise ValueError(
-            f"Expected {name} of shape {array.shape} to have {cols} coordinates in its last axis"
+            f"{name} of shape {array.shape} must have {cols} coordinates in its last axis"
         )
     return array
 
@@ -265,7 +263,7 @@ def _with_cols(name: str, array: Array, cols: int | None) -> Array:
 def finite(name: str, array: Array) -> Array:
     """The same array, if it holds neither NaN nor inf."""
     if array.dtype.kind not in "iub" and not bool(np.isfinite(array).all()):
-        raise ValueError(f"Expected {name} to be finite, but it holds NaN or inf")
+        raise ValueError(f"{name} must be finite, but it holds NaN or inf")
     return array
 
 
@@ -273,7 +271,7 @@ def doubles(name: str, value: object, *, ndim: int | None = None) -> Doubles:
     """A finite float64 C-contiguous array (a copy only where needed): for small arguments."""
     array = real_array(name, value)
     if ndim is not None and array.ndim != ndim:
-        raise ValueError(f"Expected {name} of shape {array.shape} to be {ndim}-D")
+        raise ValueError(f"{name} of shape {array.shape} must be {ndim}-D")
     return finite(name, np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape))
 
 
@@ -281,7 +279,7 @@ def coefficients(name: str, value: object) -> Doubles:
     """A float64 vector for the compiled core; its entries are checked if the core complains."""
     array = real_array(name, value)
     if array.ndim != 1 or array.size == 0:
-        raise ValueError(f"Expected {name} of shape {array.shape} to be (d,) with d >= 1")
+        raise ValueError(f"{name} of shape {array.shape} must be (d,) with d >= 1")
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
@@ -297,14 +295,14 @@ def vector(
     """A finite float64 vector with entries in a range."""
     array = doubles(name, value, ndim=1)
     if array.size == 0:
-        raise ValueError(f"Expected {name} not to be empty")
+        raise ValueError(f"{name} must not be empty")
     if size is not None and array.size != size:
-        raise ValueError(f"Expected {name} of shape {array.shape} to have {size} coordinates")
+        raise ValueError(f"{name} of shape {array.shape} must have {size} coordinates")
     outside = (array <= low if open_low else array < low) | (array > high)
     if outside.any():
         index = int(np.argmax(outside))
         bounds = _range(low, high, not open_low, True)
-        raise ValueError(f"Expected {name}[{index}]={float(array[index])!r} in {bounds}")
+        raise ValueError(f"{name}[{index}]={float(array[index])!r} must be in {bounds}")
     return array
 
 
@@ -312,16 +310,16 @@ def per_coordinate(name: str, value: object, size: int, *, low: float = 0.0) -> 
     """One number for all coordinates or one for each: a finite float64 array, () or (d,)."""
     array = doubles(name, value)
     if array.shape not in ((), (size,)):
-        raise ValueError(f"Expected {name} of shape {array.shape} to be a number or ({size},)")
+        raise ValueError(f"{name} of shape {array.shape} must be a number or ({size},)")
     if (array < low).any():
-        raise ValueError(f"Expected {name}={_brief(value)} >= {low:g}")
+        raise ValueError(f"{name}={_brief(value)} must be >= {low:g}")
     return array
 
 
 def flag(name: str, value: object) -> bool:
     """True or False, and nothing that is merely truthy or falsy."""
     if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"Expected {name}={_brief(value)} to be True or False")
+        raise TypeError(f"{name}={_brief(value)} must be True or False")
     return bool(value)
 
 
@@ -332,7 +330,7 @@ def binary(name: str, array: Array) -> Array:
     outside = (array != 0) & (array != 1)
     if outside.any():
         raise ValueError(
-            f"Expected {name} in {{0, 1}}, but it holds {array[outside].flat[0].item()!r}"
+            f"{name} must be in {{0, 1}}, but it holds {array[outside].flat[0].item()!r}"
         )
     return array
 
@@ -341,9 +339,9 @@ def scores(name: str, value: object, size: int) -> Doubles:
     """One score per observation, (T,); infinite scores are ordered like others, NaN is refused."""
     array = real_array(name, value)
     if array.shape != (size,):
-        raise ValueError(f"Expected {name} of shape {array.shape} to be ({size},)")
+        raise ValueError(f"{name} of shape {array.shape} must be ({size},)")
     if np.isnan(array).any():
-        raise ValueError(f"Expected {name} to hold no NaN")
+        raise ValueError(f"{name} must hold no NaN")
     return array.astype(np.float64)
 
 
@@ -371,7 +369,7 @@ def interval(
         index = np.unravel_index(int(np.argmin(inside)), array.shape)
         place = f"[{', '.join(str(int(i)) for i in index)}]" if index else ""
         bounds = _range(low, high, closed_left, closed_right)
-        raise ValueError(f"Expected {name}{place}={float(array[index])!r} in {bounds}")
+        raise ValueError(f"{name}{place}={float(array[index])!r} must be in {bounds}")
     return array
 
 
@@ -381,20 +379,20 @@ def broadcast(**arrays: Doubles) -> tuple[Doubles, ...]:
         return np.broadcast_arrays(*arrays.values())
     except ValueError:
         shapes = " and ".join(f"{name} of shape {array.shape}" for name, array in arrays.items())
-        raise ValueError(f"Expected {shapes} to broadcast") from None
+        raise ValueError(f"{shapes} must broadcast") from None
 
 
 def sample(name: str, value: object) -> Array:
     """Scores of one class: a 1-D array, not empty, whose values float64 holds exactly."""
     array = real_array(name, value)
     if array.ndim != 1:
-        raise ValueError(f"Expected {name} of shape {array.shape} to be 1-D")
+        raise ValueError(f"{name} of shape {array.shape} must be 1-D")
     if array.size == 0:
-        raise ValueError(f"Expected {name} not to be empty")
+        raise ValueError(f"{name} must not be empty")
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
         largest = max(abs(int(array.min())), abs(int(array.max())))
         if largest > 2**53:
-            raise ValueError(f"Expected {name} of dtype {array.dtype} within +-2**53: {largest}")
+            raise ValueError(f"{name} of dtype {array.dtype} must be within +-2**53: {largest}")
     return array
 
 
@@ -402,7 +400,7 @@ def flags(name: str, value: object, size: int) -> Flags:
     """One True/False (or 1/0) per round."""
     array = real_array(name, value)
     if array.shape != (size,):
-        raise ValueError(f"Expected {name} of shape {array.shape} to be ({size},)")
+        raise ValueError(f"{name} of shape {array.shape} must be ({size},)")
     return np.asarray(binary(name, array), dtype=np.bool_)
 
 
@@ -410,7 +408,7 @@ def membership(name: str, value: object, size: int) -> Flags:
     """One True/False (or 1/0) per round, with at least one of each."""
     member = flags(name, value, size)
     if member.all() or not member.any():
-        raise ValueError(f"Expected {name} to hold both members and non-members")
+        raise ValueError(f"{name} must hold both members and non-members")
     return member
 
 
@@ -424,20 +422,20 @@ def owners(
     unmasked(name, value)
     labels = np.asarray(value)
     if labels.shape != (size,):
-        raise ValueError(f"Expected {name} of shape {labels.shape} to be ({size},), one a row")
+        raise ValueError(f"{name} of shape {labels.shape} must be ({size},), one a row")
     if labels.dtype.kind in "fc" and np.isnan(labels).any():
-        raise ValueError(f"Expected {name} without NaN")
+        raise ValueError(f"{name} must hold no NaN")
     try:
         _, owner, counts = np.unique(labels, return_inverse=True, return_counts=True)
     except TypeError:
-        raise TypeError(f"Expected {name} of one kind, as integers or texts") from None
+        raise TypeError(f"{name} must be of one kind, as integers or texts") from None
     return owner.reshape(size), counts.astype(np.int64)
 
 
 def instance(name: str, value: object, kind: type[Kind]) -> Kind:
     """One object of a class of this package."""
     if not isinstance(value, kind):
-        raise TypeError(f"Expected {name}={_brief(value)} to be a leakscore.{kind.__name__}")
+        raise TypeError(f"{name}={_brief(value)} must be a leakscore.{kind.__name__}")
     return value
 
 
@@ -470,11 +468,11 @@ def _seed(name: str, value: object) -> int:
         seed = None
     if seed is None or isinstance(value, (bool, np.bool_)):
         raise TypeError(
-            f"Expected {name}={_brief(value)} to be None, an int, or a numpy.random.SeedSequence, "
+            f"{name}={_brief(value)} must be None, an int, or a numpy.random.SeedSequence, "
             "BitGenerator or Generator"
         )
     if seed < 0:
-        raise ValueError(f"Expected {name}={_brief(seed)} >= 0")
+        raise ValueError(f"{name}={_brief(seed)} must be >= 0")
     return seed
 
 
@@ -483,8 +481,8 @@ def cumulants(name: str, value: object) -> Doubles:
     array = doubles(name, value)
     if array.ndim == 0 or not 2 <= array.shape[-1] <= 6:
         raise ValueError(
-            f"Expected {name} of shape {array.shape} to have 2 to 6 cumulants in its last axis"
+            f"{name} of shape {array.shape} must have 2 to 6 cumulants in its last axis"
         )
     if not (array[..., 1] > 0).all():
-        raise ValueError(f"Expected {name}={_brief(value)} with a variance > 0")
+        raise ValueError(f"{name}={_brief(value)} must have a variance > 0")
     return array

@@ -158,8 +158,8 @@ def test_bad_tables_are_named(features: np.ndarray, member: np.ndarray, words: s
         ([1.0, 2.0], [[1.0, 2.0]], "shape"),
         ([], np.zeros((0, 3)), "at least 1"),
         ([1.0], np.zeros((1, 0)), "at least 1"),
-        ([np.nan], [[1.0]], "score without NaN"),
-        ([1.0], [[np.nan]], "decoys without NaN"),
+        ([np.nan], [[1.0]], "score must hold no NaN"),
+        ([1.0], [[np.nan]], "decoys must hold no NaN"),
         (np.zeros(5000), np.ones((5000, 5000)), "takes too long"),
     ],
 )

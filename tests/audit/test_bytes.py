@@ -82,7 +82,7 @@ RANKED = [F([3]), F([1.0, 2.0, 0.0]), np.zeros(3, np.uint32), B(1, 1, 0)]
     ids=str,
 )
 def test_bytes_of_no_audit_are_refused(arrays: list[np.ndarray]) -> None:
-    with pytest.raises(ValueError, match="data to hold an audit"):
+    with pytest.raises(ValueError, match="data must hold an audit"):
         Audit.from_bytes(_state.pack("audit", 1, arrays))
 
 

@@ -109,7 +109,7 @@ def test_one_threshold_is_an_edge(method: str, orientation: str) -> None:
         ours = audit.epsilon(1e-5, method=method, orientation=orientation, threshold=edge)
         theirs = twin.epsilon(1e-5, method=method, orientation=orientation, threshold=edge - 0.5)
         assert ours == replace(theirs, threshold=edge)
-    with pytest.raises(ValueError, match=r"threshold=0\.5 to be one of the edges"):
+    with pytest.raises(ValueError, match=r"threshold=0\.5 must be one of the edges"):
         audit.epsilon(method=method, threshold=0.5)
 
 
@@ -182,10 +182,10 @@ def test_exact_beyond_64_bits() -> None:
 @pytest.mark.parametrize(
     ("changed", "error", "words"),
     [
-        ({"edges": [0.0, 1.0, 1.0]}, ValueError, r"edges to ascend.*edges\[1:3\]=1.0, 1.0"),
-        ({"edges": [0.0, math.nan, 1.0]}, ValueError, "edges to ascend"),
-        ({"edges": [2.0, 1.0, 0.0]}, ValueError, "edges to ascend"),
-        ({"edges": [-math.inf, -math.inf, 0.0]}, ValueError, "edges to ascend"),
+        ({"edges": [0.0, 1.0, 1.0]}, ValueError, r"edges must ascend.*edges\[1:3\]=1.0, 1.0"),
+        ({"edges": [0.0, math.nan, 1.0]}, ValueError, "edges must ascend"),
+        ({"edges": [2.0, 1.0, 0.0]}, ValueError, "edges must ascend"),
+        ({"edges": [-math.inf, -math.inf, 0.0]}, ValueError, "edges must ascend"),
         ({"edges": [0.0, 1.0]}, ValueError, "member_counts of shape"),
         ({"edges": [0.0]}, ValueError, "edges.*two"),
         ({"edges": []}, ValueError, "edges.*two"),
@@ -213,8 +213,8 @@ def test_exact_beyond_64_bits() -> None:
             r"from 0\.0 to 2\.0.*\[\[-np.inf\], edges, .* as above=[^=]*$",
         ),
         ({"below": None, "above": None}, ValueError, "as below=.* and above="),
-        ({"edges": [-math.inf, 1.0, 2.0]}, ValueError, r"no below=\(0, 0\)"),
-        ({"edges": [0.0, 1.0, math.inf]}, ValueError, r"no above=\(0, 0\)"),
+        ({"edges": [-math.inf, 1.0, 2.0]}, ValueError, r"below=\(0, 0\) must not be given"),
+        ({"edges": [0.0, 1.0, math.inf]}, ValueError, r"above=\(0, 0\) must not be given"),
         ({"below": (1, -1)}, ValueError, "below=-1"),
         ({"below": (1, 0.5)}, ValueError, "below=0.5"),
         ({"above": (1, math.nan)}, ValueError, "above=nan"),
@@ -222,7 +222,7 @@ def test_exact_beyond_64_bits() -> None:
         ({"above": (1, 2, 3)}, ValueError, r"above of shape \(3,\)"),
         ({"above": "12"}, TypeError, "above"),
         ({"above": (True, False)}, TypeError, "above"),
-        ({"above": (2**53, 0)}, ValueError, "member_counts with a sum of"),
+        ({"above": (2**53, 0)}, ValueError, "member_counts must have a sum in"),
     ],
 )
 def test_refused(changed, error, words) -> None:  # type: ignore[no-untyped-def]

@@ -145,7 +145,7 @@ def test_the_middle_of_a_huge_sample_by_simulation(monkeypatch: pytest.MonkeyPat
     ("arguments", "error", "words"),
     [
         ((0,), ValueError, "n=0"),
-        ((10**12 + 1,), ValueError, r"n=1000000000001 in \[1, 1000000000000\]"),
+        ((10**12 + 1,), ValueError, r"n=1000000000001 must be in \[1, 1000000000000\]"),
         ((10.5,), TypeError, "n=10.5"),
         ((10, 1.0), ValueError, "confidence"),
         ((10, 0.9, "best"), ValueError, ", ".join(BAND_METHODS)),

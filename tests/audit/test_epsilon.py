@@ -165,12 +165,12 @@ def test_result_as_dict_and_json() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        ({"delta": -0.1}, ValueError, r"delta=-0.1 in \[0, 1\)"),
-        ({"delta": 1.0}, ValueError, r"delta=1.0 in \[0, 1\)"),
+        ({"delta": -0.1}, ValueError, r"delta=-0.1 must be in \[0, 1\)"),
+        ({"delta": 1.0}, ValueError, r"delta=1.0 must be in \[0, 1\)"),
         ({"delta": [0.1, math.nan]}, ValueError, r"delta\[1\]=nan"),
         ({"delta": "0.1"}, TypeError, "delta"),
         ({"delta": None}, TypeError, "delta"),
-        ({"confidence": 0.0}, ValueError, r"confidence=0.0 in \(0, 1\)"),
+        ({"confidence": 0.0}, ValueError, r"confidence=0.0 must be in \(0, 1\)"),
         ({"confidence": 1.0}, ValueError, "confidence"),
         ({"confidence": math.nan}, ValueError, "confidence"),
         ({"confidence": [0.9]}, TypeError, "confidence"),

@@ -103,14 +103,14 @@ def test_rows_that_are_refused_among_others() -> None:
     scores, member = np.arange(12.0).reshape(2, 6), np.array([[0, 1, 0, 1, 0, 1]] * 2)
     broken = scores.copy()
     broken[1, 4] = np.nan
-    with pytest.raises(ValueError, match=r"scores without NaN, as at \[1, 4\]"):
+    with pytest.raises(ValueError, match=r"scores must hold no NaN, as at \[1, 4\]"):
         epsilons(broken, member)
     with pytest.raises(ValueError, match="scores"):
         epsilons(np.full((2, 6), 2**53 + 1), member)
     for one in (0, 1):
         alike = member.copy()
         alike[1] = one
-        with pytest.raises(ValueError, match=r"member\[1\] to hold both"):
+        with pytest.raises(ValueError, match=r"member\[1\] must hold both"):
             epsilons(scores, alike)
 
 

@@ -211,11 +211,11 @@ def test_it_spends_its_level_on_ties_too() -> None:
 
 def test_refusals_and_ends() -> None:
     audit = Audit(np.arange(30.0), np.arange(30.0) - 9)
-    with pytest.raises(ValueError, match=r"shape \(2,\) to be one number"):
+    with pytest.raises(ValueError, match=r"shape \(2,\) must be one number"):
         audit.epsilon([0.0, 1e-5], method=METHOD)
-    with pytest.raises(ValueError, match=r"delta=0.01 <= 0.1/rounds"):
+    with pytest.raises(ValueError, match=r"delta=0.01 must be <= 0.1/rounds"):
         audit.epsilon(0.01, method=METHOD)
-    with pytest.raises(ValueError, match="at most 20000 rounds"):
+    with pytest.raises(ValueError, match="rounds must be at most 20000"):
         Audit(np.arange(20_000), [1.0]).epsilon(method=METHOD)
     with pytest.raises(ValueError, match=r"no threshold=0\.5"):
         audit.epsilon(method=METHOD, threshold=0.5)

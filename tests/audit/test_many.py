@@ -59,9 +59,9 @@ def test_many_blocks_are_as_few() -> None:
 @pytest.mark.parametrize(
     ("scores", "member", "words"),
     [
-        (np.zeros((3, 4)), np.ones(4), r"member\[0\] to hold both"),
+        (np.zeros((3, 4)), np.ones(4), r"member\[0\] must hold both"),
         (np.zeros((3, 4)), np.eye(4)[:3].T, "transposed"),
-        (np.zeros((3, 4)), [0, 1, 2, 0], r"member in \{0, 1\}"),
+        (np.zeros((3, 4)), [0, 1, 2, 0], r"member must be in \{0, 1\}"),
         (np.zeros((0, 4)), [0, 1, 1, 0], "not empty"),
         (np.zeros(4), [0, 1, 1, 0], r"\(R, T\)"),
         ([[0.0, 1.0, np.inf, -np.inf], [0.0, 1.0, np.nan, 2.0]], [0, 1, 1, 0], r"\[1, 2\]"),

@@ -99,7 +99,7 @@ def test_too_many_random_bits_are_refused_after_a_merge() -> None:
         for _ in range(3)
     )
     for audit in (part.merge(other), part.merge(other).merge(third)):
-        with pytest.raises(ValueError, match="at most 1000000 rounds"):
+        with pytest.raises(ValueError, match="rounds must be at most 1000000"):
             audit.epsilon(method="sorted-bits")
 
 

@@ -110,7 +110,7 @@ def test_rounding_is_on_the_safe_side() -> None:
 )
 def test_other_monitors_do_not_merge(options: dict) -> None:
     one, other = Monitor((0.5, 1e-3)), Monitor(**{"claim": (0.5, 1e-3)} | options)
-    with pytest.raises(ValueError, match="Expected other to have the same"):
+    with pytest.raises(ValueError, match="other must have the same"):
         one.merge(other)
     for same in (one, watched(1)):
         with pytest.raises(ValueError, match="same monitor"):
@@ -156,7 +156,7 @@ def test_refused_monitors() -> None:
         Monitor((1.0, 0.0), design="pairs", inclusion=0.3)
     curve = Monitor(gaussian(1.0))
     for name in ("epsilon", "mu"):
-        with pytest.raises(ValueError, match="Expected a monitor with"):
+        with pytest.raises(ValueError, match="The monitor must have"):
             getattr(curve, name)()
     with pytest.raises(ValueError, match="another delta"):
         Monitor((1.0, 1e-5)).epsilon(1e-6)

@@ -227,7 +227,7 @@ def test_every_size_is_the_best_of_a_preset_grid() -> None:
             one_run_fdp(scores, included, tradeoff=tradeoff.gaussian, **given)  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="tradeoff"):
         one_run_fdp(scores, included, k="all")  # type: ignore[call-overload]
-    with pytest.raises(ValueError, match="not both"):
+    with pytest.raises(ValueError, match="must be given without"):
         one_run_fdp(scores, included, 3, 3, tradeoff.gaussian, k="all")  # type: ignore[call-overload]
 
 

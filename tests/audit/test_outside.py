@@ -90,7 +90,7 @@ def test_dropped_scores_certified_too_much_and_counted_ones_do_not() -> None:
     over, under = dkw(counts[0][:HIGH].sum(), ROUNDS), dkw(counts[1][HIGH], ROUNDS)
     assert right.epsilon(method="dkw").epsilon == pytest.approx(math.log((1 - over) / under))
     assert right.epsilon(method="dkw").epsilon < 1
-    with pytest.raises(ValueError, match=r"edges from -inf to inf, not from 0\.0 to 2\.0"):
+    with pytest.raises(ValueError, match=r"edges must go from -inf to inf, not from 0\.0 to 2\.0"):
         Audit.from_counts(EDGES, *(n[MIDDLE:] for n in counts))
 
 

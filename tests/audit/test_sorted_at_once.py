@@ -40,7 +40,7 @@ def test_errors_name_the_first_wrong_class_and_leave_no_thread() -> None:
     wrong[5] = np.nan
     before = threading.active_count()
     for given, name in (((wrong, wrong), "members"), ((right, wrong), "nonmembers")):
-        with pytest.raises(ValueError, match=f"Expected {name} without NaN"):
+        with pytest.raises(ValueError, match=f"{name} must hold no NaN"):
             Audit(*given)
     assert threading.active_count() == before
 

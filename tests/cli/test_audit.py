@@ -136,8 +136,8 @@ def test_only_names_are_told(capsys: pytest.CaptureFixture[str], file: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--method", "best"], "Expected method='best' to be one of"),
-        (["--confidence", "1"], "Expected confidence=1.0"),
+        (["--method", "best"], "method='best' must be one of"),
+        (["--confidence", "1"], "confidence=1.0"),
         (["--delta", "1"], "not in [0, 1)"),
         (["--delta", "nan"], "not in [0, 1)"),
         (["--delta", "x"], "no list of numbers"),

@@ -27,15 +27,18 @@ def table(tmp_path: Path) -> str:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (REGRESSION, "--response 'total' not to follow from the predictors 'a', 'b', 'c': leave"),
+        (REGRESSION, "--response 'total' must not follow from the predictors 'a', 'b', 'c': leave"),
         (REGRESSION, "leave one of them out with --exclude"),
-        ("--statistic regression --response same", "--response 'same' to vary: it is the same"),
-        ("--statistic correlations --columns a", "--columns 'a' to be two at least"),
-        ("--n 50", "--n 50 <= 40"),
-        ("--previous 9,3", "--previous 9,3 to increase"),
-        ("--max-advantage 2", "--max-advantage 2.0 in (0, 1)"),
-        ("--base-population 3", "--base-population 3 >= 40"),
-        ("--draw-noise --n 9", "--draw-noise with the mean of all 40 records, not of --n 9"),
+        ("--statistic regression --response same", "--response 'same' must vary: it is the same"),
+        ("--statistic correlations --columns a", "--columns 'a' must be two at least"),
+        ("--n 50", "--n 50 must be <= 40"),
+        ("--previous 9,3", "--previous 9,3 must increase"),
+        ("--max-advantage 2", "--max-advantage 2.0 must be in (0, 1)"),
+        ("--base-population 3", "--base-population 3 must be >= 40"),
+        (
+            "--draw-noise --n 9",
+            "--draw-noise must be given with the mean of all 40 records, not of --n 9",
+        ),
     ],
 )
 def test_options_are_named(
@@ -50,7 +53,7 @@ def test_options_are_named(
 
 
 def test_functions_name_arguments(table: str) -> None:
-    with pytest.raises(ValueError, match="n=50 <= 40"):
+    with pytest.raises(ValueError, match="n=50 must be <= 40"):
         report.analyse(report.open_table(table), n=50)
 
 

@@ -161,7 +161,7 @@ def test_an_identifier_is_suspected(capsys: pytest.CaptureFixture[str], tmp_path
         ("a,b\n1,2\n", [], "1 usable record(s)"),
         ("a,b\nx,y\nz,w\n", [], "no column of numbers to judge"),
         ("a,b\n1,2\n3\n", [], "line 3: 1 cells, but 2"),
-        ("a,b\n1,2\n3,5\n4,4\n", ["--n", "9"], "--n 9 <= 3"),
+        ("a,b\n1,2\n3,5\n4,4\n", ["--n", "9"], "--n 9 must be <= 3"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--n", "x"], "invalid int value"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--columns", "c"], "no column 'c'"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--json", "/nowhere/x.json"], "cannot write /nowhere/x.json"),

@@ -75,14 +75,14 @@ NO_NUMBER = (
 @pytest.mark.parametrize("value", [HUGE, -HUGE, 2**64, 10**5000], ids=_length)
 @pytest.mark.parametrize("name", COUNTS)
 def test_huge_counts_are_out_of_range(name: str, value: int) -> None:
-    with pytest.raises(ValueError, match=rf"Expected {name.split()[1]}=.* (in|>=) "):
+    with pytest.raises(ValueError, match=rf"{name.split()[1]}=.* must be (in|>=) "):
         COUNTS[name](value)
 
 
 @pytest.mark.parametrize("value", [*NO_NUMBER, 3.5, np.float64(3.5)], ids=repr)
 @pytest.mark.parametrize("name", COUNTS)
 def test_what_is_no_count(name: str, value: Any) -> None:
-    with pytest.raises((TypeError, ValueError), match=rf"Expected {name.split()[1]}="):
+    with pytest.raises((TypeError, ValueError), match=rf"^{name.split()[1]}="):
         COUNTS[name](value)
 
 
@@ -99,14 +99,14 @@ def test_integers_of_numpy_are_counts(value: Any) -> None:
 @pytest.mark.parametrize("value", [HUGE, -HUGE, np.inf, np.nan], ids=_length)
 @pytest.mark.parametrize("name", NUMBERS)
 def test_huge_numbers_are_out_of_range(name: str, value: Any) -> None:
-    with pytest.raises(ValueError, match=r"Expected \w+="):
+    with pytest.raises(ValueError, match=r"^\w+=(?s:.*) must be "):
         NUMBERS[name](value)
 
 
 @pytest.mark.parametrize("value", NO_NUMBER, ids=repr)
 @pytest.mark.parametrize("name", NUMBERS)
 def test_what_is_no_number(name: str, value: Any) -> None:
-    with pytest.raises(TypeError, match=r"Expected \w+="):
+    with pytest.raises(TypeError, match=r"^\w+=(?s:.*) must be "):
         NUMBERS[name](value)
 
 
@@ -163,7 +163,7 @@ def test_masked_entries_are_refused_by_name(value: Any) -> None:
             "p": lambda: games.Bernoulli(value),
             "cov": lambda: leakscore.Reference([0.0, 0.0], value),
         }.items():
-            with pytest.raises((ValueError, TypeError), match=rf"Expected {name}\b"):
+            with pytest.raises((ValueError, TypeError), match=rf"^{name}\b.* must "):
                 run()
 
 
@@ -187,5 +187,5 @@ def test_no_arrays_of_numbers(value: Any) -> None:
 
 def test_ploidy_has_an_end_and_a_reason() -> None:
     assert np.isfinite(scores.genotype_llr([0.5], [60], [0.5], 3, ploidy=127))
-    with pytest.raises(ValueError, match=r"ploidy=128 in \[1, 127\]: .*int8"):
+    with pytest.raises(ValueError, match=r"ploidy=128 must be in \[1, 127\]: .*int8"):
         scores.genotype_llr([0.5], [60], [0.5], 3, ploidy=128)

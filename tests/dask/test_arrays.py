@@ -207,5 +207,5 @@ def test_frames_are_tables() -> None:
     np.testing.assert_array_equal(fit(unknown).cov, fit(filtered).cov)
     assert np.isnan(unknown.shape[0])  # the caller's array is as it was
     text = frame.assign(f="x")
-    with pytest.raises(TypeError, match="data to hold real numbers: column 'f'"):
+    with pytest.raises(TypeError, match="data must hold real numbers: column 'f'"):
         moments(text)

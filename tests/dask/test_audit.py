@@ -104,7 +104,7 @@ def test_every_step_is_a_prime() -> None:
 @pytest.mark.parametrize(
     ("scores", "member", "message"),
     [
-        ([1.0, np.nan], [1, 0], "scores without NaN"),
+        ([1.0, np.nan], [1, 0], "scores must hold no NaN"),
         ([1.0, 2.0], [1, 1], "no non-members"),
         ([1.0, 2.0], [False, False], "no members"),
         ([1.0, 2.0], [0.5, 1], "member"),
@@ -125,7 +125,7 @@ def test_edges_reach_over_the_line(edges: Any) -> None:
 
 
 def test_arrays_in_memory_have_another_place() -> None:
-    with pytest.raises(TypeError, match="scores of type ndarray to be a dask array"):
+    with pytest.raises(TypeError, match="scores of type ndarray must be a dask array"):
         audit(np.array([0.0, 1.0]), [0, 1])
-    with pytest.raises(TypeError, match="scores to hold real numbers"):
+    with pytest.raises(TypeError, match="scores must hold real numbers"):
         audit(da.from_array(np.array(["a", "b"]), chunks=1), [0, 1])

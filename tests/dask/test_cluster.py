@@ -108,7 +108,7 @@ def on_the_cluster() -> None:
     )
     wide = da.from_array(np.random.default_rng(2).normal(size=(6, 50)), chunks=(4, 9))
     assert fit(wide, "low-rank").kind == "low-rank"
-    with pytest.raises(ValueError, match="X to be finite"):
+    with pytest.raises(ValueError, match="X must be finite"):
         moments(table() * np.nan)
     with pytest.raises(FileNotFoundError, match="nowhere"):
         moments(table("/nowhere/at/all"))
@@ -169,7 +169,7 @@ def test_lost_schedulers_and_other_versions_are_told(
             client.wait_for_workers(1, timeout=60)
             with pytest.raises(ClusterError) as told:
                 moments(table())
-            assert f"workers with leakscore {__version__}" in str(told.value)
+            assert f"Workers must have leakscore {__version__}" in str(told.value)
             assert "has 9.9" in str(told.value)
             end(process)
             with pytest.raises(ClusterError, match=r"was lost: its scheduler") as told:

@@ -76,7 +76,7 @@ def test_each_row_is_left_out_without_reading_it() -> None:
     with pytest.raises(ValueError, match="without shrinkage='auto'"):
         room.fit_columns(da.from_array(ROWS)).leave_one_out(20)
     stiff = room.fit_columns(da.from_array(ROWS), shrinkage=0.0, ridge=1e-9)
-    with pytest.raises(ValueError, match="Expected a larger ridge"):
+    with pytest.raises(ValueError, match="ridge must be larger"):
         stiff.leave_one_out(20)
     with pytest.raises(ValueError, match="n=1"):
         reference.leave_one_out(1)
@@ -101,15 +101,21 @@ def test_rows_do_not_come_to_the_caller() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda data: room.fit_columns(data, shrinkage=0.0), "shrinkage or ridge above 0"),
+        (lambda data: room.fit_columns(data, shrinkage=0.0), "shrinkage or ridge must be above 0"),
         (lambda data: room.fit_columns(data, shrinkage=2.0), "shrinkage"),
         (lambda data: room.fit_columns(data[:1]), "at least 2 rows"),
         (lambda data: _scored(data, "edgeworth_llr"), "name='edgeworth_llr'"),
-        (lambda data: _scored(data, noise_std=1.0), "no noise_std with rows that stay"),
+        (
+            lambda data: _scored(data, noise_std=1.0),
+            "noise_std must not be given with rows that stay",
+        ),
         (lambda data: _scored(data, n=1), "n=1"),
         (lambda data: _scored(data, paired=True), "both the same, if paired"),
         (lambda data: _scored(data, target=TARGETS[:, :3]), "target"),
-        (lambda data: _scored(data, target=da.full((2, 131), np.nan)).compute(), "target to be f"),
+        (
+            lambda data: _scored(data, target=da.full((2, 131), np.nan)).compute(),
+            "target must be f",
+        ),
     ],
 )
 def test_refused(call: Any, message: str) -> None:

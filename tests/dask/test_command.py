@@ -47,7 +47,7 @@ def test_workers_write_the_same_bytes(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--workers", "0"), "Expected --workers 0 in [1, 1024]"),
+        (("--workers", "0"), "--workers 0 must be in [1, 1024]"),
         (("--workers", "2", "--scheduler", "tcp://127.0.0.1:9"), "give it or --scheduler"),
         (("--scheduler", "tcp://127.0.0.1:9"), "No dask scheduler answers at tcp://127.0.0.1:9"),
     ],
@@ -76,9 +76,7 @@ def test_addresses_that_nothing_can_answer_at(
     capsys: pytest.CaptureFixture[str], address: str
 ) -> None:
     assert main(["report", "--scheduler", address]) == 1
-    refusal = (
-        f"leakscore: error: Expected --scheduler {address!r} to be an address as tcp://host:8786\n"
-    )
+    refusal = f"leakscore: error: --scheduler {address!r} must be an address as tcp://host:8786\n"
     assert capsys.readouterr().err == refusal
 
 

@@ -155,7 +155,7 @@ def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("address", ["nonsense://here", "127.0.0.1:what"])
 def test_no_address(address: str) -> None:
     with (
-        pytest.raises(ValueError, match=f"^Expected scheduler='{address}' to be an address"),
+        pytest.raises(ValueError, match=f"^scheduler='{address}' must be an address"),
         cluster.opened(scheduler=address),
     ):
         raise AssertionError("a scheduler answered")

@@ -31,14 +31,14 @@ UNEVEN = da.from_array(np.where(np.arange(120).reshape(40, 3) == 119, np.nan, X)
 @pytest.mark.parametrize(
     ("data", "error", "message"),
     [
-        (X, TypeError, "data of type ndarray to be a dask array or frame"),
+        (X, TypeError, "data of type ndarray must be a dask array or frame"),
         ([[1.0]], TypeError, "data of type list"),
-        (GOOD[:, 0], ValueError, "data of shape .* to have 2 axes"),
-        (GOOD[:0], ValueError, "data of shape .* to have a row"),
+        (GOOD[:, 0], ValueError, "data of shape .* must have 2 axes"),
+        (GOOD[:0], ValueError, "data of shape .* must have a row"),
         (GOOD[:, :0], ValueError, "data of shape .* and a column"),
-        (GOOD.astype(complex), TypeError, "data to hold real numbers, not dtype complex128"),
-        (GOOD.astype(str), TypeError, "data to hold real numbers"),
-        (UNEVEN, ValueError, "X to be finite"),
+        (GOOD.astype(complex), TypeError, "data must hold real numbers, not dtype complex128"),
+        (GOOD.astype(str), TypeError, "data must hold real numbers"),
+        (UNEVEN, ValueError, "X must be finite"),
     ],
 )
 def test_no_tables(call: Any, data: Any, error: type[Exception], message: str) -> None:
@@ -60,7 +60,7 @@ def test_no_tables(call: Any, data: Any, error: type[Exception], message: str) -
         (lambda data: room.fit(data[:1]), "at least 2 rows"),
         (lambda data: room.leave_one_out(data, 1), "n=1"),
         (lambda data: room.leave_one_out(data, 5, population="all"), "population"),
-        (lambda data: room.leave_one_out(data, 40, population="finite"), "n=40 < 40"),
+        (lambda data: room.leave_one_out(data, 40, population="finite"), "n=40 must be < 40"),
         (lambda data: room.score("glir", X, data, REFERENCE, 5), "name='glir'"),
         (lambda data: room.score("gaussian_llr", X, data, REFERENCE, 1), "n=1"),
         (lambda data: room.score("gaussian_llr", X[:, :2], data, REFERENCE, 5), "observed"),
@@ -85,7 +85,7 @@ def test_scores_of_no_dask_array() -> None:
         room.score("gaussian_llr", X, X, REFERENCE, 5)
     with pytest.raises(TypeError, match="reference"):
         room.score("gaussian_llr", X, GOOD, X, 5)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="target to be finite"):
+    with pytest.raises(ValueError, match="target must be finite"):
         room.score("gaussian_llr", X, UNEVEN, REFERENCE, 5).compute()
 
 

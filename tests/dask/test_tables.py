@@ -33,10 +33,10 @@ def test_arrays_and_frames() -> None:
 
 @pytest.mark.parametrize("shape", [(5,), (5, 2, 2)])
 def test_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match=r"Expected table of shape .* to be 2-D"):
+    with pytest.raises(ValueError, match=r"table of shape .* must be 2-D"):
         report.analyse(arrays.zeros(shape))
 
 
 def test_other_collections_are_refused() -> None:
-    with pytest.raises(TypeError, match="Expected table to be a frame or array of dask, not Delay"):
+    with pytest.raises(TypeError, match="table must be a frame or array of dask, not Delay"):
         report.analyse(dask.delayed(3))

@@ -123,7 +123,7 @@ def test_bad_values() -> None:
     for bad in (0, -1, 2.5, np.nan, np.inf, 2**60):
         with pytest.raises(ValueError, match=r"\bn\b"):
             clopper_pearson(0, bad)
-    with pytest.raises(ValueError, match="k=11 to be at most n=10"):
+    with pytest.raises(ValueError, match="k=11 must be at most n=10"):
         clopper_pearson([1, 11], 10)
     for bad in (0.0, 1.0, -0.1, 1.5, np.nan):
         for name in ("confidence", "alpha"):

@@ -143,7 +143,7 @@ class _Outcome:
         """Whether the error is one of this package: it states what it expected."""
         kinds = (ValueError, TypeError, RuntimeError)
         text = str(self.error)
-        said = text.startswith(("Expected", "gx2.", "The ")) or " takes exactly one " in text
+        said = " must " in text or text.startswith("gx2.") or " takes exactly one " in text
         singular = isinstance(self.error, SingularCovarianceError)
         return singular or (isinstance(self.error, kinds) and said)
 

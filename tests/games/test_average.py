@@ -183,7 +183,7 @@ def test_more_records_than_rows() -> None:
     for exclude, most in ((None, 29), (4, 28)):
         population = Empirical(TABLE, exclude=exclude, replace=False)
         average_target(population, EmpiricalMean(most), 10, 1)
-        with pytest.raises(ValueError, match=rf"n={most + 1} in \[2, {most}\]"):
+        with pytest.raises(ValueError, match=rf"n={most + 1} must be in \[2, {most}\]"):
             average_target(population, EmpiricalMean(most + 1), 10, 1)
         average_target(population, EmpiricalMean(most + 1, neighbours="add-remove"), 10, 1)
 
@@ -193,7 +193,7 @@ def test_more_records_than_rows() -> None:
 def test_a_table_that_is_not_finite(replace: bool, rows: int) -> None:
     table = np.ones((rows, 3))
     table[:, 1] = np.inf
-    with pytest.raises(ValueError, match="X to be finite"):
+    with pytest.raises(ValueError, match="X must be finite"):
         average_target(Empirical(table, replace=replace), EmpiricalMean(5), 20, 1)
     with pytest.raises(TypeError, match="population"):
         average_target(table, EmpiricalMean(5), 20, 1)  # type: ignore[arg-type]

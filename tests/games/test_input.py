@@ -120,7 +120,7 @@ def test_more_records_than_rows(exclude: int | None, most: int) -> None:
     finite = Empirical(X, exclude=exclude, replace=False)
     play(population=finite, target=X[2], mechanism=EmpiricalMean(most))
     for mechanism in (EmpiricalMean(most + 1), EmpiricalMean(2 * most + 2, sample_rate=0.5)):
-        with pytest.raises(ValueError, match=rf"n={mechanism.n} in \[2, {most}\]"):
+        with pytest.raises(ValueError, match=rf"n={mechanism.n} must be in \[2, {most}\]"):
             play(population=finite, target=X[2], mechanism=mechanism)
     play(population=Empirical(X, exclude=exclude), target=X[2], mechanism=EmpiricalMean(most + 1))
 
@@ -130,7 +130,7 @@ def test_more_records_than_rows(exclude: int | None, most: int) -> None:
 def test_a_table_that_is_not_finite(bad: float, rows: int) -> None:
     table = np.ones((rows, 3))
     table[:, 1] = bad
-    with pytest.raises(ValueError, match="X to be finite"):
+    with pytest.raises(ValueError, match="X must be finite"):
         play(population=Empirical(table), target=[1.0, 0.0, 0.0])
 
 

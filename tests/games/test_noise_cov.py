@@ -58,9 +58,9 @@ def test_games_with_diagonal_noise_are_those_of_noise_std() -> None:
 
 
 def test_games_refuse_what_scores_refuse() -> None:
-    with pytest.raises(ValueError, match="one kind of noise"):
+    with pytest.raises(ValueError, match="One kind of noise"):
         games.EmpiricalMean(10, noise_std=1.0, noise_cov=np.eye(2))
-    with pytest.raises(ValueError, match="noise_cov to be symmetric"):
+    with pytest.raises(ValueError, match="noise_cov must be symmetric"):
         games.EmpiricalMean(10, noise_cov=np.triu(np.ones((2, 2))))
     mechanism = games.EmpiricalMean(10, noise_cov=np.eye(2) + 0.5)
     with pytest.raises(ValueError, match="noise_cov of shape"):

@@ -130,7 +130,7 @@ def test_strided_single_precision_and_constant_tables() -> None:
 
 
 def test_one_column_of_numbers_is_needed() -> None:
-    with pytest.raises(ValueError, match=r"Expected X of shape \(3, 2\) to have one column"):
+    with pytest.raises(ValueError, match=r"X of shape \(3, 2\) must have one column"):
         Projections(np.ones((3, 2)))
     values = table("normal", 70_000)[:, None]
     values[77] = np.nan

@@ -91,12 +91,12 @@ def test_infinite_scores_are_ordered_and_have_no_moments() -> None:
 @pytest.mark.parametrize(
     ("scores", "member", "given", "words"),
     [
-        ([], [], {}, "scores not to be empty"),
+        ([], [], {}, "scores must not be empty"),
         ([[1.0, 2.0]], [[0, 1]], {}, "1-D"),
         ([1.0, np.nan], [0, 1], {}, "NaN"),
         ([1.0, 2.0], [0, 1, 1], {}, "member of shape"),
         ([1.0, 2.0], [1, 1], {}, "both members and non-members"),
-        ([1.0, 2.0], [0, 2], {}, "member in"),
+        ([1.0, 2.0], [0, 2], {}, "member must be in"),
         ([1.0, 2.0], [0, 1], {"alpha": 1.1}, "alpha=1.1"),
         ([1.0, 2.0], [0, 1], {"threshold": np.inf}, "threshold=inf"),
     ],

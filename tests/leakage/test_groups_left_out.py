@@ -92,7 +92,7 @@ def test_batches_are_those_of_cumulative_means() -> None:
         step = int(batch[row])
         assert found[row] == pytest.approx(release_leakage(X[row], others, counts, step=step))
     assert np.isinf(found[58])  # the last batch is this person's alone
-    with pytest.raises(ValueError, match="n=1 >= 2, the rows of the largest group"):
+    with pytest.raises(ValueError, match="n=1 must be >= 2, the rows of the largest group"):
         leave_group_out(X, reference, [40, 18, 1], person, batches=batch)
 
 
@@ -205,9 +205,9 @@ def test_finite_population() -> None:
     found = leave_group_out(X, reference, 20, person, population="finite")
     expected = leave_group_out(X, reference, 20, person) / (1 - 20 / 60)
     np.testing.assert_allclose(found, expected, rtol=1e-14)
-    with pytest.raises(ValueError, match="n=57 <= 56 with population='finite'"):
+    with pytest.raises(ValueError, match="n=57 must be <= 56 with population='finite'"):
         leave_group_out(X, reference, 57, person, population="finite")
-    with pytest.raises(ValueError, match="no batches"):
+    with pytest.raises(ValueError, match="batches must not be given"):
         leave_group_out(
             X, reference, [30, 30], person, batches=np.arange(60) % 2, population="finite"
         )
@@ -217,21 +217,21 @@ def test_refuses() -> None:
     X, person = table(), owners(60, 20)
     reference = Reference.fit(X)
     for wrong, error, match in (
-        ({"groups": person[:-1]}, ValueError, r"groups of shape \(59,\) to be \(60,\)"),
+        ({"groups": person[:-1]}, ValueError, r"groups of shape \(59,\) must be \(60,\)"),
         ({"groups": person + 0.5}, TypeError, "integers or strings, not dtype float64"),
         ({"groups": [None] * 60}, TypeError, "integers or strings, not dtype object"),
-        ({"groups": np.ma.masked_equal(person, 3)}, ValueError, "groups without masked entries"),
-        ({"n": 1}, ValueError, "n=1 >= 2"),
+        ({"groups": np.ma.masked_equal(person, 3)}, ValueError, "groups must hold no masked"),
+        ({"n": 1}, ValueError, "n=1 must be >= 2"),
         ({"n": [60]}, TypeError, "n="),
         ({"n": [30, 30]}, TypeError, "n="),
-        ({"n": 5, "groups": person // 4}, ValueError, r"n=5 >= \d+, the rows of the largest"),
-        ({"n": [60], "batches": person}, ValueError, r"batches=19 in \[0, 0\]"),
-        ({"n": [60], "batches": [0]}, ValueError, r"batches of shape \(1,\) to be \(60,\)"),
-        ({"n": 60, "batches": 0 * person}, ValueError, r"n of shape \(\) to be \(T,\)"),
+        ({"n": 5, "groups": person // 4}, ValueError, r"n=5 must be >= \d+, the rows of the"),
+        ({"n": [60], "batches": person}, ValueError, r"batches=19 must be in \[0, 0\]"),
+        ({"n": [60], "batches": [0]}, ValueError, r"batches of shape \(1,\) must be \(60,\)"),
+        ({"n": 60, "batches": 0 * person}, ValueError, r"n of shape \(\) must be \(T,\)"),
         ({"n": [0], "batches": 0 * person}, ValueError, "n=0"),
         ({"population": "half"}, ValueError, "population='half'"),
         ({"X": X + 0.01}, ValueError, "moments differ"),
-        ({"reference": Reference(X.mean(axis=0), np.cov(X.T))}, ValueError, "to be fitted"),
+        ({"reference": Reference(X.mean(axis=0), np.cov(X.T))}, ValueError, "must be fitted"),
     ):
         arguments: dict[str, Any] = {"X": X, "reference": reference, "n": 60, "groups": person}
         with pytest.raises(error, match=match):

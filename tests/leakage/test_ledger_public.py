@@ -204,17 +204,17 @@ def test_it_is_played() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"bounds": {0: (0.0, 0.5)}}, r"bounds\[0\]=\(0.0, 0.5\) to hold every value"),
+        ({"bounds": {0: (0.0, 0.5)}}, r"bounds\[0\]=\(0.0, 0.5\) must hold every value"),
         ({"bounds": {0: (1.0, 1.0)}}, "a lower and a higher number"),
-        ({"bounds": {0: (0.0,)}}, "to be two numbers"),
+        ({"bounds": {0: (0.0,)}}, "must be two numbers"),
         ({"bounds": {3: (0.0, 1.0)}}, "column of bounds=3"),
         ({"bounds": {0: (0.0, 1.0)}, "reference": None}, "or 'uniform'"),
         ({"bounds": {0: (0.0, 1.0)}, "reference": REFERENCE}, "reference of 3 features"),
         ({"reference": Reference([0.4, 1, 9], np.eye(3))}, r"within bounds\[0\]"),
         ({"reference": Reference([0.4, 1, 9], np.eye(3) / 9)}, r"within bounds\[2\].*mean is 9"),
         ({"reference": Reference([0.5, 1, 2], np.full((3, 3), 0.1))}, "follow from each other"),
-        ({"bounds": None}, "reference with rule='public' only"),
-        ({"rule": "exact"}, "bounds with rule='public' only"),
+        ({"bounds": None}, "reference must be given only with rule='public'"),
+        ({"rule": "exact"}, "bounds must be given only with rule='public'"),
         ({"rule": "both"}, "rule='both'"),
     ],
 )
@@ -228,7 +228,7 @@ def test_what_looks_at_values_is_refused() -> None:
     ledger = Ledger(uniform(8), bounds={1: (-3.0, 5.0)}, reference="uniform", max_leakage=1.0)
     with pytest.raises(ValueError, match="looks at no values"):
         ledger.ask(lambda rows: rows[:, 0] > 0.5, "count")
-    with pytest.raises(ValueError, match=r"to be in bounds=\{1: "):
+    with pytest.raises(ValueError, match=r"must be in bounds=\{1: "):
         ledger.ask(np.ones(N, dtype=bool), "sum", [1, 0])
-    with pytest.raises(TypeError, match="to map a column"):
+    with pytest.raises(TypeError, match="must map a column"):
         Ledger(uniform(8), bounds=[(0.0, 1.0)], reference="uniform", max_leakage=1.0)  # type: ignore[arg-type]

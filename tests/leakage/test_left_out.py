@@ -61,7 +61,7 @@ def test_finite_population() -> None:
     finite = leave_one_out(X, reference, 10, population="finite")
     np.testing.assert_allclose(finite, leave_one_out(X, reference, 10) / (1 - 10 / 25), rtol=1e-14)
     for n in (25, 26):
-        with pytest.raises(ValueError, match=f"n={n} < 25"):
+        with pytest.raises(ValueError, match=f"n={n} must be < 25"):
             leave_one_out(X, reference, n, population="finite")
 
 
@@ -126,13 +126,13 @@ def test_refuses_another_table() -> None:
         (X[:, ::-1], "moments differ"),
         (X.mean(axis=0) + 2 * (X - X.mean(axis=0)), "moments differ"),
         (X[:, :3], "4 coordinates"),
-        (np.where(X[3, 1] == X, np.nan, X), "X to be finite"),
+        (np.where(X[3, 1] == X, np.nan, X), "X must be finite"),
     ):
         with pytest.raises(ValueError, match=match):
             leave_one_out(other, reference, 10)
-    with pytest.raises(ValueError, match="reference to be fitted"):
+    with pytest.raises(ValueError, match="reference must be fitted"):
         leave_one_out(X, Reference(X.mean(axis=0), np.cov(X.T)), 10)
-    with pytest.raises(ValueError, match="n=1 >= 2"):
+    with pytest.raises(ValueError, match="n=1 must be >= 2"):
         leave_one_out(X, reference, 1)
     with pytest.raises(ValueError, match="population='half'"):
         leave_one_out(X, reference, 10, population="half")  # type: ignore[arg-type]

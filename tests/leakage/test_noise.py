@@ -161,10 +161,10 @@ def test_always_meets_the_budget(seed: int, dim: int, advantage: float) -> None:
 @pytest.mark.parametrize(
     ("budget", "match"),
     [
-        ({}, "Expected one budget"),
-        ({"max_advantage": 0.1, "max_power": 0.1}, "Expected one budget"),
-        ({"max_advantage": 0.1, "epsilon": 1.0, "delta": 0.1}, "Expected one budget"),
-        ({"epsilon": 1.0}, "epsilon=1.0 and delta=None to be given together"),
+        ({}, "One budget"),
+        ({"max_advantage": 0.1, "max_power": 0.1}, "One budget"),
+        ({"max_advantage": 0.1, "epsilon": 1.0, "delta": 0.1}, "One budget"),
+        ({"epsilon": 1.0}, "epsilon=1.0 and delta=None must be given together"),
         ({"delta": 0.1}, "given together"),
         ({"max_advantage": 0.1, "delta": 0.1}, "given together"),
         ({"epsilon": -1.0, "delta": 0.1}, "epsilon=-1.0"),
@@ -177,9 +177,9 @@ def test_always_meets_the_budget(seed: int, dim: int, advantage: float) -> None:
         ({"max_power": 0.1, "at_fpr": 0.0}, "at_fpr=0.0"),
         ({"max_advantage": 0.1, "shape": "row"}, "shape='row'"),
         ({"max_advantage": 0.1, "neighbours": "swap"}, "neighbours='swap'"),
-        ({"max_advantage": 0.1, "targets": [[np.nan] * 4]}, "targets to be finite"),
+        ({"max_advantage": 0.1, "targets": [[np.nan] * 4]}, "targets must be finite"),
         ({"max_advantage": 0.1, "targets": [1.0]}, "targets of shape"),
-        ({"max_advantage": 0.1, "n": 1}, "n=1 >= 2"),
+        ({"max_advantage": 0.1, "n": 1}, "n=1 must be >= 2"),
     ],
 )
 def test_refuses(budget: dict[str, object], match: str) -> None:

@@ -96,7 +96,7 @@ def test_columns_that_repeat_another_and_outliers(shape: Any) -> None:
 @both
 def test_records_so_far_out_that_no_double_hides_them(shape: Any) -> None:
     line = Reference([0.0], [4.0])
-    with pytest.raises(ValueError, match=r"targets\[1\] nearer to the mean"):
+    with pytest.raises(ValueError, match=r"targets\[1\] must be nearer to the mean"):
         noise_for([[1.0], [1e200]], line, 9, shape=shape, **LIMIT)
 
 
@@ -168,8 +168,8 @@ def test_a_table_costs_more_left_out_than_in_its_own_covariance() -> None:
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"max_leakage": 0.0}, "max_leakage=0.0"),
     ({"max_advantage": 0.0}, "max_advantage=0.0"),
-    ({"max_advantage": 0.1, "max_leakage": 0.1}, "one budget"),
-    ({}, "one budget"),
+    ({"max_advantage": 0.1, "max_leakage": 0.1}, "One budget"),
+    ({}, "One budget"),
     ({"max_leakage": 0.1, "weights": [1.0, 1.0]}, "weights"),
     ({"max_leakage": 0.1, "weights": [1.0, -1.0, 1.0]}, "weights"),
     ({"max_leakage": 0.1, "weights": [0.0, 0.0, 0.0]}, "weights"),
@@ -200,7 +200,7 @@ def test_tables_that_are_refused() -> None:
         noise_for_table(Z, 10, reference=Reference.fit(Z, shrinkage=0.1), **LIMIT)
     with pytest.raises(ValueError, match="the table that reference was fitted on"):
         noise_for_table(Z, 10, reference=reference.add_diagonal(0.0), **LIMIT)
-    with pytest.raises(ValueError, match="n=40 < 40"):
+    with pytest.raises(ValueError, match="n=40 must be < 40"):
         noise_for_table(Z, 40, population="finite", **LIMIT)
     with pytest.raises(ValueError, match="X"):
         noise_for_table(Z[:2], 10, **LIMIT)

@@ -80,7 +80,7 @@ def test_records_far_out_beside_a_ridge() -> None:
 def test_a_record_too_far_out_is_named() -> None:
     far = np.zeros((3, 2))
     far[1] = 1e80
-    with pytest.raises(ValueError, match=r"targets\[1\] nearer"):
+    with pytest.raises(ValueError, match=r"targets\[1\] must be nearer"):
         noise_for(far, Reference(np.zeros(2), np.eye(2)), 10, **LIMIT)
     table = np.random.default_rng(1).normal(size=(40, 2))
     table[7] = 1e80
@@ -97,7 +97,7 @@ def test_what_is_refused() -> None:
     for given, named in (
         ({"shape": "optimal-diagonal"}, "shape"),
         ({"radius": 5.0}, "radius"),
-        ({"weights": np.arange(d)}, "weights > 0"),
+        ({"weights": np.arange(d)}, "weights must be > 0"),
     ):
         with pytest.raises(ValueError, match=named):
             noise_for(Z, reference, 10, **(LIMIT | given))

@@ -149,14 +149,14 @@ def test_a_value_that_is_not_released_stays_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: leakage.attribute_leakage(MEAN, MEAN, REFERENCE, N), "a and b to differ"),
+        (lambda: leakage.attribute_leakage(MEAN, MEAN, REFERENCE, N), "a and b must differ"),
         (
             lambda: leakage.attribute_leakage([MEAN + 1, MEAN], MEAN, REFERENCE, N),
             "row 1 of both is the same record",
         ),
         (
             lambda: leakage.attribute_leakage(MEAN + 1, MEAN, REFERENCE, N, known_members=N),
-            f"known_members={N} in [0, {N - 1}]",
+            f"known_members={N} must be in [0, {N - 1}]",
         ),
         (
             lambda: leakage.attribute_leakage(np.zeros((2, 4)), np.ones((3, 4)), REFERENCE, N),
@@ -164,7 +164,7 @@ def test_a_value_that_is_not_released_stays_as_it_is() -> None:
         ),
         (lambda: leakage.attribute_leakage(MEAN + np.inf, MEAN, REFERENCE, N), "a"),
         (lambda: leakage.attribute_leakage([[]], MEAN, REFERENCE, N), "a"),
-        (lambda: leakage.posterior_std(REFERENCE, N, 4), "column=4 in [0, 3]"),
+        (lambda: leakage.posterior_std(REFERENCE, N, 4), "column=4 must be in [0, 3]"),
         (lambda: leakage.posterior_std(REFERENCE, N, 0, released=[1, 1]), "released=[1, 1]"),
         (lambda: leakage.posterior_std(REFERENCE, N, 0, released=[]), "released=[]"),
         (lambda: leakage.posterior_std(REFERENCE, N, 0, released=1), "released=1"),  # type: ignore[arg-type]

@@ -206,13 +206,13 @@ def test_leave_one_out_of_many_shrunk_rows_is_refused() -> None:
 @pytest.mark.parametrize(
     ("given", "match"),
     [
-        ({"diagonal": -1.0}, "diagonal=-1.0 >= 0"),
+        ({"diagonal": -1.0}, "diagonal=-1.0 must be >= 0"),
         ({"diagonal": [1.0]}, "diagonal of shape"),
-        ({"factor": np.ones((4, 2))}, r"factor of shape \(4, 2\) to be \(3, r\)"),
+        ({"factor": np.ones((4, 2))}, r"factor of shape \(4, 2\) must be \(3, r\)"),
         ({"factor": np.ones(3)}, "factor of shape .* 2-D"),
         ({"factor": np.ones((3, 0))}, "factor of shape"),
-        ({"factor": np.full((3, 1), 1e200)}, "factor to have variances below"),
-        ({"mean": [0.0, np.inf, 0.0]}, "mean to be finite"),
+        ({"factor": np.full((3, 1), 1e200)}, "factor must have variances below"),
+        ({"mean": [0.0, np.inf, 0.0]}, "mean must be finite"),
     ],
 )
 def test_refuses(given: dict[str, Any], match: str) -> None:
@@ -225,7 +225,7 @@ def test_the_matrix_of_many_coordinates_is_refused() -> None:
     thin = Reference.low_rank(np.zeros(20_000), 1.0, np.ones((20_000, 1)))
     with pytest.raises(ValueError, match="at most 16384 coordinates, not 20000"):
         thin.cov  # noqa: B018
-    with pytest.raises(ValueError, match=r"cov='full' with shrinkage='oas', not cov='low-rank'"):
+    with pytest.raises(ValueError, match=r"cov='low-rank' must be 'full' with shrinkage='oas'"):
         Reference.fit(ROWS, "low-rank", shrinkage="oas")
 
 

@@ -223,9 +223,9 @@ def test_column_gram_refuses() -> None:
     gram = ColumnGram(9)
     with pytest.raises(ValueError, match=r"at least one update"):
         gram.reference()
-    with pytest.raises(ValueError, match=r"X of shape \(8, 60\) to have 9 rows"):
+    with pytest.raises(ValueError, match=r"X of shape \(8, 60\) must have 9 rows"):
         gram.update(WIDE[1:])
-    with pytest.raises(ValueError, match="X to be finite"):
+    with pytest.raises(ValueError, match="X must be finite"):
         gram.update(np.where(WIDE > 3, np.nan, WIDE))
     assert gram.dim == 0
     for other in (ColumnGram(8), ColumnGram(9, ridge=0.1), ColumnGram(9, shrinkage=0.1)):

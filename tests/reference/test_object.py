@@ -62,7 +62,7 @@ def test_add_diagonal() -> None:
     np.testing.assert_array_equal(noisy.cov, MATRIX + np.diag([1.0, 0.0, 2.0]))
     reference = Reference(MEAN, MATRIX)
     assert reference.add_diagonal(0.0) is reference
-    with pytest.raises(ValueError, match=r"variance=.* >= 0"):
+    with pytest.raises(ValueError, match=r"variance=.* must be >= 0"):
         reference.add_diagonal([1.0, -1.0, 0.0])
     with pytest.raises(ValueError, match="variance of shape"):
         reference.add_diagonal([1.0, 1.0])
@@ -86,10 +86,10 @@ def test_add_diagonal() -> None:
         ([0, 0], [1.0], ValueError, r"cov of shape \(1,\)"),
         ([0, 0], np.eye(3), ValueError, r"cov of shape \(3, 3\)"),
         ([0, 0], 1.0, ValueError, r"cov of shape \(\)"),
-        ([0, np.nan], [1, 1], ValueError, "mean to be finite"),
-        ([0, 0], [np.inf, 1], ValueError, "cov to be finite"),
-        ([0, 0], [[1, np.nan], [np.nan, 1]], ValueError, "cov to be finite"),
-        ([], [], ValueError, "mean not to be empty"),
+        ([0, np.nan], [1, 1], ValueError, "mean must be finite"),
+        ([0, 0], [np.inf, 1], ValueError, "cov must be finite"),
+        ([0, 0], [[1, np.nan], [np.nan, 1]], ValueError, "cov must be finite"),
+        ([], [], ValueError, "mean must not be empty"),
         ([[0.0]], [1], ValueError, r"mean of shape \(1, 1\)"),
         (["a"], [1], TypeError, "mean"),
         ([0j], [1], TypeError, "mean"),

@@ -159,9 +159,9 @@ def test_many_targets_of_many_coordinates(dtype: Any, paired: bool) -> None:
     np.testing.assert_allclose(known.squared_mahalanobis(Z), distances, rtol=1e-12)
     if dtype is not np.int8:
         Z[3, 7] = np.nan
-        with pytest.raises(ValueError, match="Expected target to be finite"):
+        with pytest.raises(ValueError, match="target must be finite"):
             scores.covariance_score(x, Z, known, 30, paired=paired)
-        with pytest.raises(ValueError, match="Expected Z to be finite"):
+        with pytest.raises(ValueError, match="Z must be finite"):
             known.squared_mahalanobis(Z)
 
 

@@ -20,4 +20,4 @@ def test_matrices_before_blas_is_set(call: str) -> None:
     words = [sys.executable, "-c", program]
     ended = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert ended.stdout.startswith("Expected set_blas before")
+    assert ended.stdout.startswith("set_blas must be called before")

@@ -30,7 +30,7 @@ def test_a_million_levels() -> None:
         excluded={},
         groups={"g": np.arange(size).astype("U7")},
     )
-    with pytest.raises(ValueError, match=r"by=\('g',\) to have fewer than 1000000 cells") as told:
+    with pytest.raises(ValueError, match=r"by=\('g',\) must have fewer than 1000000 cells") as told:
         report.analyse(table, statistic=statistics.GroupMeans("g"))
     assert "publish coarser groups" in str(told.value)
 
@@ -48,7 +48,7 @@ def test_some_thousand_levels() -> None:
 def test_the_response_is_among_the_predictors(copy: Any) -> None:
     """Perhaps in other units: the fit is perfect, and no law holds."""
     table = report.table_of(np.column_stack([X, copy(X[:, 1])]), ["a", "y", "again"])
-    with pytest.raises(ValueError, match="response='y' not to follow from the predictors"):
+    with pytest.raises(ValueError, match="response='y' must not follow from the predictors"):
         report.analyse(table, statistic=statistics.Regression("y"))
 
 
@@ -60,19 +60,19 @@ def test_n_is_larger_than_the_table(statistic: str) -> None:
         "correlations": statistics.Correlations(),
         "regression": statistics.Regression("b"),
     }
-    with pytest.raises(ValueError, match="n=61 <= 60, the number of records"):
+    with pytest.raises(ValueError, match="n=61 must be <= 60, the number of records"):
         report.analyse(report.table_of(X, ["a", "b"]), statistic=given[statistic], n=61)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--group-by", "g", "--statistic", "counts", "--n", "61"], "--n 61 <= 60"),
+        (["--group-by", "g", "--statistic", "counts", "--n", "61"], "--n 61 must be <= 60"),
         (["--statistic", "counts"], "--statistic counts needs --group-by"),
         (["--group-by", "g", "--separate-tables"], "--group-by with two columns"),
         (["--weights", "a", "--weights-are", "public"], "at least 0, not -"),
         (["--weights", "z", "--weights-are", "ratio"], "--weights 'z'"),
-        (["--statistic", "regression", "--response", "g"], "'g' to be judged, but"),
+        (["--statistic", "regression", "--response", "g"], "'g' must be judged, but"),
         (["--statistic", "correlations", "--columns", "a"], "two at least"),
     ],
 )

@@ -222,7 +222,7 @@ def test_callables_and_frames_that_are_no_blocks(values: np.ndarray) -> None:
     for wrong in (None, values, frame(values)):
         with pytest.raises(TypeError, match=f"iterator of blocks, not {type(wrong).__name__}"):
             report.analyse(lambda wrong=wrong: wrong, n=100)
-    with pytest.raises(ValueError, match=r"of shape \(0, 2\) to have at least 1 row"):
+    with pytest.raises(ValueError, match=r"of shape \(0, 2\) must have at least 1 row"):
         report.analyse(lambda: iter([np.empty((0, 2))]))
     pandas = pytest.importorskip("pandas")
     person = pandas.Index(np.random.default_rng(0).permutation(N), name="visit")
@@ -240,6 +240,6 @@ def test_what_only_resembles_a_frame_is_refused_with_the_remedy() -> None:
         report.analyse(LazyFrame(), n=2)
     one = pandas.Series([1.0, 2.0, 4.0])
     streams = hasattr(one, "__arrow_c_stream__")  # an older one is an array
-    remedy = r"not a Series: make a frame of it \(to_frame\)" if streams else "2-D"
+    remedy = r"not be a Series: make a frame of it \(to_frame\)" if streams else "2-D"
     with pytest.raises((TypeError, ValueError), match=remedy):
         report.analyse(one, n=2)

@@ -160,9 +160,9 @@ def test_records_are_left_out_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -
 
 def test_statistics_of_numbers_refuse_categories(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_report, "LONG", 1000)
-    with pytest.raises(ValueError, match="column 'region' to hold numbers, not categories"):
+    with pytest.raises(ValueError, match="column 'region' must hold numbers, not categories"):
         report.analyse(table(), statistic=statistics.Covariance())
-    with pytest.raises(ValueError, match="Expected by='town' to be one of"):
+    with pytest.raises(ValueError, match="by='town' must be one of"):
         report.analyse(table(), statistic=statistics.GroupMeans("town"))
 
 

@@ -95,10 +95,10 @@ def test_moments_refuse_what_the_records_do(values: np.ndarray) -> None:
     regression = statistics.Regression("w").on(NAMES)
     alone = (table - table.mean(axis=0)) / table.std(axis=0)
     for column, of, message in (
-        (2, alone[:, 0] - alone[:, 1], "predictors to be linearly independent"),
-        (2, np.full(len(table), 3.0), "predictors to be linearly independent"),
-        (3, 4 * alone[:, 0] + 1, "response='w' not to follow from the predictors"),
-        (3, np.full(len(table), 3.0), "response='w' to vary"),
+        (2, alone[:, 0] - alone[:, 1], "predictors must be linearly independent"),
+        (2, np.full(len(table), 3.0), "predictors must be linearly independent"),
+        (3, 4 * alone[:, 0] + 1, "response='w' must not follow from the predictors"),
+        (3, np.full(len(table), 3.0), "response='w' must vary"),
     ):
         alone_too = alone.copy()
         alone_too[:, column] = of
@@ -110,14 +110,14 @@ def test_moments_refuse_what_the_records_do(values: np.ndarray) -> None:
     moments = Moments(2)
     moments.update([[1.0, 0.0], [2.0, 0.0]])
     for statistic, message in (
-        (statistics.Correlations(), "column 'w' to vary"),
+        (statistics.Correlations(), "column 'w' must vary"),
         (statistics.WeightedMean("w"), "above 0: all are 0"),
         (statistics.WeightedRatio("w"), "above 0: all are 0"),
     ):
         with pytest.raises(ValueError, match=message):
             statistic.on(["a", "w"]).prepare(moments)
     for statistic in (statistics.Quantile(0.5), statistics.Several([statistics.Covariance()])):
-        with pytest.raises(TypeError, match=r"^Expected values to be records"):
+        with pytest.raises(TypeError, match=r"^values must be records"):
             statistic.on(["a", "w"]).prepare(moments)
 
 
@@ -149,7 +149,7 @@ def test_records_without_a_response_are_left_out(
         ("a value is infinite", 1, (1801,)),
     ]
     assert found.input.rows_judged == N - 4
-    with pytest.raises(ValueError, match="Expected response='w' to be one of"):
+    with pytest.raises(ValueError, match="response='w' must be one of"):
         streamed(monkeypatch, values, statistics.Regression("w"), exclude=["w"])
 
 

@@ -100,7 +100,7 @@ def test_refits_stand_beside_steps(table: str, capsys: pytest.CaptureFixture[str
             ["--statistic", "regression", "--response", "ill", "--time", "days"],
             "--time COLUMN belongs to",
         ),
-        (["--statistic", "cox", "--time", "days", "--event", "dose"], "'dose' to be 0 or 1"),
+        (["--statistic", "cox", "--time", "days", "--event", "dose"], "'dose' must be 0 or 1"),
     ],
 )
 def test_options_that_do_not_fit_are_named(

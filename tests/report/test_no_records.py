@@ -14,7 +14,10 @@ from leakscore_app import report
 @pytest.mark.parametrize(
     ("table", "remedy"),
     [
-        ("a.parquet", r"not to be a path \(a.parquet\): pass leakscore_app.open_table\(path\)"),
+        (
+            "a.parquet",
+            r"must hold records, not be a path \(a.parquet\): pass leakscore_app.open_table",
+        ),
         (Path("a.parquet"), "pass leakscore_app.open_table"),
         (iter([np.eye(3)]), "a list_iterator can be read once only, .* pass a function"),
         ({"a": [1.0, 2.0]}, "not a dict"),

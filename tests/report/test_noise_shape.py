@@ -205,7 +205,7 @@ def test_where_it_is_the_same_in_every_column_the_text_says_why(options: dict, w
     assert why in noise.why_same
     assert f"same in every column: {noise.why_same}." in " ".join(result.to_text().split())
     if "noise_shape" not in options:
-        with pytest.raises(ValueError, match=f"noise_shape='same', not 'optimal': {why}"):
+        with pytest.raises(ValueError, match=f"noise_shape='optimal' must be 'same': {why}"):
             report.analyse(table, max_advantage=0.05, noise_shape="optimal", **options)
 
 

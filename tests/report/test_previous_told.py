@@ -105,16 +105,16 @@ def test_text_page_and_json_tell_the_same(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--previous", "0"], "--previous 0 in [1, 39]"),
-        (["--previous", "40"], "--previous 40 in [1, 39]"),
-        (["--previous=-3"], "--previous -3 in [1, 39]"),
-        (["--previous", "20,20"], "--previous 20,20 to increase"),
-        (["--previous", "30,20"], "--previous 30,20 to increase"),
+        (["--previous", "0"], "--previous 0 must be in [1, 39]"),
+        (["--previous", "40"], "--previous 40 must be in [1, 39]"),
+        (["--previous=-3"], "--previous -3 must be in [1, 39]"),
+        (["--previous", "20,20"], "--previous 20,20 must increase"),
+        (["--previous", "30,20"], "--previous 30,20 must increase"),
         (["--previous", "x"], "no list of whole numbers"),
         (["--previous", ""], "no list of whole numbers"),
         (["--previous", "20", "--population", "finite"], "with a finite population"),
         (["--previous", "20", "--draw", "without"], "with a finite population"),
-        (["--previous", "20", "--n", "30"], "no --n 30 with --previous 20"),
+        (["--previous", "20", "--n", "30"], "--n 30 must not be given with --previous 20"),
     ],
 )
 def test_refused(
@@ -130,5 +130,5 @@ def test_refused(
     assert message in error
     assert error.count("\n") == 1
     for wrong in ([2.5], "20", b"20", {20}, np.array(2.5), [[20, 30]]):
-        with pytest.raises(TypeError, match=r"previous=.* to be an integer"):
+        with pytest.raises(TypeError, match=r"previous=.* must be an integer"):
             report.analyse(report.table_of(values), previous=wrong)  # type: ignore[arg-type]

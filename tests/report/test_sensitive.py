@@ -77,8 +77,8 @@ def test_categories_of_a_column() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"sensitive": "income"}, "'income' to be published and judged"),
-        ({"sensitive": "b", "columns": ["a", "flag"]}, "'b' to be published and judged"),
+        ({"sensitive": "income"}, "'income' must be published and judged"),
+        ({"sensitive": "b", "columns": ["a", "flag"]}, "'b' must be published and judged"),
         ({"sensitive": "b", "previous": 100}, "without earlier means"),
         ({"sensitive": "b", "population": "finite", "n": 100}, "a sample of a larger population"),
         ({"sensitive": "b", "statistic": statistics.Covariance()}, "means, sums or shares"),

@@ -114,7 +114,7 @@ def test_equal_weights_are_a_plain_mean() -> None:
         (np.where(np.arange(SIZE) == 4, -1.0, 1.0), "at least 0, not -1.0 in record 5"),
         (np.where(np.arange(SIZE) == 4, np.nan, 1.0), "finite and at least 0, not nan in record 5"),
         (np.where(np.arange(SIZE) == 4, np.inf, 1.0), "finite and at least 0, not inf in record 5"),
-        (np.zeros(SIZE), r"two weights \('w'\) above 0: all are 0"),
+        (np.zeros(SIZE), r"Two weights \('w'\) must be above 0: all are 0"),
         (np.where(np.arange(SIZE) == 4, 1.0, 0.0), "all others are 0"),
     ],
 )
@@ -157,7 +157,7 @@ def test_columns_that_follow_from_the_weights_are_judged(
     text = " ".join(capsys.readouterr().out.split())
     columns = 3 if role == "data" else 2
     assert f"records in {columns} columns are judged" in text
-    assert "to be judged" not in text
+    assert "must be judged" not in text
     assert main(["report", str(path), "--weights-are", role]) == 1
     assert "belongs to --weights" in capsys.readouterr().err
 

@@ -58,7 +58,7 @@ def test_an_unknown_level_is_an_error_that_lists_the_known(unknown: str) -> None
     assert done.returncode != 0
     assert done.stdout == ""
     last_line = done.stderr.strip().splitlines()[-1]
-    assert last_line.startswith(f"ValueError: Expected LEAKSCORE_ISA={unknown!r} to be one of")
+    assert last_line.startswith(f"ValueError: LEAKSCORE_ISA={unknown!r} must be one of")
     for isa in leakscore.supported_isas():
         assert repr(isa) in last_line
 

@@ -128,7 +128,7 @@ def test_a_few_releases_and_many_targets(releases: int, isa: str) -> None:
     few = np.stack([scores.bernoulli_llr(single, row, p).ravel() for row in z], axis=1)
     np.testing.assert_allclose(scores.bernoulli_llr(single, z, p), few, rtol=1e-12, atol=1e-12)
     table[5, 7] = 0.5
-    with pytest.raises(ValueError, match=r"target in \{0, 1\}"):
+    with pytest.raises(ValueError, match=r"target must be in \{0, 1\}"):
         scores.bernoulli_llr(x, table, p)
 
 
@@ -153,17 +153,17 @@ def test_probability_of_a_proof_under_both_hypotheses() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"p": 0.0}, r"p\[3\]=0\.0 in \(0, 1\)"),
-        ({"p": 1.0}, r"p\[3\]=1\.0 in \(0, 1\)"),
-        ({"p": np.nan}, r"p\[3\]=nan in \(0, 1\)"),
-        ({"x": -1e-300}, r"observed\[1, 3\]=-1e-300 in \[0, 1\]"),
-        ({"x": 1 + 2**-52}, r"observed\[1, 3\]=1\.0000000000000002 in \[0, 1\]"),
+        ({"p": 0.0}, r"p\[3\]=0\.0 must be in \(0, 1\)"),
+        ({"p": 1.0}, r"p\[3\]=1\.0 must be in \(0, 1\)"),
+        ({"p": np.nan}, r"p\[3\]=nan must be in \(0, 1\)"),
+        ({"x": -1e-300}, r"observed\[1, 3\]=-1e-300 must be in \[0, 1\]"),
+        ({"x": 1 + 2**-52}, r"observed\[1, 3\]=1\.0000000000000002 must be in \[0, 1\]"),
         ({"x": np.inf}, r"observed\[1, 3\]=inf"),
         ({"x": np.nan}, r"observed\[1, 3\]=nan"),
-        ({"z": 2.0}, r"target in \{0, 1\}, but it holds .*2\.0"),
-        ({"z": 0.5}, r"target in \{0, 1\}"),
-        ({"z": -1.0}, r"target in \{0, 1\}"),
-        ({"z": np.nan}, r"target in \{0, 1\}"),
+        ({"z": 2.0}, r"target must be in \{0, 1\}, but it holds .*2\.0"),
+        ({"z": 0.5}, r"target must be in \{0, 1\}"),
+        ({"z": -1.0}, r"target must be in \{0, 1\}"),
+        ({"z": np.nan}, r"target must be in \{0, 1\}"),
     ],
 )
 def test_values_out_of_range_are_refused(targets, change, message, isa) -> None:

@@ -95,9 +95,9 @@ def test_oracle_threshold() -> None:
     assert np.isnan(scores.oracle_threshold([np.nan, 0.5], [1.0, np.nan])).all()
     assert isinstance(scores.oracle_threshold(0.3, 2), float)
     for alpha_, m_, message in (
-        (-0.1, 1.0, r"alpha=-0\.1 in \[0, 1\]"),
+        (-0.1, 1.0, r"alpha=-0\.1 must be in \[0, 1\]"),
         (1.1, 1.0, "alpha=1.1"),
-        (0.5, [1.0, -1.0], r"m\[1\]=-1\.0 in \[0, inf"),
+        (0.5, [1.0, -1.0], r"m\[1\]=-1\.0 must be in \[0, inf"),
         ([0.1, 0.2], [1.0, 2.0, 3.0], "alpha of shape .* and m of shape"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -77,7 +77,7 @@ def test_bad_genotypes() -> None:
     for bad, message in (([9, 0], "missing"), ([0.5, 0], "genotype"), ([nan, 0], "finite")):
         with pytest.raises(ValueError, match=message):
             genotype_llr([0.5, 0.5], bad, [0.5, 0.5], 10)
-    with pytest.raises(ValueError, match="missing=2 to be none of the genotypes"):
+    with pytest.raises(ValueError, match="missing=2 must be none of the genotypes"):
         genotype_llr([0.5, 0.5], [0, 1], [0.5, 0.5], 10, missing=2)  # though no 2 is in the data
     with pytest.raises(ValueError, match="frequency"):
         genotype_llr([0.5, 1.5], [0, 1], [0.5, 0.5], 10)

@@ -197,7 +197,7 @@ def test_parameters_out_of_range_are_refused(score) -> None:
     x, z, p = data(4, 6)
     reference = Reference(p, p)
     for n in (1, 0, -3):
-        with pytest.raises(ValueError, match=f"n={n} >= 2"):
+        with pytest.raises(ValueError, match=f"n={n} must be >= 2"):
             score(x, z, reference, n)
     for n in (10.0, True, "10"):
         with pytest.raises(TypeError, match="n="):
@@ -220,5 +220,5 @@ def test_overflow_is_refused_or_infinite() -> None:
         scores.covariance_score([1e10, 1e10], [1e10, -1e10], reference, 10)
     full = Reference(np.zeros(2), np.eye(2))
     for score in (scores.covariance_score, scores.gaussian_llr, scores.glir):
-        with pytest.raises(ValueError, match=r"noise_std=1e\+200 to have"):
+        with pytest.raises(ValueError, match=r"noise_std=1e\+200 must have"):
             score([1.0, 0.0], [0.0, 1.0], full, 10, noise_std=1e200)

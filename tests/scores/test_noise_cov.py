@@ -223,17 +223,17 @@ def test_many_columns_stay_of_low_rank() -> None:
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"noise_cov": np.ones((D, D - 1))}, r"noise_cov of shape \(4, 3\)"),
     ({"noise_cov": np.ones(D)}, r"noise_cov of shape \(4,\)"),
-    ({"noise_cov": np.triu(np.ones((D, D)))}, "noise_cov to be symmetric"),
-    ({"noise_cov": 2 * np.eye(D) - np.ones((D, D))}, "noise_cov to be positive semidefinite"),
+    ({"noise_cov": np.triu(np.ones((D, D)))}, "noise_cov must be symmetric"),
+    ({"noise_cov": 2 * np.eye(D) - np.ones((D, D))}, "noise_cov must be positive semidefinite"),
     ({"noise_cov": -np.eye(D)}, r"noise_cov\[0, 0\]=-1.0"),
-    ({"noise_cov": np.full((D, D), np.nan)}, "noise_cov to be finite"),
-    ({"noise_cov": np.full((D, D), np.inf)}, "noise_cov to be finite"),
+    ({"noise_cov": np.full((D, D), np.nan)}, "noise_cov must be finite"),
+    ({"noise_cov": np.full((D, D), np.inf)}, "noise_cov must be finite"),
     ({"noise_factor": np.ones((D + 1, 2))}, r"noise_factor of shape \(5, 2\)"),
     ({"noise_factor": np.ones(D)}, r"noise_factor of shape \(4,\)"),
-    ({"noise_factor": np.full((D, 2), np.inf)}, "noise_factor to be finite"),
+    ({"noise_factor": np.full((D, 2), np.inf)}, "noise_factor must be finite"),
     ({"noise_factor": np.full((D, 2), 1e200)}, "noise_factor"),
-    ({"noise_cov": np.eye(D), "noise_std": 1.0}, "one kind of noise"),
-    ({"noise_cov": np.eye(D), "noise_factor": np.eye(D)}, "one kind of noise"),
+    ({"noise_cov": np.eye(D), "noise_std": 1.0}, "One kind of noise"),
+    ({"noise_cov": np.eye(D), "noise_factor": np.eye(D)}, "One kind of noise"),
 ]
 
 

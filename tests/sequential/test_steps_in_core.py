@@ -49,7 +49,7 @@ def test_one_entry_that_is_not_finite_is_seen(dtype: type, size: int) -> None:
 def test_a_difference_that_overflows_is_refused_by_its_name() -> None:
     theta = np.zeros((4, 3, 5))
     theta[2, 1, 4] = 1e300
-    with pytest.raises(ValueError, match="Expected theta and target_gradients so small"):
+    with pytest.raises(ValueError, match="theta and target_gradients must be so small"):
         sequential.sgd_llr(theta, np.ones(5), Reference(np.zeros(5), np.ones(5)), 1e-10, 5)
     theta[2, 1, 4] = np.nan
     with pytest.raises(ValueError, match="theta"):

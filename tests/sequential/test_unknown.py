@@ -168,7 +168,7 @@ def test_at_the_optimum_the_residual_says_it_all() -> None:
     assert distant.squared_mahalanobis == pytest.approx(at_100, rel=1e-10)
     with pytest.raises(ValueError, match="gradients do not overflow"):
         regression(1e200 * OPTIMUM, "full")
-    with pytest.raises(ValueError, match="gradients so small"):
+    with pytest.raises(ValueError, match="gradients must be so small"):
         found.llr(np.full(DIM, 1e200), 50)
     with pytest.raises(ValueError, match="residual_std"):
         sequential.linear_regression(OPTIMUM, OPTIMUM, np.ones(DIM), 0.0, INPUT, RESPONSE)

@@ -41,7 +41,7 @@ def test_paired_scores_have_no_unit_or_are_refused() -> None:
         found = shadow.paired(scale * observed, scale * signals, included)
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
     for scale in (1e-40, 1e40, 1e140):
-        with pytest.raises(ValueError, match=r"between the models IN is in \[1e-60, 1e\+60\]"):
+        with pytest.raises(ValueError, match=r"between the models IN in \[1e-60, 1e\+60\]"):
             shadow.paired(scale * observed, scale * signals, included)
 
 
@@ -78,7 +78,7 @@ def test_tails_that_underflow_far_from_t() -> None:
 
 def test_an_influence_beyond_all_signals_is_refused() -> None:
     observed, signals, included = example(8, 30, 4)
-    with pytest.raises(ValueError, match=r"influence <= 1e\+100, not 1e\+300"):
+    with pytest.raises(ValueError, match=r"influence must be <= 1e\+100, not 1e\+300"):
         shadow.one_step(observed, signals, included, influence=1e300)
 
 
@@ -86,7 +86,7 @@ def test_an_influence_beyond_all_signals_is_refused() -> None:
 def test_gamma_is_above_zero(gamma: float) -> None:
     observed, signals, included = example(8, 30, 4)
     others = np.arange(5.0)
-    with pytest.raises(ValueError, match=r"gamma=\S+ in \(0, inf\)"):
+    with pytest.raises(ValueError, match=r"gamma=\S+ must be in \(0, inf\)"):
         shadow.rmia(observed, signals, included, others, np.tile(others, (8, 1)), gamma=gamma)
 
 

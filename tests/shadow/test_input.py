@@ -89,7 +89,9 @@ def test_signals_are_finite(name: str, poison: float) -> None:
 def test_masks_are_zeros_and_ones(bad: float) -> None:
     included = INCLUDED.astype(float if bad != int(np.nan_to_num(bad)) or bad != bad else np.int8)
     included[4, 6] = bad
-    with pytest.raises(ValueError, match=r"included in \{0, 1\}.*1 entries.*included\[4, 6\]"):
+    with pytest.raises(
+        ValueError, match=r"included must be in \{0, 1\}.*1 entries.*included\[4, 6\]"
+    ):
         shadow.lira(OBSERVED, SIGNALS, included)
 
 

@@ -231,7 +231,7 @@ def test_options_and_groups_are_checked() -> None:
         shadow.leave_one_model_out(signals, included, groups=np.zeros(6, dtype=int))
     with pytest.raises(ValueError, match=r"groups of shape \(5,\)"):
         shadow.leave_one_model_out(signals, included, groups=np.arange(5))
-    with pytest.raises(TypeError, match="groups to hold integers"):
+    with pytest.raises(TypeError, match="groups must hold integers"):
         shadow.leave_one_model_out(signals, included, groups=np.linspace(0, 1, 6))
     for name in ("lira", "bayes", "one_step", "base", "paired", "difficulty"):
         with pytest.raises(TypeError, match="nonsense"):

@@ -11,6 +11,6 @@ from leakscore import shadow
 def test_designs_too_large_to_square_are_refused() -> None:
     design = np.tile([1.7e308, 1e-300, -1.7e308, 1e154], (2, 1))
     with pytest.raises(
-        ValueError, match=r"design with entries whose squares are finite, not 1\.7e"
+        ValueError, match=r"design must have entries whose squares are finite, not 1\.7e"
     ):
         shadow.linear_law(design, np.zeros(4), 0.0, np.zeros(4), 1.0)

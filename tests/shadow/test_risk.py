@@ -106,9 +106,9 @@ def test_what_is_refused() -> None:
         risk(SCORES, INCLUDED.T)
     with pytest.raises(ValueError, match="2 of 300 records"):
         risk(SCORES, np.where(np.arange(300) < 2, True, INCLUDED))
-    with pytest.raises(ValueError, match=r"scores\['noisy'\] to be finite"):
+    with pytest.raises(ValueError, match=r"scores\['noisy'\] must be finite"):
         risk({"good": SCORES, "noisy": np.full(SCORES.shape, np.nan)}, INCLUDED)
     with pytest.raises(ValueError, match="at least 3 target models"):
         risk(SCORES[:2], INCLUDED[:2])
-    with pytest.raises(ValueError, match=r"Expected scores below 1e150 in size"):
+    with pytest.raises(ValueError, match=r"scores must be below 1e150 in size"):
         risk(1e200 * SCORES, INCLUDED)

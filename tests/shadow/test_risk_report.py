@@ -109,7 +109,7 @@ def test_bounds_are_rounded_down() -> None:
 def test_what_is_refused() -> None:
     with pytest.raises(TypeError, match="RecordRisk"):
         leakscore_app.risk_report("table")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"prediction of shape \(299,\) to be \(300,\)"):
+    with pytest.raises(ValueError, match=r"prediction of shape \(299,\) must be \(300,\)"):
         leakscore_app.risk_report(TABLE, prediction=GAIN[1:])
     with pytest.raises(ValueError, match=r"first prediction\[4\]=nan; leave such records out"):
         leakscore_app.risk_report(TABLE, prediction=np.where(np.arange(300) == 4, np.nan, GAIN))

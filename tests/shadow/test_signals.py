@@ -37,7 +37,7 @@ def test_loss_margin(dtype: Any) -> None:
     assert relative(shadow.loss_margin(losses), expected) < 1e-12
     np.testing.assert_array_equal(shadow.loss_margin([0.0, np.inf]), [np.inf, -np.inf])
     assert np.isnan(shadow.loss_margin(np.nan))
-    with pytest.raises(ValueError, match=r"loss >= 0: 1 of 2 .*loss\[1\]=-1e-09"):
+    with pytest.raises(ValueError, match=r"loss must be >= 0: 1 of 2 .*loss\[1\]=-1e-09"):
         shadow.loss_margin([1.0, -1e-9])
 
 
@@ -63,9 +63,9 @@ def test_confidence_margin() -> None:
     expected = [mp.log(mp.mpf(x)) - mp.log(mp.mpf("1e-20")) for x in p]
     close(shadow.confidence_margin(p, complement=float(mp.mpf("1e-20"))), expected, 1e-12)
     np.testing.assert_array_equal(shadow.confidence_margin([0.0, 1.0]), [-np.inf, np.inf])
-    with pytest.raises(ValueError, match=r"confidence\[1\]=1.5 in \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"confidence\[1\]=1.5 must be in \[0, 1\]"):
         shadow.confidence_margin([0.5, 1.5])
-    with pytest.raises(ValueError, match="not to be 0 both"):
+    with pytest.raises(ValueError, match="must not be 0 both"):
         shadow.confidence_margin([0.0], complement=[0.0])
 
 
@@ -103,16 +103,16 @@ def test_probabilities_and_masked_classes() -> None:
 @pytest.mark.parametrize(
     ("outputs", "labels", "options", "message"),
     [
-        ([[1.0, np.nan]], 0, {}, r"without NaN: 1 of 2.*outputs\[0, 1\]"),
+        ([[1.0, np.nan]], 0, {}, r"must hold no NaN: 1 of 2.*outputs\[0, 1\]"),
         ([[1.0, np.inf]], 0, {}, "below inf"),
         ([[-np.inf, -np.inf]], 0, {}, "inf - inf"),
-        ([[1.0, 2.0]], 2, {}, r"labels in \[0, 1\].*the first 2 at 0"),
-        ([[1.0, 2.0]], -1, {}, r"labels in \[0, 1\]"),
+        ([[1.0, 2.0]], 2, {}, r"labels must be in \[0, 1\].*the first 2 at 0"),
+        ([[1.0, 2.0]], -1, {}, r"labels must be in \[0, 1\]"),
         ([[1.0], [2.0]], 0, {}, r"stack \(0, z\)"),
-        ([[1.0, 2.0]], [0, 1], {}, r"labels of shape \(2,\) to broadcast to \(1,\)"),
+        ([[1.0, 2.0]], [0, 1], {}, r"labels of shape \(2,\) must broadcast to \(1,\)"),
         ([[0.5, 0.6]], 0, {"kind": "probabilities"}, "row 0, sums to 1.1; pass logits"),
-        ([[1.5, -0.5]], 0, {"kind": "probabilities"}, r"in \[0, 1\]: 2 of 2"),
-        (np.zeros((0, 3)), 0, {}, "not to be empty"),
+        ([[1.5, -0.5]], 0, {"kind": "probabilities"}, r"outputs must be in \[0, 1\]: 2 of 2"),
+        (np.zeros((0, 3)), 0, {}, "must not be empty"),
     ],
 )
 def test_bad_outputs(outputs: Any, labels: Any, options: Any, message: str) -> None:
@@ -121,5 +121,5 @@ def test_bad_outputs(outputs: Any, labels: Any, options: Any, message: str) -> N
 
 
 def test_labels_are_integers() -> None:
-    with pytest.raises(TypeError, match="labels to hold integers, not dtype float64"):
+    with pytest.raises(TypeError, match="labels must hold integers, not dtype float64"):
         shadow.logit_margin([[1.0, 2.0]], [0.0])

@@ -79,14 +79,14 @@ def bad(case: str) -> tuple[Any, np.ndarray]:
     ("case", "words"),
     [
         ("separated", "column 'b', perhaps with others, separates the outcomes"),
-        ("one outcome", "response='y' to vary: it is the same in every record"),
+        ("one outcome", "response='y' must vary: it is the same in every record"),
         ("neither 0 nor 1", r"0 or 1 for family='binomial', not 0\.5 in record 8"),
         ("a negative count", r"at least 0 for family='poisson', not -1\.0 in record 8"),
         ("no gamma value", r"above 0 for family='gamma', not 0\.0 in record 8"),
         ("dependent", "linearly independent: leave out 'd'"),
         ("too few", "more than 5 records for so many coefficients, not 5"),
         ("no event", "there is no event"),
-        ("no flag of an event", r"event='e' to be 0 or 1, not 2\.0 in record 4"),
+        ("no flag of an event", r"event='e' must be 0 or 1, not 2\.0 in record 4"),
     ],
 )
 def test_what_cannot_be_fitted_is_named(case: str, words: str) -> None:
@@ -167,7 +167,7 @@ def test_a_response_that_follows_from_the_predictors_is_refused(family: str) -> 
     values[:, 1] = np.tanh(values[:, 1])
     values[:, 4] = {"gaussian": eta, "poisson": np.exp(eta), "gamma": 1 / eta}[family]
     model = statistics.GLM("y", family).on(NAMES)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="not to follow from the predictors"):
+    with pytest.raises(ValueError, match="must not follow from the predictors"):
         model.prepare(values)
 
 
@@ -185,7 +185,7 @@ def test_columns_are_named() -> None:
         statistics.GLM("z", "poisson").on(NAMES)
     with pytest.raises(ValueError, match="beside"):
         statistics.Cox("t", "e").on(["t", "e"])
-    with pytest.raises(ValueError, match="offset='d' to hold numbers"):
+    with pytest.raises(ValueError, match="offset='d' must hold numbers"):
         statistics.GLM("y", "poisson", offset="d").on(NAMES, {"d": ("u", "v")})
     with pytest.raises(ValueError, match="numbers or two categories, not 3"):
         statistics.GLM("y", "binomial").on(NAMES, {"y": ("u", "v", "w")})

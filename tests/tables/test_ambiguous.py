@@ -117,7 +117,7 @@ def test_an_option_settles_it_rightly(tmp_path: Path) -> None:
     [
         ({"decimal": "x"}, "decimal='x'"),
         ({"thousands": "x"}, "thousands='x'"),
-        ({"decimal": ",", "thousands": ","}, "thousands=',' to differ"),
+        ({"decimal": ",", "thousands": ","}, "thousands=',' must differ"),
         ({"delimiter": "::"}, "delimiter='::'"),
         ({"delimiter": "\n"}, "delimiter="),
         ({"header": "maybe"}, "header='maybe'"),

@@ -216,7 +216,7 @@ def test_closed_forms_and_neighbours() -> None:
     assert subsampled_laplace(2.0, 1.0, 1).epsilon(1e-5) == laplace(0.5).epsilon(1e-5)
     twice = subsampled_laplace(4.0, 1.0, 5, neighbours="replace")
     assert twice.epsilon(1e-5) == subsampled_laplace(2.0, 1.0, 5).epsilon(1e-5)
-    with pytest.raises(ValueError, match=r"neighbours='add-remove' at sample_rate=0.5"):
+    with pytest.raises(ValueError, match=r"neighbours must be 'add-remove' at sample_rate=0.5"):
         subsampled_gaussian(1.0, 0.5, 3, neighbours="replace")
 
 

@@ -108,7 +108,7 @@ def test_of_other_kinds() -> None:
     low, high = bracket.interval("epsilon", 1e-5)
     assert 0 < low <= high <= float(composed.epsilon(1e-5))
     for call in (relaxed_laplace([1.0, 2.0]).subsample, relaxed_laplace([1.0, 2.0]).best_of):
-        with pytest.raises(ValueError, match=r"shape \(2,\) to be of shape \(\)"):
+        with pytest.raises(ValueError, match=r"shape \(2,\) must be of shape \(\)"):
             call(1 if call.__name__ == "best_of" else 0.5)
 
 

@@ -160,11 +160,11 @@ def test_composition_and_calibration() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(ValueError, match="selected=6 <= num_steps=5"):
+    with pytest.raises(ValueError, match="selected=6 must be <= num_steps=5"):
         random_allocation(1.0, 5, selected=6)
-    with pytest.raises(ValueError, match=r"noise_multiplier=0.05 >= 0.06 .*gaussian"):
+    with pytest.raises(ValueError, match=r"noise_multiplier=0.05 must be >= 0.06 .*gaussian"):
         random_allocation(0.05, 5)
-    with pytest.raises(ValueError, match=r"noise_multiplier=0.1 >= 0.12"):
+    with pytest.raises(ValueError, match=r"noise_multiplier=0.1 must be >= 0.12"):
         random_allocation(0.1, 5, num_epochs=4, reallocate=False)
     with pytest.raises(ValueError, match="num_steps=10000000"):
         random_allocation(1.0, 10**7)

@@ -212,7 +212,7 @@ def test_strategies() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(ValueError, match="batch_size=6 <= num_records=5"):
+    with pytest.raises(ValueError, match="batch_size=6 must be <= num_records=5"):
         fixed_batch_gaussian(1.0, 6, 5, 1)
     # A curve that is named as a remedy must hold: a replaced record moves a sum by 2.
     for refused in (

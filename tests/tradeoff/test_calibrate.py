@@ -89,10 +89,10 @@ def test_what_needs_no_noise(given: Any) -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"advantage": 0.0}, "advantage=0.0 to be reachable: the least advantage is"),
+        ({"advantage": 0.0}, "advantage=0.0 must be reachable: the least advantage is"),
         ({"power": 0.1, "alpha": 0.2}, "the least power is 0.2"),
         ({"epsilon": 5.0, "delta": 0.0}, "the least epsilon is inf"),
-        ({"advantage": 1.5}, r"advantage=1.5 in \[0, 1\]"),
+        ({"advantage": 1.5}, r"advantage=1.5 must be in \[0, 1\]"),
         ({"epsilon": -1.0, "delta": 0.1}, "epsilon=-1.0"),
         ({"epsilon": 1.0, "delta": np.nan}, "delta=nan"),
         ({"power": 0.1, "alpha": 2.0}, "alpha=2.0"),

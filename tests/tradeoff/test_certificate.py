@@ -99,9 +99,9 @@ def test_brackets_leave_it_open() -> None:
 
 
 def test_refused() -> None:
-    with pytest.raises(ValueError, match=r"shape \(2,\) to be of shape \(\)"):
+    with pytest.raises(ValueError, match=r"shape \(2,\) must be of shape \(\)"):
         gaussian([1.0, 2.0]).at_least_as_private_as(gaussian(1.0))
-    with pytest.raises(ValueError, match=r"shape \(2,\) to be of shape \(\)"):
+    with pytest.raises(ValueError, match=r"shape \(2,\) must be of shape \(\)"):
         gaussian(1.0).at_least_as_private_as(gaussian([1.0, 2.0]))
     with pytest.raises(TypeError, match="other=1"):
         gaussian(1.0).at_least_as_private_as(1.0)  # type: ignore[arg-type]

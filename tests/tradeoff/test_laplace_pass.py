@@ -56,5 +56,5 @@ def test_the_argument_is_not_written_to() -> None:
 def test_one_bad_rate_among_many_is_named(bad: float, size: int) -> None:
     alpha = np.full(size, 0.25)
     alpha[size - 2] = bad
-    with pytest.raises(ValueError, match=rf"alpha\[{size - 2}\]={bad!r} in \[0, 1\]"):
+    with pytest.raises(ValueError, match=rf"alpha\[{size - 2}\]={bad!r} must be in \[0, 1\]"):
         laplace(1.0)(alpha)

@@ -149,7 +149,7 @@ def test_it_survives_every_operation(name: str, index: int, relation: str | None
 def outcome(f: TradeOff, operate: Callable[[Any], Any], name: str) -> TradeOff | None:
     """Check one operation; None where it is refused, as sub-sampling for a replacement is."""
     mixed = operate is OPERATIONS["subsample"]
-    words = "to be of shape ()" if f.shape else "no hull in closed pieces"
+    words = "must be of shape ()" if f.shape else "no hull in closed pieces"
     if mixed and f.neighbours == "replace":
         words = "neighbours='add-remove'"
     g = None

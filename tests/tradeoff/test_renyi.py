@@ -74,7 +74,7 @@ def test_zcdp_of_nothing_is_no_leakage_and_xi_costs() -> None:
 @pytest.mark.parametrize(
     ("orders", "epsilons", "message"),
     [
-        ([1.0, 2.0], [0.1, 0.1], r"orders\[0\]=1.0 in \(1, inf\]"),
+        ([1.0, 2.0], [0.1, 0.1], r"orders\[0\]=1.0 must be in \(1, inf\]"),
         ([0.5], [0.1], r"orders"),
         ([3.0, 2.0], [0.1, 0.1], "increasing"),
         ([2.0, 2.0], [0.1, 0.1], "increasing"),

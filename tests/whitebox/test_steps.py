@@ -30,7 +30,7 @@ def test_clip_finds_what_is_not_finite_in_any_block() -> None:
     np.testing.assert_array_equal(clip(rows, 1.0), expected)
     for bad in (np.nan, np.inf):
         rows[17_777, 3] = bad
-        with pytest.raises(ValueError, match="g to be finite"):
+        with pytest.raises(ValueError, match="g must be finite"):
             clip(rows, 1.0)
 
 
@@ -138,7 +138,7 @@ def test_white_box_score_clips_fits_and_attacks() -> None:
 @pytest.mark.parametrize(
     ("changes", "error", "words"),
     [
-        ({"theta": THETA[:-1]}, ValueError, r"theta of shape \(7, 5\) to be \(8, 5\)"),
+        ({"theta": THETA[:-1]}, ValueError, r"theta of shape \(7, 5\) must be \(8, 5\)"),
         ({"theta": THETA[:, :-1]}, ValueError, "theta of shape"),
         ({"theta": 1e308 * (-1.0) ** np.arange(L + 1)[:, None] * np.ones(D)}, ValueError, "theta"),
         ({"reference": Reference([0.0], [1.0])}, ValueError, "reference of 1 coordinates"),

@@ -103,7 +103,7 @@ class Audit(Certified, Refuted, Rates):
         array = validation.sample("scores", scores)
         inside = validation.membership("member", member, array.size)
         if array.dtype.kind not in "iub" and bool(np.isnan(array).any()):
-            raise ValueError("Expected scores without NaN")
+            raise ValueError("scores must hold no NaN")
         samples = ClassScores(array[inside], array[~inside])
         if random:
             ordered = array.astype(samples.members.dtype)
@@ -222,7 +222,7 @@ class Audit(Certified, Refuted, Rates):
         samples = validation.instance("other", other, Audit)._samples
         if other is self or _are_equal(self._samples, samples):
             raise ValueError(
-                "Expected other to hold other rounds than these: its scores are the same, and each "
+                "other must hold other rounds than these: its scores are the same, and each "
                 "round would count twice; play new rounds, or merge each part once"
             )
         merged = type(self).__new__(type(self))
@@ -271,7 +271,7 @@ class Audit(Certified, Refuted, Rates):
         try:
             audit._samples = samples_of(arrays)
         except (TypeError, ValueError) as problem:
-            raise ValueError(f"Expected data to hold an audit: {problem}") from None
+            raise ValueError(f"data must hold an audit: {problem}") from None
         return audit
 
     def __repr__(self) -> str:

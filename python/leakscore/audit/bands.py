@@ -314,7 +314,7 @@ def band(method: str, n: int, miss: float) -> Band:
     An audit gives each of its two bands half of 1 - confidence.
     """
     if n > _LARGEST:
-        raise ValueError(f"Expected n={n} in [1, {_LARGEST}] scores of one class")
+        raise ValueError(f"n={n} must be in [1, {_LARGEST}] scores of one class")
     return _MAKERS[method](method, n, miss)
 
 

@@ -264,12 +264,12 @@ def rank_test(score: npt.ArrayLike, decoys: npt.ArrayLike) -> RankTest:
     others = np.atleast_2d(np.asarray(validation.elementwise("decoys", decoys), dtype=np.float64))
     if scores.ndim != 1 or others.ndim != 2 or len(others) != len(scores) or not others.size:
         raise ValueError(
-            f"Expected score of shape {scores.shape} to be (k,) and decoys of shape {others.shape} "
+            f"score of shape {scores.shape} must be (k,) and decoys of shape {others.shape} "
             "(k, m), with k and m at least 1"
         )
     for name, array in (("score", scores), ("decoys", others)):
         if np.isnan(array).any():
-            raise ValueError(f"Expected {name} without NaN: leave out no score, rank it last")
+            raise ValueError(f"{name} must hold no NaN: leave out no score, rank it last")
     ranks = (others >= scores[:, np.newaxis]).sum(axis=1)
     count = others.shape[1]
     return RankTest(
@@ -285,7 +285,7 @@ def _sum_of_ranks(total: int, canaries: int, decoys: int) -> float:
     width = decoys + 1
     if canaries**2 * width > _MOST_STEPS:
         raise ValueError(
-            f"Expected fewer than {canaries} canaries with {decoys} decoys each: the exact law of "
+            f"canaries must be fewer than {canaries} with {decoys} decoys each: the exact law of "
             "their sum takes too long"
         )
     size = -(-(total + 1) // width) * width

@@ -293,8 +293,8 @@ def _at(method: EpsilonMethod, threshold: float) -> EpsilonMethod:
     if not isinstance(method, Split):
         names = [name for name, each in EPSILON_METHODS.items() if isinstance(each, Split)]
         raise ValueError(
-            f"Expected no threshold={threshold!r} with method={method.name!r}, which chooses its "
-            f"own; only {' and '.join(names)} take one"
+            f"threshold={threshold!r} must not be given with method={method.name!r}, which chooses "
+            f"its own; only {' and '.join(names)} take one"
         )
     return replace(method, threshold=threshold)
 
@@ -370,7 +370,7 @@ def _table(scores: npt.ArrayLike) -> Array:
     array = validation.real_array("scores", scores)
     if array.ndim != 2 or not array.size:
         raise ValueError(
-            f"Expected scores of shape {array.shape} to be (R, T), one audit a row, and not empty"
+            f"scores of shape {array.shape} must be (R, T), one audit a row, and not empty"
         )
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
         validation.sample("scores", array.ravel())
@@ -381,7 +381,7 @@ def _table(scores: npt.ArrayLike) -> Array:
         nan = np.argwhere(np.isnan(table[wrong]))
         if nan.size:
             row = int(np.flatnonzero(wrong)[nan[0, 0]])
-            raise ValueError(f"Expected scores without NaN, as at [{row}, {int(nan[0, 1])}]")
+            raise ValueError(f"scores must hold no NaN, as at [{row}, {int(nan[0, 1])}]")
     return table
 
 
@@ -389,15 +389,13 @@ def _members(member: npt.ArrayLike, shape: tuple[int, ...]) -> Flags:
     array = validation.binary("member", validation.real_array("member", member))
     if array.shape not in (shape, shape[1:]):
         hint = ": transposed?" if array.shape == shape[::-1] else ""
-        raise ValueError(
-            f"Expected member of shape {array.shape} to be {shape[1:]} or {shape}{hint}"
-        )
+        raise ValueError(f"member of shape {array.shape} must be {shape[1:]} or {shape}{hint}")
     inside = np.ascontiguousarray(np.atleast_2d(array) == 1)
     counts = inside.sum(axis=1)
     one_class = (counts == 0) | (counts == shape[1])
     if one_class.any():
         row = int(np.argmax(one_class))
-        raise ValueError(f"Expected member[{row}] to hold both members and non-members")
+        raise ValueError(f"member[{row}] must hold both members and non-members")
     return inside
 
 

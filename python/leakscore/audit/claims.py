@@ -557,7 +557,7 @@ class Refuted(SampledAudit):
             np.inf if high == np.inf else validation.scalar("high", high, least, closed="neither")
         )
         if not callable(family):
-            raise TypeError(f"Expected family={family!r} to be a function of one parameter")
+            raise TypeError(f"family={family!r} must be a function of one parameter")
         curves = Family(family, neighbours)
         tests = bounded(self, confidence, method, orientation)
         bound, index = largest_parameter(curves, tests.fpr, tests.fnr, (least, most))

@@ -122,7 +122,7 @@ class ScoreHistogram:
         """Count the non-members and the members in the bins above an edge."""
         place = int(np.searchsorted(self.edges, edge))
         if place == self.edges.size or self.edges[place] != edge:
-            raise ValueError(f"Expected {name}={edge!r} to be one of the edges of the bins")
+            raise ValueError(f"{name}={edge!r} must be one of the edges of the bins")
         return int(self._nonmembers_above[place]), int(self._members_above[place])
 
     def swapped(self) -> ScoreHistogram:
@@ -181,7 +181,7 @@ class ScoreHistogram:
         """Return the histogram of both sets of scores."""
         other = require_kind(other, ScoreHistogram)
         if not np.array_equal(self.edges, other.edges):
-            raise ValueError("Expected two histograms with the same edges")
+            raise ValueError("The two histograms must have the same edges")
         return ScoreHistogram(
             self.edges,
             self.member_counts + other.member_counts,
@@ -243,7 +243,7 @@ def require_kind(other: object, kind: type[Kind]) -> Kind:
     """Refuse to merge scores with counts."""
     if not isinstance(other, kind):
         raise ValueError(
-            "Expected two audits of one kind: bin the scores with numpy.histogram(scores, "
+            "Both audits must be of one kind: bin the scores with numpy.histogram(scores, "
             "edges) and Audit.from_counts first"
         )
     return other

@@ -36,7 +36,7 @@ def one_curve(name: str, curve: object) -> TradeOff:
     """Return the argument if it is one trade-off curve, not an array of them."""
     single: TradeOff = validation.instance(name, curve, TradeOff)  # type: ignore[type-abstract]
     if single.shape:
-        raise ValueError(f"Expected {name} of shape {single.shape} to be of shape ()")
+        raise ValueError(f"{name} of shape {single.shape} must be of shape ()")
     return single
 
 
@@ -144,7 +144,7 @@ class _Search:
         above, below = self._curve(smaller).upper, self._curve(larger).lower
         if (above(self._fpr) < below(self._fpr) - 1e-9).any():
             raise ValueError(
-                f"Expected family to leak more with a larger parameter, which it does not from "
+                f"family must leak more with a larger parameter, which it does not from "
                 f"{smaller!r} to {larger!r}"
             )
 

@@ -154,18 +154,18 @@ class _Refuter(EpsilonMethod):
         rounds, method = samples.n_members + samples.n_nonmembers, self.name
         if deltas.size != 1:
             raise ValueError(
-                f"Expected delta of shape {deltas.shape} to be one number for {method=}, whose "
+                f"delta of shape {deltas.shape} must be one number for {method=}, whose "
                 "bounds do not hold for several deltas at once; methods that bound error rates do"
             )
         if rounds > self.most_rounds:
             raise ValueError(
-                f"Expected at most {self.most_rounds} rounds for {method=}, not {rounds}; "
+                f"rounds must be at most {self.most_rounds} for {method=}, not {rounds}; "
                 f"{self.remedy}"
             )
         delta = deltas.item()
         if rounds * delta > MAX_EXPOSED * (1.0 + 1e-12):
             raise ValueError(
-                f"Expected delta={delta!r} <= {MAX_EXPOSED}/rounds = {MAX_EXPOSED / rounds:g} for "
+                f"delta={delta!r} must be <= {MAX_EXPOSED}/rounds = {MAX_EXPOSED / rounds:g} for "
                 f"{method=}: with more it bounds little; use a method that bounds error rates"
             )
 
@@ -236,8 +236,8 @@ class SortedBits(_Refuter):
     def _ranked(self, samples: Samples) -> tuple[ClassScores, RankedBits]:
         if not isinstance(samples, ClassScores) or samples.ranked is None:
             raise ValueError(
-                "Expected an audit from Audit.from_rounds(..., random_bits=True) for "
-                f"method={self.name!r}: it needs the random bit of each round; methods that bound "
+                f"method={self.name!r} must have an audit from Audit.from_rounds(..., "
+                "random_bits=True): it needs the random bit of each round; methods that bound "
                 "error rates do not"
             )
         return samples, samples.ranked

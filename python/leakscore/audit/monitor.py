@@ -198,13 +198,13 @@ class Monitor:
         bits = validation.real_array("member", member)
         if bits.shape != values.shape:
             raise ValueError(
-                f"Expected scores of shape {values.shape} and member of shape {bits.shape} to have "
+                f"scores of shape {values.shape} and member of shape {bits.shape} must have "
                 "one entry for each round"
             )
         inside = validation.flags("member", bits, values.size)
         numbers = np.ascontiguousarray(values, dtype=np.float64)
         if np.isnan(numbers).any():
-            raise ValueError("Expected scores without NaN")
+            raise ValueError("scores must hold no NaN")
         first = self.rounds == 0
         if numbers.size and not self._origins:  # copies of a monitor without rounds share none
             self._origins = frozenset({secrets.token_hex(16)})
@@ -280,13 +280,13 @@ class Monitor:
         """
         if not self.epsilons:
             raise ValueError(
-                "Expected a monitor with epsilons: pass delta=, of which running bounds are"
+                "The monitor must have epsilons: pass delta=, of which running bounds are"
             )
         if delta is not None:
             at = validation.scalar("delta", delta, 0.0, 1.0, closed="left")
             if at != self.delta:
                 raise ValueError(
-                    f"Expected delta={at!r} to be that of the monitor, {self.delta!r}: another "
+                    f"delta={at!r} must be that of the monitor, {self.delta!r}: another "
                     "delta needs another monitor, and its share of 1 - confidence"
                 )
         first = len(self._setup.tangents[:1])
@@ -313,7 +313,7 @@ class Monitor:
         0.0
         """
         if not self.mus:
-            raise ValueError("Expected a monitor with mus, the values that the bound may take")
+            raise ValueError("The monitor must have mus, the values that the bound may take")
         return self._last_refuted(self.mus, len(self._setup.tangents[:1]) + len(self.epsilons))
 
     def merge(self, other: Monitor) -> Monitor:
@@ -353,7 +353,7 @@ class Monitor:
         validation.instance("other", other, Monitor)
         if other is self or self._origins & other._origins:
             raise ValueError(
-                "Expected other to hold other rounds: it is the same monitor, or both hold rounds "
+                "other must hold other rounds: it is the same monitor, or both hold rounds "
                 "of one monitor and its copy"
             )
         differing = [
@@ -362,7 +362,7 @@ class Monitor:
             if getattr(self._setup, name) != getattr(other._setup, name)
         ]
         if differing:
-            raise ValueError(f"Expected other to have the same {', '.join(differing)}")
+            raise ValueError(f"other must have the same {', '.join(differing)}")
         both = self._origins | other._origins
         return self._of(self._setup, self._wealth.merged(other._wealth), both)
 
@@ -405,7 +405,7 @@ class Monitor:
             If `raw` is not bytes.
         """
         if not isinstance(raw, (bytes, bytearray, memoryview)):
-            raise TypeError(f"Expected raw of {type(raw).__name__} to be bytes")
+            raise TypeError(f"raw of {type(raw).__name__} must be bytes")
         return cls._of(*wagers.from_bytes(bytes(raw)))
 
     def __reduce__(self) -> tuple[Callable[[bytes], Monitor], tuple[bytes]]:
@@ -449,7 +449,7 @@ class Monitor:
 
     def _need_claim(self) -> None:
         if not self._setup.tangents:
-            raise ValueError("Expected a monitor with a claim: this one has running bounds only")
+            raise ValueError("The monitor must have a claim: this one has running bounds only")
 
     def _last_refuted(self, grid: tuple[float, ...], first: int) -> float:
         """Return the end of the initial run of refuted values (a later one proves nothing)."""

@@ -178,7 +178,7 @@ def required_rounds(
     true = float(curve.epsilon(miss))
     if goal >= true:
         raise ValueError(
-            f"Expected epsilon={goal!r} below the {true:.6g} of {tradeoff!r} at delta={miss!r}: no "
+            f"epsilon={goal!r} must be below the {true:.6g} of {tradeoff!r} at delta={miss!r}: no "
             "number of rounds shows more than there is"
         )
     claim: dict[str, Any] = {"curve": curve, "epsilon": goal, "delta": miss, "confidence": level}

@@ -434,7 +434,7 @@ thresholds=array([  3.,   2.,   1., -inf]))
         times = validation.steps("resamples", resamples)
         generator, seed = validation.seeded("rng", rng)
         if (fpr is None) == (name == "tpr_at"):
-            raise ValueError(f"Expected fpr with statistic='tpr_at' alone, not fpr={fpr!r}")
+            raise ValueError(f"fpr={fpr!r} must be given with statistic='tpr_at', and only then")
         if fpr is not None:
             fpr = validation.scalar("fpr", fpr, 0.0, 1.0)
             estimate = float(self.tpr_at(fpr))

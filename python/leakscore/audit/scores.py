@@ -311,7 +311,7 @@ class SampledAudit:
 def single(samples: Samples, what: str) -> ClassScores:
     """Return single scores, which a histogram does not have."""
     if isinstance(samples, ScoreHistogram):
-        raise ValueError(f"Expected single scores for {what}, not the counts of bins")
+        raise ValueError(f"{what} must have single scores, not the counts of bins")
     return samples
 
 
@@ -347,7 +347,7 @@ def _sorted(name: str, scores: Array, dtype: np.dtype[Any]) -> tuple[Array, OddB
     else:
         even, array, numbers = _halves(scores, dtype)
     if not numbers:
-        raise ValueError(f"Expected {name} without NaN")
+        raise ValueError(f"{name} must hold no NaN")
     return (frozen(array), OddBits(None, given)) if few else _joined(even, array)
 
 
@@ -410,7 +410,7 @@ def samples_of(arrays: list[Array]) -> Samples:
 
 def _require(holds: bool | np.bool_, words: str) -> None:
     if not holds:
-        raise ValueError(f"Expected {words}")
+        raise ValueError(f"it must hold {words}")
 
 
 def _restored(scores: Array, odd: Array) -> tuple[Array, OddBits]:

@@ -192,7 +192,7 @@ def one_run(
     if k_plus is None and k_minus is None:
         return _every_size(scores, included, exposure, level, rng=rng)
     if k_plus is None or k_minus is None:
-        raise TypeError(f"Expected {k_plus=} and {k_minus=}, both or none")
+        raise TypeError(f"{k_plus=} and {k_minus=} must be given together")
     grid = guesses_of(scores, included, k_plus, k_minus)
     # 1 - level is exact where it matters; a small level keeps its digits in the level itself.
     miss = (1.0 - level) / len(grid)
@@ -258,9 +258,9 @@ def refuse_both(k_plus: object, k_minus: object, k: object) -> None:
     if k is not None:
         if not isinstance(k, str) or k != "all":
             kind = ValueError if isinstance(k, str) else TypeError
-            raise kind(f"Expected k={k!r} to be 'all'; numbers of guesses are k_plus and k_minus")
+            raise kind(f"k={k!r} must be 'all'; numbers of guesses are k_plus and k_minus")
         if k_plus is not None or k_minus is not None:
-            raise ValueError("Expected k='all' or k_plus and k_minus, not both")
+            raise ValueError("k='all' must be given without k_plus and k_minus")
 
 
 def coins(included: npt.ArrayLike, size: int) -> Flags:
@@ -305,11 +305,11 @@ def guesses_of(
         packed = np.ascontiguousarray(values), np.ascontiguousarray(inside)
         right = _core.one_run_right(*packed, *pairs[0])
         if right < 0:
-            raise ValueError("Expected scores without NaN")
+            raise ValueError("scores must hold no NaN")
         return [Guesses(values.size, *pairs[0], right)]
     members, everyone = values[inside], values.copy()
     if not (_core.sort_scores(members) and _core.sort_scores(everyone)):
-        raise ValueError("Expected scores without NaN")
+        raise ValueError("scores must hold no NaN")
     guesses = []
     for plus, minus in pairs:
         below, below_in = _smallest(everyone, members, minus)
@@ -349,7 +349,7 @@ def _pairs(
     if shapes != ((), ()):
         if shapes[0] != shapes[1] or len(shapes[0]) != 1 or shapes[0] == (0,):
             raise ValueError(
-                f"Expected k_plus={k_plus!r} and k_minus={k_minus!r} to be two numbers or two "
+                f"k_plus={k_plus!r} and k_minus={k_minus!r} must be two numbers or two "
                 "sequences of one length, at least 1"
             )
         grid = list(zip(*grid[0], strict=True))
@@ -359,7 +359,7 @@ def _pairs(
         minus = validation.count("k_minus", each[1], high=m)
         if not 0 < plus + minus <= m:
             raise ValueError(
-                f"Expected k_plus={plus} and k_minus={minus} to make 1 to {m} guesses, one at most "
+                f"k_plus={plus} and k_minus={minus} must make 1 to {m} guesses, one at most "
                 "of each canary"
             )
         pairs.append((plus, minus))
@@ -409,7 +409,7 @@ def _every_size(
     values = validation.sample("scores", scores)
     inside, miss = coins(included, values.size), 1.0 - confidence
     if values.dtype.kind not in "iub" and bool(np.isnan(values).any()):
-        raise ValueError("Expected scores without NaN")
+        raise ValueError("scores must hold no NaN")
     walks = _walks(values, inside, delta, generator) if values.size > 1 else []
     steps = _refuted(walks, miss)
     against = [walk for walk in walks if walk.refutes(steps / _STEPS, miss)] if steps else walks

@@ -302,10 +302,10 @@ def one_run_fdp(
     """
     level = validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
     if not isinstance(tradeoff, TradeOff) and not callable(tradeoff):
-        raise TypeError(f"Expected tradeoff={tradeoff!r} to be a TradeOff or a function of one")
+        raise TypeError(f"tradeoff={tradeoff!r} must be a TradeOff or a function of one")
     refuse_both(k_plus, k_minus, k)
     if k is None and (k_plus is None or k_minus is None):
-        raise TypeError(f"Expected {k_plus=} and {k_minus=}, or k='all'")
+        raise TypeError(f"{k_plus=} and {k_minus=} must both be given, or k='all'")
     grid = guesses_of(scores, included, k_plus, k_minus)
     miss = 1.0 - level
     if isinstance(tradeoff, TradeOff):
@@ -342,7 +342,7 @@ def one_run_fdp(
 def _against(curve: object, guesses: Guesses) -> Contradiction:
     """Return the test of one curve."""
     if not isinstance(curve, TradeOff):
-        raise TypeError(f"Expected tradeoff to make a leakscore.TradeOff, not {curve!r}")
+        raise TypeError(f"tradeoff must make a leakscore.TradeOff, not {curve!r}")
     return Contradiction(curve, guesses)
 
 
@@ -408,7 +408,7 @@ class Contradiction:
 
     def __init__(self, curve: TradeOff, guesses: Guesses) -> None:
         if curve.shape:
-            raise ValueError(f"Expected a tradeoff of shape {curve.shape} to be of shape ()")
+            raise ValueError(f"A tradeoff of shape {curve.shape} must be of shape ()")
         # Theorem and proof in one_run_curve.hpp: guesses of one kind halve the number of canaries.
         self._counts = guesses.exposed, guesses.total, guesses.correct
         self._mu = float(curve.mu) if isinstance(curve, GaussianTradeOff) else None

@@ -117,21 +117,23 @@ def assembled(
     chosen = validation.choice("design", design, ("coins", "pairs"))
     coin = validation.scalar("inclusion", inclusion, 1e-6, 1.0 - 1e-6)
     if chosen == "pairs" and coin != 0.5:
-        raise ValueError(f"Expected inclusion={coin!r} with design='coins': pairs need no coins")
+        raise ValueError(
+            f"inclusion={coin!r} must be given with design='coins' only: pairs need no coins"
+        )
     at = (
         claim.delta if delta is None else validation.scalar("delta", delta, 0.0, 1.0, closed="left")
     )
     if epsilons is not None:
         grid = _ascending("epsilons", epsilons)
         if grid.size and at is None:
-            raise ValueError("Expected delta: running bounds on epsilon are of one delta")
+            raise ValueError("delta must be given: running bounds on epsilon are of one delta")
     else:
         grid = _GRID if at is not None else np.empty(0)
     parameters = _ascending("mus", mus)
     if not (claim.tangents or grid.size or parameters.size):
         raise ValueError(
-            "Expected a claim, delta (for running bounds on epsilon) or mus: there is nothing to "
-            "bet against"
+            "A claim, delta (for running bounds on epsilon) or mus must be given: there is "
+            "nothing to bet against"
         )
     return Setup(
         claim=claim.name,
@@ -155,9 +157,7 @@ def claim_of(claim: Any) -> WatchedClaim:
         settled(claim._premise, None, claim)
         return WatchedClaim(repr(claim), tangents_of(claim), None, claim.assumptions)
     if not isinstance(claim, (tuple, list)) or len(claim) != 2:
-        raise TypeError(
-            f"Expected claim={claim!r} to be (epsilon, delta), a leakscore.TradeOff or None"
-        )
+        raise TypeError(f"claim={claim!r} must be (epsilon, delta), a leakscore.TradeOff or None")
     epsilon = validation.scalar("claim[0]", claim[0], 0.0)
     delta = validation.scalar("claim[1]", claim[1], 0.0, 1.0, closed="left")
     return WatchedClaim((epsilon, delta), ((epsilon, delta, delta),), delta)
@@ -166,7 +166,7 @@ def claim_of(claim: Any) -> WatchedClaim:
 def tangents_of(curve: TradeOff) -> Rows:
     """Return hockey sticks that a curve allows, rounded up."""
     if curve.shape:
-        raise ValueError(f"Expected a claim of shape {curve.shape} to be one curve, of shape ()")
+        raise ValueError(f"A claim of shape {curve.shape} must be one curve, of shape ()")
     least = curve.lower  # of a curve that is known within bounds, the one that allows more
     if isinstance(least, GaussianTradeOff):
         epsilons = float(least.mu) * np.array(_OF_MU)
@@ -175,7 +175,7 @@ def tangents_of(curve: TradeOff) -> Rows:
         epsilons = np.asarray(least.epsilon(variation * np.array(_OF_VARIATION)))
     epsilons = np.unique(epsilons[np.isfinite(epsilons)])
     if not epsilons.size:
-        raise ValueError(f"Expected claim={curve!r} to allow less than everything")
+        raise ValueError(f"claim={curve!r} must allow less than everything")
     forward, reverse = (
         _up(np.asarray(least.delta(epsilons, direction))) for direction in ("forward", "reverse")
     )
@@ -190,7 +190,7 @@ def _ascending(name: str, value: npt.ArrayLike) -> Doubles:
     """Check a grid of running bounds, which may be empty."""
     array = validation.doubles(name, value, ndim=1)
     if (array <= 0.0).any() or (np.diff(array) <= 0.0).any():
-        raise ValueError(f"Expected {name} to be positive and to ascend")
+        raise ValueError(f"{name} must be positive and ascend")
     return array
 
 
@@ -207,9 +207,9 @@ def from_bytes(raw: bytes) -> tuple[Setup, _core.Wealth, frozenset[str]]:
     body, checksum = raw[:-_SUM], raw[-_SUM:]
     first = body[: len(_FIRST)]
     if first not in (_FIRST, _BEFORE):
-        raise ValueError("Expected raw to be the bytes of a monitor: they begin otherwise")
+        raise ValueError("raw must be the bytes of a monitor: they begin otherwise")
     if _checksum(body) != checksum:
-        raise ValueError("Expected raw to be the bytes of a monitor: some are missing or changed")
+        raise ValueError("raw must be the bytes of a monitor: some are missing or changed")
     head, _, state = body[len(_FIRST) :].partition(b"\n")
     try:
         fields = json.loads(head)
@@ -224,7 +224,7 @@ def from_bytes(raw: bytes) -> tuple[Setup, _core.Wealth, frozenset[str]]:
         if bool(origins) != bool(wealth.counts()[0]):
             raise ValueError("its rounds have no identity")
     except (*_FORGED, RecursionError) as error:
-        raise ValueError(f"Expected raw to be the bytes of a monitor: {error}") from None
+        raise ValueError(f"raw must be the bytes of a monitor: {error}") from None
     return setup, wealth, frozenset(origins)
 
 

@@ -84,10 +84,10 @@ def _rounds(scores: Any, member: Any) -> tuple[Any, Any]:
         array = validation.real_array("member", member)
         inside = cluster.dask().array.from_array(array, chunks=-1)
     if values.shape[0] == 0:
-        raise ValueError("Expected scores with at least one round")
+        raise ValueError("scores must hold at least one round")
     if inside.shape != values.shape:
         raise ValueError(
-            f"Expected member of shape {inside.shape} to have one entry a score: {values.shape}"
+            f"member of shape {inside.shape} must have one entry a score: {values.shape}"
         )
     sizes = tuple(size for size in values.chunks[0] if size)
     return values.rechunk((sizes,)), inside.rechunk((sizes,))
@@ -97,7 +97,7 @@ def _given_edges(edges: npt.ArrayLike) -> Doubles:
     bounds = _validate_counts.edges("edges", edges)
     if not (np.isneginf(bounds[0]) and np.isposinf(bounds[-1])):
         raise ValueError(
-            f"Expected edges from {float(bounds[0])!r} to {float(bounds[-1])!r} to reach from -inf "
+            f"edges from {float(bounds[0])!r} to {float(bounds[-1])!r} must reach from -inf "
             "to inf: scores outside would be dropped"
         )
     return bounds
@@ -106,7 +106,7 @@ def _given_edges(edges: npt.ArrayLike) -> Doubles:
 def _require_both(totals: Counts) -> None:
     for name, total in zip(("members", "non-members"), totals.tolist(), strict=True):
         if total == 0:
-            raise ValueError(f"Expected member to hold both classes, but there are no {name}")
+            raise ValueError(f"member must hold both classes, but there are no {name}")
 
 
 # --- tasks ----------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ def _read(scores: Array, member: Array) -> tuple[Doubles, Flags]:
     """Return some rounds, refused as `Audit.from_rounds` refuses them."""
     values = validation.sample("scores", np.asarray(scores)).astype(np.float64)
     if np.isnan(values).any():
-        raise ValueError("Expected scores without NaN")
+        raise ValueError("scores must hold no NaN")
     values += 0.0  # -0.0 becomes 0.0
     return values, validation.flags("member", np.asarray(member), values.size)
 

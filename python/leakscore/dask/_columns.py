@@ -54,7 +54,7 @@ class ColumnReference:
         problem = covariance.diagonal <= 0
         if problem.any():
             raise ValueError(
-                f"Expected shrinkage or ridge above 0: column {int(problem.argmax())} has a "
+                f"shrinkage or ridge must be above 0: column {int(problem.argmax())} has a "
                 "variance of its own of 0; fit(data, 'low-rank') has a solution for that"
             )
         self._capacity = covariance.capacity()
@@ -96,8 +96,8 @@ class ColumnReference:
         n = validation.count("n", n, low=2)
         if self._fit.shrinkage is not None:
             raise ValueError(
-                f"Expected a reference without shrinkage={self._fit.shrinkage!r}, which would be "
-                "another one without each row: shrinkage=0.0 with ridge=... has a closed form"
+                f"reference must be fitted without shrinkage={self._fit.shrinkage!r}, which would "
+                "be another one without each row: shrinkage=0.0 with ridge=... has a closed form"
             )
         return np.asarray(left_out.from_gram(self._capacity.gram.matrix, self._fit) / n)
 
@@ -161,7 +161,7 @@ def _away(x: Array, z: Array, mean: Doubles) -> Doubles:
     both = np.concatenate([np.asarray(x, np.float64), np.asarray(z, np.float64)])
     if not np.isfinite(both).all():
         which = "target" if np.isfinite(x).all() else "observed"
-        raise ValueError(f"Expected {which} to be finite")
+        raise ValueError(f"{which} must be finite")
     return np.asarray(both - mean)
 
 

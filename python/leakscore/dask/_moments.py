@@ -148,7 +148,7 @@ def fit(
     validation.choice("cov", cov, ("full", "diagonal", "low-rank"))
     table = blocks.table("data", data)
     if table.shape[0] < 2:
-        raise ValueError(f"Expected data of shape {table.shape} to have at least 2 rows")
+        raise ValueError(f"data of shape {table.shape} must have at least 2 rows")
     if cov == "low-rank":
         rule: Any = "auto" if shrinkage is None else shrinkage
         empty = partial(ColumnGram, table.shape[0], shrinkage=rule, ridge=ridge, ddof=ddof)
@@ -248,7 +248,7 @@ def fit_columns(
     """
     table = blocks.table("data", data)
     if table.shape[0] < 2:
-        raise ValueError(f"Expected data of shape {table.shape} to have at least 2 rows")
+        raise ValueError(f"data of shape {table.shape} must have at least 2 rows")
     rule: Any = "auto" if shrinkage is None else shrinkage
     empty = partial(ColumnGram, table.shape[0], shrinkage=rule, ridge=ridge, ddof=ddof)
     empty()  # refuses wrong options before anything is read
@@ -330,7 +330,7 @@ def leave_one_out(
     rows = table.shape[0]
     if population == "finite" and n >= rows:
         raise ValueError(
-            f"Expected n={n} < {rows}, the number of rows, with population='finite': the mean of "
+            f"n={n} must be < {rows}, the number of rows, with population='finite': the mean of "
             "all rows leaves nothing to chance"
         )
     divisor = float(n) * (1 - n / rows if population == "finite" else 1.0)

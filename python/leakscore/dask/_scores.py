@@ -79,7 +79,7 @@ def score(
     getattr(scores, name)(mean, mean, reference, n, **options)  # refuses what is wrong at once
     if not (blocks.is_dask(observed) or blocks.is_dask(target)):
         raise TypeError(
-            f"Expected observed or target to be a dask array or frame: leakscore.scores.{name} "
+            f"observed or target must be a dask array or frame: leakscore.scores.{name} "
             "scores arrays in memory"
         )
     x, z = _rows("observed", observed, reference.dim), _rows("target", target, reference.dim)
@@ -114,7 +114,7 @@ def _by_columns(
     unknown = set(options) - {"paired"}
     if unknown:
         raise ValueError(
-            f"Expected no {sorted(unknown)[0]} with rows that stay on workers: use fit(data, "
+            f"{sorted(unknown)[0]} must not be given with rows that stay on workers: use fit(data, "
             "'low-rank')"
         )
     paired = validation.flag("paired", options.get("paired", False))
@@ -130,7 +130,7 @@ def _by_columns(
 def _require_pairs(x: Any, z: Any, paired: bool) -> None:
     if paired and x.shape != z.shape:
         raise ValueError(
-            f"Expected target of shape {z.shape} and observed of shape {x.shape} to be (T, d), "
+            f"target of shape {z.shape} and observed of shape {x.shape} must be (T, d), "
             "both the same, if paired"
         )
 
@@ -150,7 +150,7 @@ def _rows(name: str, given: Any, dim: int, *, by_rows: bool = True) -> Any:
         table = cluster.dask().array.from_array(rows, chunks=-1)
     if table.shape[1] != dim:
         raise ValueError(
-            f"Expected {name} of shape {table.shape} to have {dim} coordinates in its last axis"
+            f"{name} of shape {table.shape} must have {dim} coordinates in its last axis"
         )
     return blocks.by_rows(table, blocks.rows_of(dim)) if by_rows else table
 

@@ -26,10 +26,10 @@ def table(name: str, data: Any) -> Any:
     """
     array = _array(name, data)
     if array.ndim != 2:
-        raise ValueError(f"Expected {name} of shape {array.shape} to have 2 axes")
+        raise ValueError(f"{name} of shape {array.shape} must have 2 axes")
     array = _known(array)
     if 0 in array.shape:
-        raise ValueError(f"Expected {name} of shape {array.shape} to have a row and a column")
+        raise ValueError(f"{name} of shape {array.shape} must have a row and a column")
     return array
 
 
@@ -37,7 +37,7 @@ def vector(name: str, data: Any) -> Any:
     """Return a dask array of one axis with known chunks and real numbers."""
     array = _array(name, data)
     if array.ndim != 1:
-        raise ValueError(f"Expected {name} of shape {array.shape} to have 1 axis")
+        raise ValueError(f"{name} of shape {array.shape} must have 1 axis")
     return _known(array)
 
 
@@ -49,7 +49,7 @@ def is_dask(data: Any) -> bool:
 def _array(name: str, data: Any) -> Any:
     if not is_dask(data):
         raise TypeError(
-            f"Expected {name} of type {type(data).__name__} to be a dask array or frame: arrays in "
+            f"{name} of type {type(data).__name__} must be a dask array or frame: arrays in "
             "memory are for leakscore.Reference, leakage, scores and audit"
         )
     if hasattr(data, "to_dask_array"):
@@ -57,7 +57,7 @@ def _array(name: str, data: Any) -> Any:
         with cluster.told():
             data = data.to_dask_array(lengths=True)
     if data.dtype.kind not in _REAL or data.dtype.itemsize > 8:
-        raise TypeError(f"Expected {name} to hold real numbers, not dtype {data.dtype}")
+        raise TypeError(f"{name} must hold real numbers, not dtype {data.dtype}")
     return data
 
 
@@ -67,7 +67,7 @@ def _require_numbers(name: str, frame: Any) -> None:
     for column, dtype in dict(dtypes).items():
         if not isinstance(dtype, np.dtype) or dtype.kind not in _REAL:
             raise TypeError(
-                f"Expected {name} to hold real numbers: column {column!r} has dtype {dtype}. "
+                f"{name} must hold real numbers: column {column!r} has dtype {dtype}. "
                 "Leave it out, or convert it with astype"
             )
 

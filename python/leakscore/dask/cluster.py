@@ -136,7 +136,7 @@ def _require_address(address: str) -> None:
     except ValueError:
         valid = False
     if not valid:
-        raise ValueError(f"Expected scheduler={address!r} to be an address as tcp://host:8786")
+        raise ValueError(f"scheduler={address!r} must be an address as tcp://host:8786")
 
 
 def check_workers(client: Any = None) -> None:
@@ -151,12 +151,12 @@ def check_workers(client: Any = None) -> None:
     except OSError as problem:
         raise _lost(client, problem) from problem
     if not versions:
-        raise ClusterError(f"Expected workers at {_address(client)}: the scheduler has none")
+        raise ClusterError(f"There must be workers at {_address(client)}: the scheduler has none")
     for worker, version in versions.items():
         if version != ours:
             theirs = "none" if isinstance(version, BaseException) else version
             raise ClusterError(
-                f"Expected workers with leakscore {ours}: the one at {worker} has {theirs}"
+                f"Workers must have leakscore {ours}: the one at {worker} has {theirs}"
             )
 
 

@@ -91,7 +91,7 @@ def clopper_pearson(
     5.129329438623503e-11
     """
     if confidence is not None and alpha is not None:
-        raise TypeError("Expected either confidence or alpha, not both")
+        raise TypeError("confidence and alpha must not both be given")
     side = validation.choice("side", side, ("upper", "lower"))
     successes, trials = _validate_counts.whole("k", k, 0), _validate_counts.whole("n", n, 1)
     if alpha is not None:
@@ -107,7 +107,7 @@ def clopper_pearson(
     if (successes > trials).any():
         index = int(np.argmax(successes > trials))
         raise ValueError(
-            f"Expected k={successes.flat[index]:.0f} to be at most n={trials.flat[index]:.0f}"
+            f"k={successes.flat[index]:.0f} must be at most n={trials.flat[index]:.0f}"
         )
     return _bounds(successes, trials, miss, sure, upper=side == "upper")
 

@@ -188,7 +188,7 @@ def _law(weights: Any, df: Any, nc: Any, sigma: Any, *, offset: Any) -> tuple[An
     """Check the parameters and return them as the compiled functions take them."""
     weights = validation.vector("weights", _plain("weights", weights))
     if not weights.any():
-        raise ValueError("Expected weights not to be all zero")
+        raise ValueError("weights must not be all zero")
     df = validation.vector("df", _per_term("df", df), low=0.0, high=_MOST, open_low=True)
     nc = validation.vector("nc", _per_term("nc", nc), low=0.0, high=_MOST)
     terms = validation.broadcast(weights=weights, df=df, nc=nc)

@@ -163,7 +163,7 @@ def dpsgd(
         theta = trainer.released(rounds, steps_held, score)
         return Drawn((theta, coins(key, rounds, False), steps_held), seed)
     if other is not None:
-        raise ValueError(f"Expected other={other!r} only where insertion is a Batches")
+        raise ValueError(f"other={other!r} must be given only where insertion is a Batches")
     law = insertion_law(insertion, training.num_steps)
     key, seed = key_from(rng)
     member = coins(key, rounds, False)
@@ -220,7 +220,7 @@ class _Trainer(ABC):
 
     def _refuse(self) -> None:
         """Say why parameters are not finite."""
-        raise ValueError("Expected a learning_rate so small that the parameters do not diverge")
+        raise ValueError("learning_rate must be so small that the parameters do not diverge")
 
 
 def _scores(given: npt.ArrayLike, rounds: int) -> Doubles:
@@ -228,10 +228,10 @@ def _scores(given: npt.ArrayLike, rounds: int) -> Doubles:
     scores = validation.real_array("score(theta)", given).astype(np.float64)
     if scores.ndim not in (1, 2) or len(scores) != rounds:
         raise ValueError(
-            f"Expected score(theta) of shape {scores.shape} to be ({rounds},) or ({rounds}, j)"
+            f"score(theta) of shape {scores.shape} must be ({rounds},) or ({rounds}, j)"
         )
     if np.isnan(scores).any():
-        raise ValueError("Expected score(theta) to hold no NaN")
+        raise ValueError("score(theta) must hold no NaN")
     return scores
 
 
@@ -240,12 +240,12 @@ def _require_records(
 ) -> None:
     """Refuse records that do not fit the model."""
     if population.dim < 2:
-        raise ValueError("Expected population to have at least 2 coordinates: input and response")
+        raise ValueError("population must have at least 2 coordinates: input and response")
     if isinstance(population, Empirical) and not (population.replace or batched):
-        raise ValueError("Expected population to have replace=True: batches are drawn anew")
+        raise ValueError("population must have replace=True: batches are drawn anew")
     if training.model == "logistic":
         if isinstance(population, Gaussian):
-            raise ValueError("Expected population to have labels, not Gaussian responses")
+            raise ValueError("population must have labels, not Gaussian responses")
         if isinstance(population, Empirical):
             training._require_labels("X", np.asarray(population.X)[:, -1])
     training._require_labels("target", target[-1:])
@@ -420,7 +420,7 @@ def others_of(population: Population) -> Doubles:
     """Return the other records of the data set."""
     if not isinstance(population, Empirical) or population.replace:
         raise ValueError(
-            "Expected population to be an Empirical with replace=False, the data set, as batches "
+            "population must be an Empirical with replace=False, the data set, as batches "
             "are drawn from it"
         )
     X = np.asarray(population.X, dtype=np.float64)

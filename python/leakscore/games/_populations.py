@@ -143,7 +143,7 @@ class Empirical:
     def __post_init__(self) -> None:
         table = validation.matrix("X", self.X, min_rows=1 if self.exclude is None else 2)
         if len(table) >= 1 << 32:
-            raise ValueError(f"Expected X of shape {table.shape} to have fewer than 2^32 rows")
+            raise ValueError(f"X of shape {table.shape} must have fewer than 2^32 rows")
         object.__setattr__(self, "X", table)
         if self.exclude is not None:
             row = validation.count("exclude", self.exclude, high=len(table) - 1)
@@ -166,7 +166,7 @@ class Empirical:
         most = self._rows().available - others
         if not self.replace and n > most:
             raise ValueError(
-                f"Expected n={n} in [2, {most}], the rows of X"
+                f"n={n} must be in [2, {most}], the rows of X"
                 f"{'' if self.exclude is None else ' without the excluded one'}"
                 f"{' and with a target that is out' if others else ''}, with replace=False"
             )
@@ -229,7 +229,7 @@ class EmpiricalMean:
         object.__setattr__(self, "sample_rate", rate)
         validation.choice("neighbours", self.neighbours, ("replace", "add-remove"))
         if rate < 1.0 and self.neighbours == "add-remove":
-            raise ValueError(f"Expected sample_rate={rate} to be 1 with neighbours='add-remove'")
+            raise ValueError(f"sample_rate={rate} must be 1 with neighbours='add-remove'")
         _validate_counts.sampled("sample_rate", rate, self.n)
 
     @property
@@ -254,6 +254,4 @@ Population: TypeAlias = Bernoulli | Gaussian | Empirical
 
 def require_population(population: Population) -> None:
     if not isinstance(population, Bernoulli | Gaussian | Empirical):
-        raise TypeError(
-            f"Expected population={population!r} to be a Bernoulli, Gaussian or Empirical"
-        )
+        raise TypeError(f"population={population!r} must be a Bernoulli, Gaussian or Empirical")

@@ -220,7 +220,7 @@ def average_target(
 def _require(population: Population, mechanism: EmpiricalMean) -> None:
     require_population(population)
     if not isinstance(mechanism, EmpiricalMean):
-        raise TypeError(f"Expected mechanism={mechanism!r} to be an EmpiricalMean")
+        raise TypeError(f"mechanism={mechanism!r} must be an EmpiricalMean")
 
 
 def _row_pairs(
@@ -371,7 +371,7 @@ def require_rows(population: Empirical, n: int, num_steps: int) -> None:
     most = population._rows().available
     if not population.replace and n * num_steps > most:
         raise ValueError(
-            f"Expected n={n} times num_steps={num_steps} <= {most}, the rows of X that may be "
+            f"n={n} times num_steps={num_steps} must be <= {most}, the rows of X that may be "
             "drawn, with replace=False"
         )
 
@@ -385,7 +385,7 @@ def insertion_law(insertion: object, num_steps: int) -> int | Doubles:
         return validation.count("insertion", insertion, high=num_steps - 1)
     chances = validation.vector("insertion", insertion, size=num_steps, low=0.0)
     if abs(float(chances.sum()) - 1.0) > 1e-6:
-        raise ValueError(f"Expected insertion to have the sum 1, not {float(chances.sum())!r}")
+        raise ValueError(f"insertion must have the sum 1, not {float(chances.sum())!r}")
     return chances
 
 

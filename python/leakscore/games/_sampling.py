@@ -230,7 +230,7 @@ def number(rounds: int, balanced: bool) -> int:
     """Return the number of rounds of a game."""
     rounds = validation.count("rounds", rounds, low=1)
     if validation.flag("balanced", balanced) and rounds % 2:
-        raise ValueError(f"Expected rounds={rounds} to be even with balanced=True")
+        raise ValueError(f"rounds={rounds} must be even with balanced=True")
     return rounds
 
 
@@ -253,7 +253,7 @@ def key_from(rng: Seed) -> tuple[Key, int | None]:
 def require_score(score: object, of: str) -> None:
     """Refuse what is neither a function of `of` nor None."""
     if score is not None and not callable(score):
-        raise TypeError(f"Expected score={score!r} to be a function of the {of}, or None")
+        raise TypeError(f"score={score!r} must be a function of the {of}, or None")
 
 
 def key_of(key: Key, place: int) -> Key:

@@ -82,12 +82,11 @@ class Training:
         ):
             object.__setattr__(self, name, value)
         if self.model == "linear" and self.classes != 2:
-            raise ValueError(f"Expected classes={self.classes} only with model='logistic'")
+            raise ValueError(f"classes={self.classes} must be given only with model='logistic'")
         rate = validation.interval("learning_rate", self.learning_rate, 0.0, closed="neither")
         if rate.shape not in ((), (self.num_steps,)):
             raise ValueError(
-                f"Expected learning_rate of shape {rate.shape} to be a number or "
-                f"({self.num_steps},)"
+                f"learning_rate of shape {rate.shape} must be a number or ({self.num_steps},)"
             )
         object.__setattr__(self, "learning_rate", rate.copy() if rate.ndim else float(rate))
         if self.clip is not None:
@@ -96,13 +95,15 @@ class Training:
         noise = validation.scalar("noise_multiplier", self.noise_multiplier, 0.0)
         object.__setattr__(self, "noise_multiplier", noise)
         if noise > 0.0 and self.clip is None:
-            raise ValueError(f"Expected clip with noise_multiplier={noise!r}, which multiplies it")
+            raise ValueError(
+                f"clip must be given with noise_multiplier={noise!r}, which multiplies it"
+            )
         if self.start is not None:
             object.__setattr__(self, "start", validation.vector("start", self.start).copy())
         if self.strategy_matrix is not None:
             matrix = _strategy(self.strategy_matrix, self.num_steps)
             if noise == 0.0:
-                raise ValueError("Expected strategy_matrix only with noise_multiplier > 0")
+                raise ValueError("strategy_matrix must be given only with noise_multiplier > 0")
             object.__setattr__(self, "strategy_matrix", matrix)
 
     @property
@@ -144,7 +145,7 @@ class Training:
             gradients = self._clipped(self._residuals(self._outputs(at, x), y), x)
             rows = gradients[..., :, np.newaxis] * x[..., np.newaxis, :]
         if not np.isfinite(rows).all():
-            raise ValueError("Expected theta and records so small that no gradient overflows")
+            raise ValueError("theta and records must be so small that no gradient overflows")
         return rows.reshape(*rows.shape[:-2], -1)
 
     @overload
@@ -173,7 +174,7 @@ class Training:
         with np.errstate(over="ignore", invalid="ignore"):
             outputs = self._outputs(at, x)
         if not np.isfinite(outputs).all():
-            raise ValueError("Expected theta and records so small that no output overflows")
+            raise ValueError("theta and records must be so small that no output overflows")
         if self.model == "linear":
             with np.errstate(over="ignore"):
                 return (0.5 * np.square(outputs[..., 0] - y))[()]
@@ -191,20 +192,20 @@ class Training:
         at, rows = validation.doubles("theta", theta), validation.doubles("records", records)
         if at.size == 0 or rows.size == 0 or at.ndim == 0 or rows.ndim == 0 or rows.shape[-1] < 2:
             raise ValueError(
-                f"Expected theta of shape {at.shape} to be (..., k) and records of shape "
+                f"theta of shape {at.shape} must be (..., k) and records of shape "
                 f"{rows.shape} to be (..., d + 1), neither empty"
             )
         if at.shape[-1] != self.size(rows.shape[-1] - 1):
             raise ValueError(
-                f"Expected theta of shape {at.shape} to have {self.size(rows.shape[-1] - 1)} "
+                f"theta of shape {at.shape} must have {self.size(rows.shape[-1] - 1)} "
                 f"coordinates, as records have {rows.shape[-1] - 1} inputs"
             )
         try:
             np.broadcast_shapes(at.shape[:-1], rows.shape[:-1])
         except ValueError:
             raise ValueError(
-                f"Expected the leading axes of theta of shape {at.shape} and of records of shape "
-                f"{rows.shape} to broadcast"
+                f"The leading axes of theta of shape {at.shape} and of records of shape "
+                f"{rows.shape} must broadcast"
             ) from None
         self._require_labels("records", rows[..., -1])
         return self._weights(at), rows[..., :-1], rows[..., -1]
@@ -215,7 +216,7 @@ class Training:
             wrong = (y != np.floor(y)) | (y < 0) | (y >= self.classes)
             if wrong.any():
                 raise ValueError(
-                    f"Expected the last column of {name} to be labels 0 to {self.classes - 1}, "
+                    f"The last column of {name} must be labels 0 to {self.classes - 1}, "
                     f"but one is {float(y[wrong].flat[0])!r}"
                 )
 
@@ -315,13 +316,11 @@ def _strategy(value: npt.ArrayLike, steps: int) -> Doubles:
     """Return a matrix of correlated noise that has an inverse."""
     matrix = validation.doubles("strategy_matrix", value, ndim=2)
     if matrix.shape != (steps, steps):
-        raise ValueError(
-            f"Expected strategy_matrix of shape {matrix.shape} to be ({steps}, {steps})"
-        )
+        raise ValueError(f"strategy_matrix of shape {matrix.shape} must be ({steps}, {steps})")
     if np.triu(matrix, 1).any():
-        raise ValueError("Expected strategy_matrix to be lower triangular: noise of later steps")
+        raise ValueError("strategy_matrix must be lower triangular: noise of later steps")
     if not np.diagonal(matrix).all():
-        raise ValueError("Expected strategy_matrix without 0 on its diagonal: it is inverted")
+        raise ValueError("strategy_matrix must have no 0 on its diagonal: it is inverted")
     return np.array(matrix, order="C")
 
 
@@ -416,9 +415,11 @@ class Batches:
         for name, kinds in (_NEEDED | _POSSIBLE).items():
             value = getattr(self, name)
             if value is not None and kind not in kinds:
-                raise ValueError(f"Expected {name}={value!r} only with kind in {kinds}, not {kind}")
+                raise ValueError(
+                    f"{name}={value!r} must be given only with kind in {kinds}, not {kind}"
+                )
             if value is None and name in _NEEDED and kind in kinds:
-                raise ValueError(f"Expected {name} with kind={kind!r}")
+                raise ValueError(f"{name} must be given with kind={kind!r}")
         given: dict[str, Any] = {
             name: validation.count(name, getattr(self, name), 1)
             for name in ("max_batch_size", "batch_size", "selected", "num_epochs")
@@ -449,25 +450,25 @@ class Batches:
         slots = self._slots(steps)
         if self.kind == "fixed" and (self.batch_size or 0) > records:
             raise ValueError(
-                f"Expected batch_size={self.batch_size} <= {records}, the rows of X and the target"
+                f"batch_size={self.batch_size} must be <= {records}, the rows of X and the target"
             )
         if self.kind == "shuffled" and records % slots:
             raise ValueError(
-                f"Expected {records} records, the rows of X and the target, to be a multiple of "
+                f"{records} records, the rows of X and the target, must be a multiple of "
                 f"{slots}, the steps of an epoch"
             )
         if (self.selected or 1) > slots:
-            raise ValueError(f"Expected selected={self.selected} <= {slots}, the steps of an epoch")
+            raise ValueError(f"selected={self.selected} must be <= {slots}, the steps of an epoch")
         if self.participation is not None and np.shape(self.participation)[1] != steps:
             raise ValueError(
-                f"Expected participation of shape {np.shape(self.participation)} to be (P, {steps})"
+                f"participation of shape {np.shape(self.participation)} must be (P, {steps})"
             )
 
     def _slots(self, steps: int) -> int:
         """Return the number of steps of an epoch."""
         epochs = self.num_epochs or 1
         if steps % epochs:
-            raise ValueError(f"Expected num_steps={steps} to be a multiple of num_epochs={epochs}")
+            raise ValueError(f"num_steps={steps} must be a multiple of num_epochs={epochs}")
         return steps // epochs
 
     def _expected(self, records: int, steps: int) -> int:

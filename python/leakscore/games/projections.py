@@ -77,7 +77,7 @@ class Projections(Empirical):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.dim != 1:
-            raise ValueError(f"Expected X of shape {np.shape(self.X)} to have one column")
+            raise ValueError(f"X of shape {np.shape(self.X)} must have one column")
 
     def _sampler(self, target: Doubles, mean: ReleasedMean) -> Sampler:
         each = TableMeans(self._rows(), target, mean)
@@ -110,11 +110,11 @@ class Binned(Empirical):
     def _require(self, n: int, others: int = 0) -> None:
         size = others if self.bins is None else int(self.bins.sizes.sum())
         if not self.replace and n > size:
-            raise ValueError(f"Expected n={n} <= {size} records that are not put back")
+            raise ValueError(f"n={n} must be <= {size} records that are not put back")
 
     def _sampler(self, target: Doubles, mean: ReleasedMean) -> Sampler:
         if self.bins is None or target.ndim > 1:
-            raise ValueError("Expected bins, and one target")
+            raise ValueError("bins must be given, and one target")
         return BinnedMeans(self.bins, target, mean, replace=self.replace)
 
 

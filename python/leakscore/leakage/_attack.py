@@ -205,9 +205,7 @@ def second_order_leakage(
                 correction[part] += squares
     result = first + correction / (2.0 * n * n)
     if np.isnan(result).any():
-        raise ValueError(
-            "Expected target and skewness so small that their product is below 1.8e308"
-        )
+        raise ValueError("target and skewness must be so small that their product is below 1.8e308")
     return float(result[0]) if rows.ndim == 1 else result
 
 
@@ -303,9 +301,9 @@ def effective_leakage(
     if ridge is not None:
         ridge = validation.scalar("ridge", ridge, 0.0, closed="neither")
         if covariance != "full":
-            raise ValueError(f"Expected ridge={ridge!r} with covariance='full' only")
+            raise ValueError(f"ridge={ridge!r} must be given only with covariance='full'")
     if validation.flag("redrawn", redrawn) and covariance != "known":
-        raise ValueError(f"Expected covariance={covariance!r} to be 'known' with redrawn=True")
+        raise ValueError(f"covariance={covariance!r} must be 'known' with redrawn=True")
     least = {"known": 1, "diagonal": 6, "full": d + 1 if ridge is None else 2}[covariance]
     n0 = validation.count("n_reference", n_reference, low=least)
     m = distance / n

@@ -37,11 +37,11 @@ def largest_leakage(
 ) -> float:
     """Return the largest leakage score m within exactly one kind of budget, on the safe side."""
     if (epsilon is None) != (delta is None):
-        raise ValueError(f"Expected epsilon={epsilon!r} and delta={delta!r} to be given together")
+        raise ValueError(f"epsilon={epsilon!r} and delta={delta!r} must be given together")
     budgets = (max_advantage, epsilon, max_power, max_leakage)
     if sum(budget is not None for budget in budgets) != 1:
         raise ValueError(
-            f"Expected one budget, not max_advantage={max_advantage!r}, epsilon={epsilon!r}, "
+            f"One budget must be given, not max_advantage={max_advantage!r}, epsilon={epsilon!r}, "
             f"max_power={max_power!r}, max_leakage={max_leakage!r}"
         )
     fpr = validation.scalar("at_fpr", at_fpr, 0.0, 1.0, closed="neither")
@@ -68,7 +68,9 @@ def _largest_mu(within: Callable[[float], Any]) -> float:
     while low == 0.0 or high - low > 4e-16 * high:
         middle = high / 16 if low == 0.0 else (low + high) / 2
         if middle < 1e-150:
-            raise ValueError("Expected a budget that noise can meet: this one allows no leakage")
+            raise ValueError(
+                "The budget must be one that noise can meet: this one allows no leakage"
+            )
         if within(middle):
             low = middle
         else:
@@ -304,7 +306,7 @@ def noise_for(
         return for_targets(rows, reference, wish, neighbours)
     for name, value in (("weights", weights), ("ids", ids), ("radius", radius)):
         if value is not None:
-            raise ValueError(f"Expected {name} with shape='optimal' only, not shape={shape!r}")
+            raise ValueError(f"{name} must be given only with shape='optimal', not shape={shape!r}")
     return _of_one_shape(rows, reference, n, budget, shape=shape, neighbours=neighbours)
 
 
@@ -336,7 +338,7 @@ def _of_one_shape(
         scaled = root(reference, scale, error, aim, x=x)
         if not scaled * float(scale.max()) < np.inf:
             raise ValueError(
-                f"Expected targets[{worst}] nearer to the mean: no double holds the variance of "
+                f"targets[{worst}] must be nearer to the mean: no double holds the variance of "
                 "the noise that hides it"
             )
         if scaled <= x:  # at the root up to rounding: step over it
@@ -502,7 +504,7 @@ def _own_reference(table: Array) -> Reference:
     rows, columns = table.shape
     if rows <= columns:
         raise ValueError(
-            f"Expected X of shape {table.shape} to have more rows than columns: its covariance is "
+            f"X of shape {table.shape} must have more rows than columns: its covariance is "
             "singular otherwise; pass reference=leakscore.Reference.fit(X, ridge=...), ridge > 0"
         )
     return Reference.fit(table)
@@ -526,15 +528,15 @@ def _owned(
     if previous is not None:
         totals = earlier_counts(previous, rows, n)
         if share < 1:
-            raise ValueError("Expected population='infinite' with previous")
+            raise ValueError("previous must be given with population='infinite'")
     most = rows - int(owned.sizes.max())
     if share < 1 and n > most:
         raise ValueError(
-            f"Expected n={n} <= {most} with population='finite': no more rows are left to draw "
+            f"n={n} must be <= {most} with population='finite': no more rows are left to draw "
             "without the person of the most rows"
         )
     if not totals and n < owned.sizes.max():
-        raise ValueError(f"Expected n={n} >= {owned.sizes.max()}, the rows of one person")
+        raise ValueError(f"n={n} must be >= {owned.sizes.max()}, the rows of one person")
     sizes = np.diff([0, *totals, rows]) if totals else np.array([n])
     batch = np.repeat(np.arange(len(sizes)), sizes) if totals else np.zeros(rows, dtype=np.intp)
     return OwnedTable(table, reference, fit, n, owned, batch, sizes, share)
@@ -641,18 +643,18 @@ def _plain_fit(table: Array, reference: Reference) -> CovarianceFit:
     fit = left_out.require_own_table(table, reference)
     if reference.kind == "diagonal" or fit.shrinkage is not None:
         raise ValueError(
-            f"Expected reference of kind 'full' without shrinkage, not kind={reference.kind!r} "
+            f"reference must be of kind 'full' without shrinkage, not kind={reference.kind!r} "
             f"with shrinkage={fit.shrinkage!r}: pass Reference.fit(X, ridge=...)"
         )
     if fit.rows - 1 - fit.ddof < 1:
-        raise ValueError(f"Expected reference with ddof={fit.ddof} <= {fit.rows - 2}")
+        raise ValueError(f"ddof={fit.ddof} of reference must be <= {fit.rows - 2}")
     return fit
 
 
 def _left_to_chance(n: int, rows: int) -> float:
     if n >= rows:
         raise ValueError(
-            f"Expected n={n} < {rows}, the number of rows, with population='finite': the mean of "
+            f"n={n} must be < {rows}, the number of rows, with population='finite': the mean of "
             "all rows leaves nothing to chance"
         )
     return 1 - n / rows
@@ -672,11 +674,11 @@ def _is_wide(
         return False
     if wish.independent or wish.radius is not None:
         raise ValueError(
-            f"Expected shape='optimal' and no radius for {reference.dim} columns, more than "
+            f"shape must be 'optimal' and radius None for {reference.dim} columns, more than "
             f"{_MOST_DENSE}, and reference of kind {reference.kind!r}"
         )
     if not (weights > 0).all():
-        raise ValueError(f"Expected weights > 0 for {reference.dim} columns")
+        raise ValueError(f"weights must be > 0 for {reference.dim} columns")
     if not kept.all() or reference._problem() is not None:
         reference.invertible()
     return True
@@ -684,6 +686,6 @@ def _is_wide(
 
 def _matrix(reference: Reference) -> Doubles:
     if reference.dim > LARGEST_MATRIX:
-        raise ValueError(f"Expected a reference of at most {LARGEST_MATRIX} coordinates")
+        raise ValueError(f"reference must have at most {LARGEST_MATRIX} coordinates")
     cov = reference.cov
     return np.diag(cov) if cov.ndim == 1 else cov

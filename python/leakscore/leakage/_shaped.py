@@ -103,7 +103,7 @@ def persons(ids: object, rows: Array, centre: Doubles) -> Persons:
         np.add.at(sums, owner, np.asarray(rows, dtype=np.float64) - centre)
     if not np.isfinite(sums).all():
         validation.finite("targets", rows)
-        raise ValueError("Expected targets whose sums, less the means, are below 1.8e308")
+        raise ValueError("targets must have sums, less the means, below 1.8e308")
     return Persons(sums, owner)
 
 
@@ -163,28 +163,28 @@ def weights_of(value: object, reference: Reference, errors: Doubles) -> tuple[Do
     varies = (variances >= np.finfo(np.float64).tiny) | (errors != 0)
     if not varies.any():
         raise SingularCovarianceError(
-            "Expected a column that varies: all have variance 0, and no record is away from the "
+            "A column must vary: all have variance 0, and no record is away from the "
             "mean; nothing can be told of anyone, with noise or without"
         )
     if value is None:
         odd = np.flatnonzero(varies & (variances < np.finfo(np.float64).tiny))
         if odd.size:
             raise SingularCovarianceError(
-                f"Expected weights, as column {odd[0]} has variance 0: noise in units of its "
+                f"weights must be given, as column {odd[0]} has variance 0: noise in units of its "
                 "standard deviation hides nothing"
             )
         return np.divide(1.0, variances, out=np.ones_like(variances), where=varies), varies
     weights = validation.vector("weights", value, size=reference.dim, low=0.0)
     if not (weights[varies] > 0).any():
-        raise ValueError("Expected weights with at least one above 0")
+        raise ValueError("weights must hold at least one above 0")
     with np.errstate(over="ignore", under="ignore"):
         prices = np.where(varies & (weights > 0) & (variances > 0), weights * variances, 1.0)
     far = np.flatnonzero(~((prices >= 1 / _MOST_PRICE) & (prices <= _MOST_PRICE)))
     if far.size:
         j = far[0]
         raise ValueError(
-            f"Expected weights[{j}]={float(weights[j])!r} times the variance of its column, "
-            f"{variances[j]:.3g}, in [{1 / _MOST_PRICE:g}, {_MOST_PRICE:g}]: their squares "
+            f"weights[{j}]={float(weights[j])!r} times the variance of its column, "
+            f"{variances[j]:.3g}, must be in [{1 / _MOST_PRICE:g}, {_MOST_PRICE:g}]: their squares "
             "overflow; divide all weights by one number, which changes no noise, or give 0 to "
             "columns whose noise is free"
         )

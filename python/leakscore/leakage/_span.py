@@ -315,7 +315,7 @@ class Directions:
             used[part] = self.factor * (weights @ squares)
             lengths += squares.sum(axis=1)
         if not (np.abs(lengths - 1.0) < _DAMAGED).all():
-            raise ValueError("Expected raw to be a ledger of this table: its directions are others")
+            raise ValueError("raw must be a ledger of this table: its directions are others")
         return used
 
 

@@ -96,7 +96,7 @@ def leave_one_out(
     if population == "finite":
         if n >= fit.rows:
             raise ValueError(
-                f"Expected n={n} < {fit.rows}, the number of rows, with population='finite': the "
+                f"n={n} must be < {fit.rows}, the number of rows, with population='finite': the "
                 "mean of all rows leaves nothing to chance"
             )
         divisor *= 1 - n / fit.rows
@@ -181,7 +181,7 @@ def leave_group_out(
         most = fit.rows - int(owned.sizes.max())
         if sizes[0] > most:
             raise ValueError(
-                f"Expected n={int(sizes[0])} <= {most} with population='finite': no more "
+                f"n={int(sizes[0])} must be <= {most} with population='finite': no more "
                 "rows are left to draw without the largest group"
             )
         divisors *= 1 - sizes / fit.rows
@@ -201,9 +201,9 @@ def _codes(name: str, labels: npt.ArrayLike, size: int) -> npt.NDArray[np.intp]:
     validation.unmasked(name, labels)
     array = np.asarray(labels)
     if array.dtype.kind not in "iuU":
-        raise TypeError(f"Expected {name} to hold integers or strings, not dtype {array.dtype}")
+        raise TypeError(f"{name} must hold integers or strings, not dtype {array.dtype}")
     if array.shape != (size,):
-        raise ValueError(f"Expected {name} of shape {array.shape} to be ({size},)")
+        raise ValueError(f"{name} of shape {array.shape} must be ({size},)")
     return np.asarray(np.unique(array, return_inverse=True)[1]).reshape(size)
 
 
@@ -215,15 +215,15 @@ def _sizes(
         records = validation.count("n", n, low=2)
         return np.array([float(records)]), np.zeros(rows, dtype=np.intp)
     if population == "finite":
-        raise ValueError("Expected no batches with population='finite': each is drawn anew")
+        raise ValueError("batches must not be given with population='finite': each is drawn anew")
     sizes = _validate_counts.whole("n", n, 1)
     if sizes.ndim != 1 or sizes.size == 0:
-        raise ValueError(f"Expected n of shape {sizes.shape} to be (T,) with T >= 1")
+        raise ValueError(f"n of shape {sizes.shape} must be (T,) with T >= 1")
     batch = _validate_counts.whole("batches", batches, 0)
     if batch.shape != (rows,):
-        raise ValueError(f"Expected batches of shape {batch.shape} to be ({rows},)")
+        raise ValueError(f"batches of shape {batch.shape} must be ({rows},)")
     if batch.max() >= sizes.size:
-        raise ValueError(f"Expected batches={int(batch.max())} in [0, {sizes.size - 1}]")
+        raise ValueError(f"batches={int(batch.max())} must be in [0, {sizes.size - 1}]")
     return sizes, batch.astype(np.intp)
 
 
@@ -234,7 +234,7 @@ def _held(owned: Groups, batch: npt.NDArray[np.intp], sizes: Doubles) -> npt.NDA
     if (counts > most).any():
         at = int(np.argmax(counts > most))
         raise ValueError(
-            f"Expected n={int(most[at])} >= {counts[at]}, the rows of the largest group"
+            f"n={int(most[at])} must be >= {counts[at]}, the rows of the largest group"
         )
     return np.asarray(pair[counts == most] // len(sizes))
 
@@ -379,7 +379,7 @@ class _Fitted:
         rows = self.fit.rows - self.fit.ddof
         if largest >= rows:
             raise ValueError(
-                f"Expected groups of fewer than {rows} of the {self.fit.rows} rows, not one of "
+                f"groups must be of fewer than {rows} of the {self.fit.rows} rows, not one of "
                 f"{largest}: the others have no covariance"
             )
 
@@ -387,8 +387,8 @@ class _Fitted:
         """Refuse too many estimates anew."""
         if times * left_out.work_of(self.table, self.reference.kind) > left_out.MOST_WORK:
             raise ValueError(
-                f"Expected reference without shrinkage={self.fit.shrinkage!r}, or fewer groups, "
-                f"for X of shape {self.table.shape}: {times} groups need an estimate of their own"
+                f"reference must be without shrinkage={self.fit.shrinkage!r}, or groups fewer, for "
+                f"X of shape {self.table.shape}: {times} groups need an estimate of their own"
             )
 
     def changed(self, rows: Integers, weights: Doubles) -> tuple[Doubles, Doubles]:

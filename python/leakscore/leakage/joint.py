@@ -185,14 +185,14 @@ def group_leakage(
     noise = noise_given(noise_std, noise_cov, noise_factor, reference.dim)
     rows = validation.matrix("targets", targets, cols=reference.dim)
     if len(rows) > n:
-        raise ValueError(f"Expected n={n} >= {len(rows)}, the number of targets in the group")
+        raise ValueError(f"n={n} must be >= {len(rows)}, the number of targets in the group")
     centre, per_record, divisor = game(reference, n, neighbours)
     shift = np.zeros(reference.dim)
     with np.errstate(over="ignore", invalid="ignore"):
         for row in rows:
             shift += centred("targets", row, centre)
     if not np.isfinite(shift).all():
-        raise ValueError("Expected targets whose sum, less the means, is below 1.8e308")
+        raise ValueError("targets must have a sum, less the means, below 1.8e308")
     noisy_reference = noise.added(reference, per_record)
     return float(
         forms.distances(
@@ -270,10 +270,10 @@ def release_leakage(
     validation.instance("reference", reference, Reference)
     totals = _validate_counts.whole("counts", counts, 1)
     if totals.ndim != 1 or totals.size == 0:
-        raise ValueError(f"Expected counts of shape {totals.shape} to be (T,) with T >= 1")
+        raise ValueError(f"counts of shape {totals.shape} must be (T,) with T >= 1")
     batches = np.diff(totals, prepend=0.0)
     if not (batches > 0).all():
-        raise ValueError(f"Expected counts={counts!r} to increase")
+        raise ValueError(f"counts={counts!r} must increase")
     step = validation.count("step", step, 0, totals.size - 1)
     noise = noise_given(noise_std, noise_cov, noise_factor, reference.dim)
     rows = validation.rows("target", target, cols=reference.dim)

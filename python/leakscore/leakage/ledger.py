@@ -382,32 +382,32 @@ class Ledger:
         if callable(where):
             if self._law is not None:
                 raise ValueError(
-                    "Expected where to be a mask with rule='public', which looks at no values"
+                    "where must be a mask with rule='public', which looks at no values"
                 )
             where = where(np.ldexp(self._columns.T, self._powers))
         mask = np.asarray(validation.mask("where", where))
         if mask.shape != (self._rows,):
             raise ValueError(
-                f"Expected where of shape {mask.shape} to be {(self._rows,)}, one for each record"
+                f"where of shape {mask.shape} must be {(self._rows,)}, one for each record"
             )
         if not mask.any():
-            raise ValueError("Expected where to select a record: it selects nobody")
+            raise ValueError("where must select a record: it selects nobody")
         return np.ascontiguousarray(mask)
 
     def _checked(self, statistic: str, columns: Sequence[int]) -> tuple[int, ...]:
         """Return the columns of a question."""
         validation.choice("statistic", statistic, _STATISTICS)
         if np.ndim(columns) != 1:
-            raise ValueError(f"Expected columns={columns!r} to be a list of numbers")
+            raise ValueError(f"columns={columns!r} must be a list of numbers")
         last = len(self._powers) - 1
         numbers = tuple(validation.count("columns", column, 0, last) for column in columns)
         if (statistic == "count") != (not numbers):
             needed = "no columns" if numbers else "columns"
-            raise ValueError(f"Expected {needed} with statistic={statistic!r}")
+            raise ValueError(f"{needed} must be given with statistic={statistic!r}")
         if len(set(numbers)) < len(numbers):
-            raise ValueError(f"Expected columns={numbers} to differ")
+            raise ValueError(f"columns={numbers} must differ")
         if self._law is not None and not set(numbers) <= set(self._law.columns):
-            raise ValueError(f"Expected columns={numbers} to be in bounds={self.bounds}")
+            raise ValueError(f"columns={numbers} must be in bounds={self.bounds}")
         return numbers
 
     @property
@@ -606,12 +606,12 @@ class Ledger:
             If a line is damaged or missing, or the table is another one.
         """
         if not isinstance(raw, bytes):
-            raise TypeError(f"Expected raw of type {type(raw).__name__} to be bytes")
+            raise TypeError(f"raw of type {type(raw).__name__} must be bytes")
         head, *lines = _unchained(raw)
         if head.get("what") != _WHAT or head.get("version") not in _VERSIONS:
-            raise ValueError(f"Expected raw to be a ledger of version {_VERSIONS[-1]} of {_WHAT}")
+            raise ValueError(f"raw must be a ledger of version {_VERSIONS[-1]} of {_WHAT}")
         if not {"limit", "max_noise", "share", "sha256"} <= set(head):
-            raise ValueError("Expected raw to be a ledger whose first line says its limit")
+            raise ValueError("raw must be a ledger whose first line says its limit")
         ledger = cls(
             table,
             max_leakage=head["limit"],
@@ -620,14 +620,14 @@ class Ledger:
             **_public_of(head),
         )
         if head["sha256"] != ledger._sha256:
-            raise ValueError("Expected table to be that of the ledger: its digest is another")
+            raise ValueError("table must be that of the ledger: its digest is another")
         ledger._lines = [_chained("", head)]
         for number, line in enumerate(lines, 2):
             try:
                 ledger._restore(line)
             except (KeyError, TypeError, ValueError, zlib.error):
                 raise ValueError(
-                    f"Expected raw to be what a ledger wrote: line {number} is no answer"
+                    f"raw must be what a ledger wrote: line {number} is no answer"
                 ) from None
         for directions in ledger._directions.values():
             directions.used = directions.measured()
@@ -696,7 +696,7 @@ class Ledger:
         count, new = sum(len(columns) for _, columns in parts), sum(line["new"])
         sizes = [len(line[name]) for name in ("new", "published", "noise", "lengths")]
         if sizes != [count, count, new, new] or not line["variance"] >= 0:
-            raise ValueError(f"Expected numbers for {count} features")
+            raise ValueError(f"line must hold numbers for {count} features")
         flags, lengths = iter(line["new"]), iter(line["lengths"])
         numbers = np.frombuffer(base64.b64decode(line["basis"]), dtype="<f8")
         for directions, columns in parts:
@@ -708,7 +708,7 @@ class Ledger:
                 part = basis[: directions.span.size + 1, j]
                 directions.span.restore(mask, column, part, next(lengths))
         if numbers.size:
-            raise ValueError("Expected a basis of the new features alone")
+            raise ValueError("line must hold a basis of the new features alone")
         self._append(line)
 
 
@@ -719,7 +719,7 @@ def _law_of(rule: Any, bounds: Any, reference: Any, rows: npt.NDArray[Any]) -> P
     if validation.choice("rule", rule, ("exact", "public")) == "exact":
         for name, value in (("bounds", bounds), ("reference", reference)):
             if value is not None:
-                raise ValueError(f"Expected {name} with rule='public' only, not rule='exact'")
+                raise ValueError(f"{name} must be given only with rule='public', not rule='exact'")
         return None
     law = PublicLaw.of(bounds, reference, rows.shape[1])
     law.require(rows)
@@ -738,7 +738,7 @@ def _public_of(head: dict[str, Any]) -> dict[str, Any]:
             "reference": Reference(head["mean"], head["cov"]),
         }
     except (KeyError, TypeError, ValueError):
-        raise ValueError("Expected raw to be a ledger whose first line says its rule") from None
+        raise ValueError("raw must be a ledger whose first line says its rule") from None
 
 
 def _digest_of(rows: npt.NDArray[Any]) -> str:
@@ -772,9 +772,9 @@ def _unchained(raw: bytes) -> list[dict[str, Any]]:
         except (ValueError, TypeError, KeyError, RecursionError):
             whole = False
         if not whole:
-            raise ValueError(f"Expected raw to be a whole ledger: line {number} is damaged")
+            raise ValueError(f"raw must be a whole ledger: line {number} is damaged")
         contents.append(content)
         last = line
     if lines[-1] or not contents or contents[-1] != {"end": len(contents) - 2}:
-        raise ValueError(f"Expected raw to be a whole ledger: it is cut after line {len(contents)}")
+        raise ValueError(f"raw must be a whole ledger: it is cut after line {len(contents)}")
     return contents[:-1]

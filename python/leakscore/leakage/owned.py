@@ -34,9 +34,9 @@ def earlier_counts(value: object, rows: int, n: int) -> tuple[int, ...]:
     values: Sequence[object] = [value] if np.ndim(value) == 0 else list(value)  # type: ignore[arg-type, call-overload]
     counts = tuple(validation.count("previous", count, 1, rows - 1) for count in values)
     if not counts or any(later <= count for count, later in pairwise(counts)):
-        raise ValueError(f"Expected previous={value!r} to increase")
+        raise ValueError(f"previous={value!r} must increase")
     if n != rows:
-        raise ValueError(f"Expected n={n} with previous to be {rows}, the number of rows")
+        raise ValueError(f"n={n} with previous must be {rows}, the number of rows")
     return counts
 
 
@@ -132,7 +132,7 @@ class OwnedTable:
         """Find the least noise with which what is told and what is added are within the limit."""
         if self._all_of(slice(-1, None)).any():
             raise ValueError(
-                f"Expected the {self.size} records that the mean adds to be of several persons: no "
+                f"The {self.size} records that the mean adds must be of several persons: no "
                 "noise hides one who is all of them"
             )
         weights, kept = weights_of(
@@ -179,7 +179,7 @@ class OwnedTable:
         largest = int(self.owned.sizes.max())
         if largest >= total - ddof:
             raise ValueError(
-                f"Expected ids of fewer than {total - ddof} of the {total} rows each, not of "
+                f"ids must be of fewer than {total - ddof} of the {total} rows each, not of "
                 f"{largest}: the others have no covariance"
             )
         ridge = np.broadcast_to(self.fit.ridge, (self.reference.dim,))

@@ -125,13 +125,12 @@ def attribute_leakage(
         shape = np.broadcast_shapes(first.shape, second.shape)
     except ValueError:
         raise ValueError(
-            f"Expected a of shape {first.shape} and b of shape {second.shape} to have equally many "
-            "rows"
+            f"a of shape {first.shape} and b of shape {second.shape} must have equally many rows"
         ) from None
     same = np.atleast_1d((first == second).all(axis=-1))
     if same.any():
         where = f"row {int(same.argmax())} of both is" if len(shape) > 1 else "both are"
-        raise ValueError(f"Expected a and b to differ: {where} the same record")
+        raise ValueError(f"a and b must differ: {where} the same record")
     result = _distances(np.atleast_2d(first - second), reference, (n, unknown), noise)
     return result if len(shape) > 1 else float(result[0])
 
@@ -304,13 +303,13 @@ def _released(
     if released is None:
         return _Release(prior, reference, unit, noise_given(*noise, dim))
     if np.ndim(released) != 1:  # type: ignore[arg-type]
-        raise ValueError(f"Expected released={released!r} to be columns, as [0, 2]")
+        raise ValueError(f"released={released!r} must be columns, as [0, 2]")
     places = [
         validation.count(f"released[{k}]", place, 0, dim - 1)
         for k, place in enumerate(cast("Sequence[int]", released))
     ]
     if not places or len(set(places)) < len(places):
-        raise ValueError(f"Expected released={released!r} to be different columns, at least one")
+        raise ValueError(f"released={released!r} must be different columns, at least one")
     cov = reference.cov
     part = cov[places] if cov.ndim == 1 else cov[np.ix_(places, places)]
     columns = Reference(reference.mean[places], part)
@@ -332,7 +331,7 @@ def _distances(
     with np.errstate(over="ignore"):
         std = n * np.broadcast_to(noise.std, centre.shape)
     if not np.isfinite(std).all():
-        raise ValueError("Expected noise with n noise_std below 1.8e308")
+        raise ValueError("noise must have n noise_std below 1.8e308")
     ratios = np.divide(differences, std, out=np.where(differences != 0, np.inf, 0.0), where=std > 0)
     if not noise.independent:
         covered = noise.std > 0
@@ -377,7 +376,7 @@ class PublicLaw:
         """Check what is public of a table of `width` columns."""
         if not isinstance(bounds, Mapping) or not bounds:
             raise TypeError(
-                f"Expected bounds={bounds!r} to map a column to its two ends, as {{0: (0.0, 1.0)}}"
+                f"bounds={bounds!r} must map a column to its two ends, as {{0: (0.0, 1.0)}}"
             )
         columns = tuple(
             sorted(validation.count("column of bounds", column, 0, width - 1) for column in bounds)
@@ -388,7 +387,7 @@ class PublicLaw:
             cov = np.diag(cov) if cov.ndim == 1 else cov
             if mean.shape != (len(columns),):
                 raise ValueError(
-                    f"Expected reference of {mean.size} features to be of the {len(columns)} "
+                    f"reference of {mean.size} features must be of the {len(columns)} "
                     "columns of bounds, in their order"
                 )
         elif isinstance(reference, str) and reference == "uniform":
@@ -396,7 +395,7 @@ class PublicLaw:
             cov = np.diag(np.square(np.diff(ends)[:, 0]) / 12.0)
         else:
             raise ValueError(
-                f"Expected reference={reference!r} to be a Reference of the columns of bounds, or "
+                f"reference={reference!r} must be a Reference of the columns of bounds, or "
                 "'uniform': rule='public' says how much others hide from the law of their values"
             )
         law = cls(columns, ends, mean, cov)
@@ -410,13 +409,13 @@ class PublicLaw:
         for j, column in enumerate(self.columns):  # R. Bhatia and C. Davis (2000)
             if not (below[j] > 0 < above[j]) or variances[j] > below[j] * above[j] * _SPREAD:
                 raise ValueError(
-                    f"Expected reference to be a law of values within bounds[{column}]="
+                    f"reference must be a law of values within bounds[{column}]="
                     f"{tuple(self.bounds[j].tolist())}: its mean is {self.mean[j]:.6g} and its "
                     f"standard deviation {np.sqrt(variances[j]):.6g}"
                 )
         if not self._least_share > 1e-9:
             raise ValueError(
-                "Expected reference whose columns do not follow from each other: leave one out"
+                "reference must have columns that do not follow from each other: leave one out"
             )
 
     @property
@@ -433,7 +432,7 @@ class PublicLaw:
             values = rows[:, column]
             if values.min() < low or values.max() > high:
                 raise ValueError(
-                    f"Expected bounds[{column}]={(low, high)} to hold every value of the column"
+                    f"bounds[{column}]={(low, high)} must hold every value of the column"
                 )
 
     def spread(self, column: int) -> float:
@@ -456,10 +455,10 @@ class PublicLaw:
 def _ends(column: int, ends: Any) -> tuple[float, float]:
     """Return the two bounds of a column."""
     if np.shape(ends) != (2,):
-        raise ValueError(f"Expected bounds[{column}]={ends!r} to be two numbers")
+        raise ValueError(f"bounds[{column}]={ends!r} must be two numbers")
     low, high = (validation.scalar(f"bounds[{column}]", end, -1e100, 1e100) for end in ends)
     if not low < high:
-        raise ValueError(f"Expected bounds[{column}]={ends!r} to be a lower and a higher number")
+        raise ValueError(f"bounds[{column}]={ends!r} must be a lower and a higher number")
     return low, high
 
 

@@ -30,5 +30,7 @@ def least_multiple(wish: Wish, reach: float) -> float:
         return 1.0
     radius = validation.scalar("radius", wish.radius, 0.0, closed="neither")
     if wish.independent:
-        raise ValueError("Expected radius with shape='optimal' only, not shape='optimal-diagonal'")
+        raise ValueError(
+            "radius must be given only with shape='optimal', not shape='optimal-diagonal'"
+        )
     return max(1.0, radius**2 / reach * (1 + 1e-12))

@@ -77,9 +77,7 @@ class Reference:
         dim = centre.size
         given = validation.real_array("cov", cov)
         if given.shape not in ((dim,), (dim, dim)):
-            raise ValueError(
-                f"Expected cov of shape {given.shape} to be ({dim},) or ({dim}, {dim})"
-            )
+            raise ValueError(f"cov of shape {given.shape} must be ({dim},) or ({dim}, {dim})")
         exact = True
         if given.ndim == 1:
             values = np.array(validation.doubles("cov", given))
@@ -89,7 +87,7 @@ class Reference:
         if (variances < 0).any():
             j = int(np.argmax(variances < 0))
             where = f"cov[{j}]" if values.ndim == 1 else f"cov[{j}, {j}]"
-            raise ValueError(f"Expected {where}={float(variances[j])!r}, a variance, to be >= 0")
+            raise ValueError(f"{where}={float(variances[j])!r}, a variance, must be >= 0")
         rounding = dense.rounding(given.dtype)
         if values.ndim == 1:
             self._set(centre.copy(), Diagonal(values, rounding), None)

@@ -171,7 +171,7 @@ def symmetric(cov: Doubles, epsilon: float, name: str = "cov") -> Doubles:
     beyond, i, j = worst
     if beyond > 0:
         raise ValueError(
-            f"Expected {name} to be symmetric: {name}[{i}, {j}]={float(cov[i, j])!r} and "
+            f"{name} must be symmetric: {name}[{i}, {j}]={float(cov[i, j])!r} and "
             f"{name}[{j}, {i}]={float(cov[j, i])!r} differ by more than {np.sqrt(epsilon):.1e} of "
             f"sqrt({name}[i, i] {name}[j, j])"
         )
@@ -188,14 +188,13 @@ def require_semidefinite(cov: Doubles, epsilon: float, name: str = "cov") -> Non
     constant = variances == 0
     if cov[constant].any():
         raise ValueError(
-            f"Expected {name} to be positive semidefinite: a coordinate of variance 0 has a "
-            "covariance"
+            f"{name} must be positive semidefinite: a coordinate of variance 0 has a covariance"
         )
     scale = 1 / np.sqrt(np.where(constant, 1.0, variances))
     smallest = float(np.linalg.eigvalsh(cov * scale * scale[:, None])[0])
     if smallest < -tolerance(len(cov), epsilon):
         raise ValueError(
-            f"Expected {name} to be positive semidefinite: its correlation matrix has the "
+            f"{name} must be positive semidefinite: its correlation matrix has the "
             f"eigenvalue {smallest:.3g}"
         )
 

@@ -51,7 +51,7 @@ def checked_shrinkage(shrinkage: object, kind: str) -> Shrinkage:
     if isinstance(shrinkage, str):
         validation.choice("shrinkage", shrinkage, ("auto", "ledoit-wolf", "oas"))
         if kind != "full" and shrinkage != "auto":
-            raise ValueError(f"Expected cov='full' with shrinkage={shrinkage!r}, not cov={kind!r}")
+            raise ValueError(f"cov={kind!r} must be 'full' with shrinkage={shrinkage!r}")
         return shrinkage  # type: ignore[return-value]
     return validation.scalar("shrinkage", shrinkage, 0.0, 1.0) or None
 
@@ -60,7 +60,7 @@ def require_finite(name: str, table: Table, squares: Doubles) -> None:
     """Refuse a table whose sums of squares are not finite."""
     if not np.isfinite(squares).all():
         validation.finite(name, table)
-        raise ValueError(f"Expected {name} to have variances below 1.8e308: rescale its columns")
+        raise ValueError(f"{name} must have variances below 1.8e308: rescale its columns")
 
 
 def schaefer_strimmer(rows: int, squared_correlations: Any, products: Any) -> Any:
@@ -203,7 +203,7 @@ def estimate(
         return estimate_of_gram(table, method, extra, freedom)
     if kind == "full" and rows <= dim and method is None and extra == 0:
         raise ValueError(
-            f"Expected X of shape {table.shape} to have more rows than columns: with cov='full' "
+            f"X of shape {table.shape} must have more rows than columns: with cov='full' "
             "the covariance is singular otherwise. Pass shrinkage='auto', ridge > 0 or "
             "cov='diagonal'"
         )
@@ -255,8 +255,8 @@ def from_scatter(
         return mean, covariances.Diagonal(cov + extra, EPSILON), fit
     if rows <= mean.size and method is None and extra == 0:
         raise ValueError(
-            f"Expected more than the {rows} rows seen, {mean.size} at least for a covariance that "
-            "is not singular. Pass shrinkage='oas', ridge > 0 or cov='diagonal'"
+            f"There must be more than the {rows} rows seen, {mean.size} at least for a covariance "
+            "that is not singular. Pass shrinkage='oas', ridge > 0 or cov='diagonal'"
         )
     fit = CovarianceFit(rows, rows - freedom, method, 0.0, extra, np.diag(cov).copy())
     if method is not None:

@@ -52,7 +52,7 @@ def distances(table: Table, reference: Reference, fit: CovarianceFit) -> Doubles
     freedom = fit.rows - 1 - fit.ddof
     if freedom < 1:
         raise ValueError(
-            f"Expected reference to be fitted with ddof={fit.ddof} <= {fit.rows - 2}, the number "
+            f"reference must be fitted with ddof={fit.ddof} <= {fit.rows - 2}, the number "
             "of rows less 2"
         )
     if reference.kind == "diagonal":
@@ -73,7 +73,7 @@ def distances(table: Table, reference: Reference, fit: CovarianceFit) -> Doubles
         result, lost = np.empty(fit.rows), np.arange(fit.rows)
     if len(lost) * work_of(table, kind) > MOST_WORK:
         raise ValueError(
-            f"Expected reference without shrinkage={fit.shrinkage!r} for X of shape {table.shape}: "
+            f"reference must be without shrinkage={fit.shrinkage!r} for X of shape {table.shape}: "
             "each row would need an estimate of its own. Use shrinkage=0.0 with ridge=..., or "
             "cov='diagonal', which have a closed form"
         )
@@ -91,7 +91,7 @@ def weaker_if_shrunk(table: Table, reference: Reference) -> Doubles:
 def fit_of(reference: Reference) -> CovarianceFit:
     """Return how a reference was fitted; refuse one whose covariance was given."""
     if reference._fit is None:
-        raise ValueError(f"Expected reference={reference!r} to be from Reference.fit")
+        raise ValueError(f"reference={reference!r} must be from Reference.fit")
     return reference._fit
 
 
@@ -99,18 +99,16 @@ def require_own_table(table: Table, reference: Reference) -> CovarianceFit:
     """Return how `reference` was fitted; refuse one that was not fitted on this table."""
     fit = reference._fit
     if fit is None:
-        raise ValueError("Expected reference to be fitted on X, by Reference.fit(X)")
+        raise ValueError("reference must be fitted on X, by Reference.fit(X)")
     if len(table) != fit.rows:
-        raise ValueError(f"Expected X to have the {fit.rows} rows that reference was fitted on")
+        raise ValueError(f"X must have the {fit.rows} rows that reference was fitted on")
     mean, squares = fitting.moments("X", table)
     variances = squares / (fit.rows - fit.ddof)
     near = 1e-6 * np.sqrt(fit.variances) + 1e-12 * np.abs(reference.mean)
     if (np.abs(mean - reference.mean) > near).any() or not np.allclose(
         variances, fit.variances, rtol=1e-5, atol=0.0
     ):
-        raise ValueError(
-            "Expected X to be the table that reference was fitted on: its moments differ"
-        )
+        raise ValueError("X must be the table that reference was fitted on: its moments differ")
     return fit
 
 
@@ -174,7 +172,7 @@ def from_gram(gram: Doubles, fit: CovarianceFit) -> Doubles:
     """
     if _along(gram, fit) > _STIFF:
         raise ValueError(
-            f"Expected a larger ridge: with {fit.ridge!r} the distances of rows that are not at "
+            f"ridge must be larger: with {fit.ridge!r} the distances of rows that are not at "
             "hand would lose digits"
         )
     return _of_gram(gram, fit)

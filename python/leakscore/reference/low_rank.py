@@ -95,7 +95,7 @@ class LowRank:
         dim = self.centre.size
         if dim > LARGEST_MATRIX:
             raise ValueError(
-                f"Expected a reference of at most {LARGEST_MATRIX} coordinates, not {dim}: its "
+                f"reference must have at most {LARGEST_MATRIX} coordinates, not {dim}: its "
                 f"covariance would be a matrix of {8e-9 * dim * dim:.3g} GB"
             )
         factor = self.centred.columns(np.arange(dim))
@@ -275,7 +275,7 @@ class LowRank:
             gram = self._gram_of(zeros, single=False)
             capacity = Capacity(gram, self, zeros)
         if not capacity.positive:
-            raise ValueError("Expected a covariance whose correlations do not overflow")
+            raise ValueError("The correlations of the covariance must not overflow")
         self._gram = gram if not zeros.size else None
         self._capacity = capacity
 
@@ -368,7 +368,7 @@ def low_rank(mean: object, diagonal: object, factor: object) -> tuple[Doubles, L
     table = validation.matrix("factor", factor)
     if len(table) != centre.size:
         raise ValueError(
-            f"Expected factor of shape {table.shape} to be ({centre.size}, r): mean has "
+            f"factor of shape {table.shape} must be ({centre.size}, r): mean has "
             f"{centre.size} coordinates"
         )
     variances = validation.per_coordinate("diagonal", diagonal, centre.size)
@@ -376,7 +376,7 @@ def low_rank(mean: object, diagonal: object, factor: object) -> tuple[Doubles, L
     squares = _core.quadratic(table, np.zeros(rank), np.ones(rank))
     if not np.isfinite(squares).all():
         validation.finite("factor", table)
-        raise ValueError("Expected factor to have variances below 1.8e308: rescale it")
+        raise ValueError("factor must have variances below 1.8e308: rescale it")
     if rank >= centre.size:
         wide = table.astype(np.float64)
         values = wide @ wide.T

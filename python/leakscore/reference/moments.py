@@ -65,7 +65,7 @@ class Moments:
             self._mean = np.zeros(size)
             self._scatter = np.zeros((size, size) if cov == "full" else size)
         except (MemoryError, ValueError):
-            raise ValueError(f"Expected dim={size} with cov={cov!r} to fit into memory") from None
+            raise ValueError(f"dim={size} with cov={cov!r} must fit into memory") from None
 
     def __repr__(self) -> str:
         return f"Moments(dim={self.dim}, cov={self.kind!r}, count={self.count})"
@@ -99,7 +99,7 @@ class Moments:
 
     def _require(self, rows: int) -> None:
         if self._count < rows:
-            raise ValueError(f"Expected at least {rows} row(s) before this, not {self._count}")
+            raise ValueError(f"There must be at least {rows} row(s) before this, not {self._count}")
 
     def update(self, X: npt.ArrayLike) -> None:
         """Add rows; if a value is not finite, add none of them.
@@ -125,7 +125,7 @@ class Moments:
         """
         other = validation.instance("other", other, Moments)
         if other._scatter.shape != self._scatter.shape:
-            raise ValueError(f"Expected other={other!r} to be like {self!r} in dim and cov")
+            raise ValueError(f"other={other!r} must be like {self!r} in dim and cov")
         if other._count:
             self._add("other", other._count, other._mean, other._scatter)
 
@@ -138,7 +138,7 @@ class Moments:
             summed = self._scatter + scatter
             summed += np.outer(weighted, step) if scatter.ndim == 2 else weighted * step
         if not np.isfinite(summed).all():
-            raise ValueError(f"Expected {name} with sums of squares below 1.8e308, joined to these")
+            raise ValueError(f"{name} must have sums of squares below 1.8e308, joined to these")
         self._scatter = summed
         self._mean = self._mean + step * share if self._count else mean.copy()
         self._count = total
@@ -177,7 +177,7 @@ class Moments:
         self._require(2)
         if isinstance(shrinkage, str) and shrinkage in ("auto", "ledoit-wolf"):
             raise ValueError(
-                f"Expected shrinkage={shrinkage!r} to be a number, 'oas' or None: this rule needs "
+                f"shrinkage={shrinkage!r} must be a number, 'oas' or None: this rule needs "
                 "the rows, which are not kept. Reference.fit has it"
             )
         return reference_of(self, (shrinkage, ridge, ddof), _no_rows)
@@ -217,19 +217,19 @@ class Moments:
         """
         arrays = _state.unpack("moments", _VERSION, data, "Moments.to_bytes()")
         if [array.dtype.str[1:] for array in arrays] != ["i8", "f8", "f8"]:
-            raise ValueError("Expected data to hold a count, a mean and a scatter")
+            raise ValueError("data must hold a count, a mean and a scatter")
         count, mean, scatter = arrays
         dim = mean.size
         shapes = ((dim,), (dim, dim))
         if dim < 1 or (count.shape, mean.shape) != ((1,), (dim,)) or scatter.shape not in shapes:
-            raise ValueError(f"Expected data to hold moments of one size: dim is {dim}")
+            raise ValueError(f"data must hold moments of one size: dim is {dim}")
         moments = cls.__new__(cls)
         moments._count = int(count[0])
         moments._mean = validation.finite("data", mean)
         moments._scatter = validation.finite("data", scatter)
         if not moments._is_possible():
             raise ValueError(
-                "Expected data to hold moments of rows: the mean and scatter of "
+                "data must hold moments of rows: the mean and scatter of "
                 f"{moments._count} rows are none"
             )
         return moments
@@ -287,7 +287,7 @@ def side_by_side(parts: Sequence[Moments]) -> Moments:
 
 def _no_rows(rule: str, weights: Doubles) -> float:
     """Stand where rules that need the rows were refused."""
-    raise ValueError(f"Expected the rows for shrinkage={rule!r} with {weights.size} weights")
+    raise ValueError(f"The rows must be given for shrinkage={rule!r} with {weights.size} weights")
 
 
 class ColumnGram:
@@ -361,7 +361,7 @@ class ColumnGram:
         """
         part = validation.matrix("X", X)
         if len(part) != self.rows:
-            raise ValueError(f"Expected X of shape {part.shape} to have {self.rows} rows")
+            raise ValueError(f"X of shape {part.shape} must have {self.rows} rows")
         self._columns.add("X", part)
 
     def merge(self, other: ColumnGram) -> None:
@@ -375,7 +375,7 @@ class ColumnGram:
         theirs, mine = validation.instance("other", other, ColumnGram)._columns, self._columns
         if theirs.options != mine.options:
             raise ValueError(
-                f"Expected other={other!r} to have the rows and options of {self!r}: "
+                f"other={other!r} must have the rows and options of {self!r}: "
                 f"{theirs.options}, not {mine.options}"
             )
         mine.extend(
@@ -405,7 +405,7 @@ class ColumnGram:
                [2., 8.]])
         """
         if not self._columns.parts:
-            raise ValueError("Expected at least one update(X) before this")
+            raise ValueError("There must be at least one update(X) before this")
         return _restore(*estimate(self))
 
 

@@ -45,9 +45,7 @@ class GaussianNoise:
             variance = per_record * self.std**2
         if not np.isfinite(variance).all():
             name, square = ("noise_std", "noise_std^2") if self.independent else ("noise", "noise")
-            raise ValueError(
-                f"Expected {name}={float(self.std.max())!r} to have n {square} < 1.8e308"
-            )
+            raise ValueError(f"{name}={float(self.std.max())!r} must have n {square} < 1.8e308")
         if self.independent:
             return reference.add_diagonal(variance if variance.size > 1 else variance.reshape(()))
         covariance = _plus(reference.covariance, self, per_record)
@@ -97,22 +95,20 @@ def given(noise_std: object, noise_cov: object, noise_factor: object, dim: int) 
         if present
     ]
     if len(named) > 1:
-        raise ValueError(f"Expected one kind of noise, not {' and '.join(named)}")
+        raise ValueError(f"One kind of noise must be given, not {' and '.join(named)}")
     return _of_matrix(noise_cov, dim) if noise_factor is None else _of_factor(noise_factor, dim)
 
 
 def _of_matrix(value: object, dim: int) -> GaussianNoise:
     array = validation.real_array("noise_cov", value)
     if array.shape != (dim, dim):
-        raise ValueError(f"Expected noise_cov of shape {array.shape} to be ({dim}, {dim})")
+        raise ValueError(f"noise_cov of shape {array.shape} must be ({dim}, {dim})")
     rounding = dense.rounding(array.dtype)
     cov, exact = dense.copied("noise_cov", array)
     variances = np.diag(cov)
     if (variances < 0).any():
         j = int(np.argmax(variances < 0))
-        raise ValueError(
-            f"Expected noise_cov[{j}, {j}]={float(variances[j])!r}, a variance, to be >= 0"
-        )
+        raise ValueError(f"noise_cov[{j}, {j}]={float(variances[j])!r}, a variance, must be >= 0")
     if not exact:
         cov = dense.symmetric(cov, rounding, "noise_cov")
     dense.require_semidefinite(cov, rounding, "noise_cov")
@@ -130,12 +126,12 @@ def of_factor(factor: Doubles) -> GaussianNoise:
 def _of_factor(value: object, dim: int) -> GaussianNoise:
     table = validation.real_array("noise_factor", value)
     if table.ndim != 2 or len(table) != dim:
-        raise ValueError(f"Expected noise_factor of shape {table.shape} to be ({dim}, r)")
+        raise ValueError(f"noise_factor of shape {table.shape} must be ({dim}, r)")
     factor = validation.doubles("noise_factor", table)
     with np.errstate(over="ignore"):
         std = np.sqrt(np.einsum("ij,ij->i", factor, factor))
     if not np.isfinite(std).all():
-        raise ValueError("Expected noise_factor to have variances below 1.8e308")
+        raise ValueError("noise_factor must have variances below 1.8e308")
     return GaussianNoise(std, factor=factor.copy()) if std.any() else GaussianNoise(std)
 
 
@@ -153,7 +149,7 @@ def _plus(covariance: CovarianceForm, noise: GaussianNoise, scale: float) -> Cov
                 return _low_rank(rows, covariance.diagonal, noise, scale, factor_rows=factor_rows)
     if dim > LARGEST_MATRIX:
         raise ValueError(
-            f"Expected noise_factor with few columns for {dim} coordinates: the covariance would "
+            f"noise_factor must have few columns for {dim} coordinates: the covariance would "
             f"be a matrix of {8e-9 * dim * dim:.3g} GB"
         )
     cov = noise.cov if noise.cov is not None else noise.root() @ noise.root().T

@@ -200,7 +200,7 @@ def _individuals(n: npt.ArrayLike, dim: int) -> Doubles:
     if array.ndim == 0:
         return np.array(float(validation.count("n", n, low=1)))
     if array.shape != (dim,):
-        raise ValueError(f"Expected n of shape {array.shape} to be an integer or ({dim},)")
+        raise ValueError(f"n of shape {array.shape} must be an integer or ({dim},)")
     return _validate_counts.whole("n", array, 1)
 
 
@@ -213,7 +213,7 @@ def _chances(p: Doubles, alleles: Doubles, pseudocount: object) -> Doubles:
     elif ((p == 0.0) | (p == 1.0)).any():
         j = int(np.argmax((p == 0.0) | (p == 1.0)))
         raise ValueError(
-            f"Expected p[{j}]={float(p[j])!r} in (0, 1), or a pseudocount: an allele that the "
+            f"p[{j}]={float(p[j])!r} must be in (0, 1), or a pseudocount: an allele that the "
             "population does not have would prove everything"
         )
     return validation.interval("p", p, 0.0, 1.0, closed="neither")
@@ -225,7 +225,7 @@ def _missing_code(value: object, ploidy: int) -> float:
         return float("nan")
     code = validation.scalar("missing", value)
     if code in range(ploidy + 1):
-        raise ValueError(f"Expected missing={code:g} to be none of the genotypes 0..{ploidy}")
+        raise ValueError(f"missing={code:g} must be none of the genotypes 0..{ploidy}")
     return code
 
 
@@ -267,7 +267,7 @@ def _indicators(whole: Array, block: Array, ploidy: int, code: float | None) -> 
         bad = block[sum(has) + lost != 1].flat[0].item()
         validation.finite("genotype", whole)
         raise ValueError(
-            f"Expected genotype in {{0, ..., {ploidy}}}, but it holds {bad!r}: name the code of "
+            f"genotype must be in {{0, ..., {ploidy}}}, but it holds {bad!r}: name the code of "
             "missing genotypes in missing="
         )
     return has

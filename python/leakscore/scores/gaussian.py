@@ -286,7 +286,7 @@ def z_estimator_llr(
         reference.invertible()
     except SingularCovarianceError:
         raise SingularCovarianceError(
-            "Expected influence_covariance to be invertible: drop the coordinates of the estimate "
+            "influence_covariance must be invertible: drop the coordinates of the estimate "
             "that others determine"
         ) from None
     except ValueError as error:

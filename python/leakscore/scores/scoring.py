@@ -43,7 +43,7 @@ def rows(
     x, z = named_rows("observed", observed, "target", target, dim=dim)
     if validation.flag("paired", paired) and (x.ndim != 2 or x.shape != z.shape):
         raise ValueError(
-            f"Expected target of shape {z.shape} and observed of shape {x.shape} to be (T, d), "
+            f"target of shape {z.shape} and observed of shape {x.shape} must be (T, d), "
             "both the same, if paired"
         )
     return x, z
@@ -77,7 +77,7 @@ def require_finite(result: Doubles, observed: Array, target: Array) -> None:
     validation.finite("observed", observed)
     validation.finite("target", target)
     if np.isnan(result).any():
-        raise ValueError("Expected observed and target so small that the score does not overflow")
+        raise ValueError("observed and target must be so small that the score does not overflow")
 
 
 class ScoredRelease:
@@ -398,7 +398,7 @@ def diagonal(name: str, value: object) -> Reference:
     reference = validation.instance(name, value, Reference)
     if reference.kind != "diagonal":
         raise TypeError(
-            f"Expected {name} of kind {reference.kind!r} to be of kind 'diagonal': a law of which "
+            f"{name} of kind {reference.kind!r} must be of kind 'diagonal': a law of which "
             "more than the covariance counts needs independent coordinates"
         )
     return reference

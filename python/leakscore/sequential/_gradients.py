@@ -70,7 +70,7 @@ def batch_means(cumulative_means: npt.ArrayLike, counts: npt.ArrayLike | None = 
     means = validation.real_array("cumulative_means", cumulative_means)
     if means.ndim < 2 or means.size == 0:
         raise ValueError(
-            f"Expected cumulative_means of shape {means.shape} to be (..., T, d), not empty "
+            f"cumulative_means of shape {means.shape} must be (..., T, d), not empty "
             "(d=1 data is (..., T, 1))"
         )
     steps = means.shape[-2]
@@ -86,7 +86,7 @@ def batch_means(cumulative_means: npt.ArrayLike, counts: npt.ArrayLike | None = 
             later += block[..., 1:, :]
     if not np.isfinite(result).all():
         validation.finite("cumulative_means", means)
-        raise ValueError("Expected cumulative_means so small that batch means do not overflow")
+        raise ValueError("cumulative_means must be so small that batch means do not overflow")
     return result
 
 
@@ -96,10 +96,10 @@ def _earlier(counts: npt.ArrayLike | None, steps: int) -> Doubles:
         return np.arange(1.0, steps)
     totals = _validate_counts.whole("counts", counts, 1)
     if totals.shape != (steps,):
-        raise ValueError(f"Expected counts of shape {totals.shape} to be ({steps},), one a mean")
+        raise ValueError(f"counts of shape {totals.shape} must be ({steps},), one a mean")
     batches = np.diff(totals)
     if not (batches > 0).all():
-        raise ValueError(f"Expected counts={counts!r} to increase")
+        raise ValueError(f"counts={counts!r} must increase")
     return np.asarray(totals[:-1] / batches)
 
 
@@ -210,7 +210,7 @@ def gradient_llr(
     given = validation.real_array("gradients", gradients)
     if given.ndim < 2 or given.size == 0:
         raise ValueError(
-            f"Expected gradients of shape {given.shape} to be (..., T, d), not empty "
+            f"gradients of shape {given.shape} must be (..., T, d), not empty "
             "(d=1 data is (..., T, 1))"
         )
     noise = (noise_std, noise_cov, noise_factor)
@@ -316,14 +316,12 @@ def sgd_llr(
     given = validation.real_array("theta", theta)
     if given.ndim < 2 or given.size == 0 or given.shape[-2] < 2:
         raise ValueError(
-            f"Expected theta of shape {given.shape} to be (..., T+1, d) with T >= 1, not empty"
+            f"theta of shape {given.shape} must be (..., T+1, d) with T >= 1, not empty"
         )
     shape = (*given.shape[:-2], given.shape[-2] - 1, given.shape[-1])
     rate = validation.interval("learning_rate", learning_rate, 0.0, closed="neither")
     if rate.shape not in ((), shape[-2:-1]):
-        raise ValueError(
-            f"Expected learning_rate of shape {rate.shape} to be a number or {shape[-2:-1]}"
-        )
+        raise ValueError(f"learning_rate of shape {rate.shape} must be a number or {shape[-2:-1]}")
     rates = np.broadcast_to(rate, shape[-2])
     noise = (noise_std, noise_cov, noise_factor)
     steps = _ScoredSteps(shape, target_gradients, reference, n, noise=noise, neighbours=neighbours)
@@ -336,7 +334,7 @@ def sgd_llr(
         room = _like(room, after)
         if not _core.step_gradients(before, after, rates[step], room):
             validation.finite("theta", given)
-            raise ValueError("Expected theta with differences over learning_rate below 1.8e308")
+            raise ValueError("theta must have differences over learning_rate below 1.8e308")
         return room
 
     return steps.scores(read, "theta", given, fresh=True)
@@ -360,9 +358,7 @@ class _ScoredSteps:
         self.targets = validation.real_array("target_gradients", target_gradients)
         if self.targets.shape not in (shape[-1:], shape[-2:], shape):
             allowed = " or ".join(str(s) for s in dict.fromkeys((shape[-1:], shape[-2:], shape)))
-            raise ValueError(
-                f"Expected target_gradients of shape {self.targets.shape} to be {allowed}"
-            )
+            raise ValueError(f"target_gradients of shape {self.targets.shape} must be {allowed}")
         law = scoring.noise(dim, *noise)
         laws: dict[tuple[int, int], scoring.ScoredRelease] = {}
         self.laws = []
@@ -433,7 +429,7 @@ class _ScoredSteps:
             validation.finite(name, given)
             validation.finite("target_gradients", targets)
             raise ValueError(
-                f"Expected {name} and target_gradients so small that the ratios do not overflow"
+                f"{name} and target_gradients must be so small that the ratios do not overflow"
             ) from None
         return result
 
@@ -459,12 +455,10 @@ def _references(reference: object, count: int, dim: int) -> Sequence[Reference]:
             validation.instance("reference", reference, Reference)
         references = [validation.instance("reference", each, Reference) for each in reference]  # type: ignore[attr-defined]
         if len(references) != count:
-            raise ValueError(
-                f"Expected reference to be one or {count}, one a step; not {len(references)}"
-            )
+            raise ValueError(f"reference must be one or {count}, one a step; not {len(references)}")
     for each in references:
         if each.dim != dim:
-            raise ValueError(f"Expected reference of {each.dim} coordinates to have {dim}")
+            raise ValueError(f"reference of {each.dim} coordinates must have {dim}")
     return references
 
 
@@ -472,5 +466,5 @@ def _counts(n: npt.ArrayLike, count: int) -> list[int]:
     """Return the number of records of each step."""
     records = _validate_counts.whole("n", n, 2, why=validation.ONE)
     if records.shape not in ((), (count,)):
-        raise ValueError(f"Expected n of shape {records.shape} to be a number or ({count},)")
+        raise ValueError(f"n of shape {records.shape} must be a number or ({count},)")
     return [int(number) for number in np.broadcast_to(records, count)]

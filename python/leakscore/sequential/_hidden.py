@@ -138,17 +138,17 @@ def _steps(llr: npt.ArrayLike, axis: int) -> Doubles:
     """Return the ratios in float64, the steps in the last axis."""
     given = validation.real_array("llr", llr)
     if given.ndim == 0:
-        raise ValueError("Expected llr to be an array of one or more steps, not a number")
+        raise ValueError("llr must be an array of one or more steps, not a number")
     place = validation.count("axis", axis, -given.ndim, given.ndim - 1)
     if given.size == 0:
-        raise ValueError(f"Expected llr of shape {given.shape} to have at least one step and round")
+        raise ValueError(f"llr of shape {given.shape} must have at least one step and round")
     return np.moveaxis(given, place, -1).astype(np.float64, copy=False)
 
 
 def _without_nan(ratios: Doubles) -> Doubles:
     """Return ratios, or what was made of them: both hold NaN where the caller's do."""
     if np.isnan(ratios).any():
-        raise ValueError("Expected llr to hold no NaN")
+        raise ValueError("llr must hold no NaN")
     return ratios
 
 
@@ -160,7 +160,7 @@ def probabilities(name: str, prior: npt.ArrayLike | None, steps: int) -> Doubles
     with np.errstate(over="ignore"):
         total = float(weights.sum())
     if abs(total - 1.0) > 1e-6:
-        raise ValueError(f"Expected {name} to have the sum 1, not {total!r}")
+        raise ValueError(f"{name} must have the sum 1, not {total!r}")
     return np.asarray(weights / total)
 
 
@@ -238,9 +238,9 @@ def allocation_llr(
     again = validation.flag("reallocate", reallocate)
     steps = given.shape[-1]
     if steps % epochs:
-        raise ValueError(f"Expected num_epochs={epochs} to divide the {steps} steps of llr")
+        raise ValueError(f"num_epochs={epochs} must divide the {steps} steps of llr")
     if hits > steps // epochs:
-        raise ValueError(f"Expected selected={hits} <= {steps // epochs}, the steps of an epoch")
+        raise ValueError(f"selected={hits} must be <= {steps // epochs}, the steps of an epoch")
     return _shaped(_core.allocated_llr(given.reshape(-1, steps), epochs, hits, again), given)
 
 
@@ -297,17 +297,15 @@ def _steps_of(llr: npt.ArrayLike) -> Array:
     """Return ratios with the steps in the last axis, where they are."""
     given = validation.real_array("llr", llr)
     if given.ndim == 0 or given.size == 0:
-        raise ValueError(
-            f"Expected llr of shape {given.shape} to be (..., T) with T >= 1, not empty"
-        )
+        raise ValueError(f"llr of shape {given.shape} must be (..., T) with T >= 1, not empty")
     return given
 
 
 def _shaped(ratios: Doubles, given: Array) -> float | Doubles:
     if np.isnan(ratios).any():
         if np.isnan(given).any():
-            raise ValueError("Expected llr to hold no NaN")
-        raise ValueError("Expected llr not to hold both -inf and inf, which contradict each other")
+            raise ValueError("llr must hold no NaN")
+        raise ValueError("llr must not hold both -inf and inf, which contradict each other")
     result: float | Doubles = ratios.reshape(given.shape[:-1])[()]
     return result
 
@@ -385,13 +383,13 @@ def correlated_llr(
     given = validation.real_array("releases", releases)
     if given.ndim < 2 or given.size == 0:
         raise ValueError(
-            f"Expected releases of shape {given.shape} to be (..., T, d), not empty "
+            f"releases of shape {given.shape} must be (..., T, d), not empty "
             "(d=1 data is (..., T, 1))"
         )
     targets = validation.real_array("target_gradients", target_gradients)
     if targets.shape not in (given.shape[-1:], given.shape[-2:], given.shape):
         raise ValueError(
-            f"Expected target_gradients of shape {targets.shape} to be {given.shape[-1:]}, "
+            f"target_gradients of shape {targets.shape} must be {given.shape[-1:]}, "
             f"{given.shape[-2:]} or {given.shape}"
         )
     matrix, patterns = _filter(strategy_matrix, participation, given.shape[-2])
@@ -407,7 +405,7 @@ def correlated_llr(
     if not np.isfinite(ratios).all():
         validation.finite("releases", given)
         validation.finite("target_gradients", targets)
-        raise ValueError("Expected releases and target_gradients over noise_std not to overflow")
+        raise ValueError("releases and target_gradients over noise_std must not overflow")
     return np.asarray(ratios.reshape(*given.shape[:-2], len(patterns)))
 
 
@@ -418,16 +416,16 @@ def _filter(
     matrix = validation.doubles("strategy_matrix", strategy_matrix, ndim=2)
     if matrix.shape != (steps, steps):
         raise ValueError(
-            f"Expected strategy_matrix of shape {matrix.shape} to be ({steps}, {steps}), a row for "
+            f"strategy_matrix of shape {matrix.shape} must be ({steps}, {steps}), a row for "
             "each step of releases"
         )
     if np.triu(matrix, 1).any():
-        raise ValueError("Expected strategy_matrix to be lower triangular: noise of later steps")
+        raise ValueError("strategy_matrix must be lower triangular: noise of later steps")
     if not np.diagonal(matrix).all():
-        raise ValueError("Expected strategy_matrix without 0 on its diagonal: it is inverted")
+        raise ValueError("strategy_matrix must have no 0 on its diagonal: it is inverted")
     patterns = validation.doubles("participation", participation, ndim=2)
     if patterns.shape[0] < 1 or patterns.shape[1] != steps:
-        raise ValueError(f"Expected participation of shape {patterns.shape} to be (P, {steps})")
+        raise ValueError(f"participation of shape {patterns.shape} must be (P, {steps})")
     return matrix, np.asarray(validation.binary("participation", patterns))
 
 

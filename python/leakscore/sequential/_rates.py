@@ -325,15 +325,12 @@ def eigenterms(reference: Reference, gradient: Doubles, noise: Doubles) -> Eigen
     away = gradient - reference.mean
     with np.errstate(over="ignore"):
         if not np.isfinite(np.square(away).sum()):
-            raise ValueError(
-                "Expected target_gradient so near to the mean that no square overflows"
-            )
+            raise ValueError("target_gradient must be so near to the mean that no square overflows")
     if reference.kind == "diagonal":
         return _grouped(reference.variances, np.broadcast_to(noise**2, away.shape), away**2)
     if noise.ndim and (noise != noise[0]).any():
         raise ValueError(
-            "Expected noise_std to be the same for all coordinates, or a reference of kind "
-            "'diagonal'"
+            "noise_std must be the same for all coordinates, or a reference of kind 'diagonal'"
         )
     level = float(noise.flat[0]) ** 2
     covariance = reference.covariance
@@ -344,7 +341,7 @@ def eigenterms(reference: Reference, gradient: Doubles, noise: Doubles) -> Eigen
     diagonal = float(covariance.diagonal[0])
     if (covariance.diagonal != diagonal).any():
         raise ValueError(
-            "Expected reference of kind 'low-rank' to have one diagonal for all coordinates, as "
+            "reference of kind 'low-rank' must have one diagonal for all coordinates, as "
             "Reference.low_rank(mean, number, factor) has, or a fit with shrinkage=0 and a ridge"
         )
     values, along, rest = _factor_basis(covariance, away)
@@ -509,7 +506,7 @@ def _added(gradient: Doubles, reference: Reference, n: int, noise: Doubles) -> f
         release.invertible(), "target_gradient", rows, np.zeros_like(gradient)
     )
     if not np.isfinite(distance).all():
-        raise ValueError("Expected target_gradient so small that no square overflows")
+        raise ValueError("target_gradient must be so small that no square overflows")
     return float(distance[0]) / (factor * n)
 
 

@@ -13,7 +13,7 @@ from leakscore.reference import Reference
 from leakscore.results import Result
 from leakscore.typing import Doubles, Row, Rows
 
-_LARGE = "Expected theta, target, response and residual_std so small that gradients do not overflow"
+_LARGE = "theta, target, response and residual_std must be so small that gradients do not overflow"
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class RegressionGradients(Result):
         """
         mean = self.mean[index]
         if mean.ndim != 1:
-            raise ValueError(f"Expected {self.mean.ndim - 1} index(es), not {len(index)}")
+            raise ValueError(f"There must be {self.mean.ndim - 1} index(es), not {len(index)}")
         scaled = float(np.asarray(self.loss_scale)[index]) * self.covariance
         if self.covariance.ndim == 1:
             return Reference.low_rank(mean, scaled, mean[:, np.newaxis])
@@ -110,14 +110,14 @@ class RegressionGradients(Result):
         given = validation.doubles("gradients", gradients)
         if given.shape != self.mean.shape:
             raise ValueError(
-                f"Expected gradients of shape {given.shape} to be {self.mean.shape}, one at each "
+                f"gradients of shape {given.shape} must be {self.mean.shape}, one at each "
                 "of the parameters"
             )
         n = validation.count("n", n, 2, why=validation.ONE)
         deviation = validation.scalar("noise_std", noise_std, 0.0)
         noise = deviation * deviation  # inf where ** would raise
         if not noise < np.inf:
-            raise ValueError(f"Expected noise_std={deviation!r} to have noise_std^2 < 1.8e308")
+            raise ValueError(f"noise_std={deviation!r} must have noise_std^2 < 1.8e308")
         away, shift, bend = given - self.mean, self.target_gradient - self.mean, self.mean
         values = self.covariance
         if values.ndim == 2:  # its eigenbasis is that of v C + s^2 as well
@@ -131,7 +131,7 @@ class RegressionGradients(Result):
             volume += out.correction - within.correction
             ratio: Doubles = 0.5 * (volume + out.square(away) - within.square(away - shift / n))
         if not np.isfinite(ratio).all():
-            raise ValueError("Expected gradients so small that the ratios do not overflow")
+            raise ValueError("gradients must be so small that the ratios do not overflow")
         result: float | Doubles = ratio[()]
         return result
 
@@ -218,7 +218,7 @@ def linear_regression(
     """
     at = validation.doubles("theta", theta)
     if at.ndim == 0 or at.size == 0:
-        raise ValueError(f"Expected theta of shape {at.shape} to be (..., d), not empty")
+        raise ValueError(f"theta of shape {at.shape} must be (..., d), not empty")
     dim = at.shape[-1]
     best = validation.vector("optimum", optimum, size=dim)
     x = validation.vector("target", target, size=dim)
@@ -242,7 +242,7 @@ def linear_regression(
         raise ValueError(_LARGE)
     if not (scale > 0.0).all():
         raise ValueError(
-            f"Expected residual_std={deviation_std!r} > 0, as theta is the optimum somewhere"
+            f"residual_std={deviation_std!r} must be > 0, as theta is the optimum somewhere"
         )
     with np.errstate(over="ignore", invalid="ignore"):
         inverse = _dot(shift, inputs.solve(shift.reshape(-1, dim)).reshape(shift.shape))

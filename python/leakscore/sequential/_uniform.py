@@ -150,7 +150,7 @@ def uniform_error_rates(
     weights = probabilities("prior", prior, validation.steps("num_steps", num_steps))
     if weights.size > 1 and step.n * distance > _FAR:
         raise ValueError(
-            f"Expected squared_mahalanobis={distance!r} <= {_FAR / step.n:g} with n={step.n}: "
+            f"squared_mahalanobis={distance!r} must be <= {_FAR / step.n:g} with n={step.n}: "
             "beyond, one step's ratio tells a member without error, as error_rates says"
         )
     weights = weights[weights > 0.0]

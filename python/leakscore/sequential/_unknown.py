@@ -150,12 +150,10 @@ def split_t(
     with np.errstate(over="ignore", invalid="ignore"):
         scale = float(along.std(ddof=1)) * np.sqrt(1.0 / n + 1.0 / len(along))
         if not (scale > 0.0 or np.isnan(scale)):
-            raise ValueError(
-                "Expected rows that differ along the direction from the mean to target"
-            )
+            raise ValueError("rows must differ along the direction from the mean to target")
         statistic = (_along("observed", released, origin, weight) - along.mean()) / scale
     if not (np.isfinite(statistic).all() and scale < np.inf):
-        raise ValueError("Expected observed and rows so small that no square overflows")
+        raise ValueError("observed and rows must be so small that no square overflows")
     df = len(along) - 1
     shape = released.shape[:-1]
     return Significance(
@@ -181,13 +179,13 @@ def _direction(
     count, dim = table.shape
     if reference is not None:
         if split is not None:
-            raise ValueError(f"Expected split={split!r} or reference, not both")
+            raise ValueError(f"split={split!r} must not be given with reference")
         if validation.instance("reference", reference, Reference).dim != dim:
-            raise ValueError(f"Expected reference of {reference.dim} coordinates to have {dim}")
+            raise ValueError(f"reference of {reference.dim} coordinates must have {dim}")
         return reference, table
     if count < dim + 3:
         raise ValueError(
-            f"Expected rows of shape {table.shape} to be at least {dim + 3}, or pass reference="
+            f"rows of shape {table.shape} must be at least {dim + 3}, or pass reference="
         )
     if split is None:
         split = max(count // 2, dim + 1)
@@ -270,7 +268,7 @@ def _estimated(
     rows = validation.rows("observed", observed, cols=dim)
     if count <= dim:
         raise ValueError(
-            f"Expected reference of shape {table.shape} to have more rows than columns, or to be a "
+            f"reference of shape {table.shape} must have more rows than columns, or be a "
             "leakscore.Reference of known mean and covariance"
         )
     fitted = _fitted("reference", table)

@@ -136,7 +136,7 @@ class Base:
         """Refuse logarithms of confidences above 1."""
         if self.signal == "log-confidence" and float(values.max()) > 0.0:
             raise ValueError(
-                f"Expected {name} <= 0 with signal='log-confidence', not {float(values.max())!r}; "
+                f"{name} must be <= 0 with signal='log-confidence', not {float(values.max())!r}; "
                 "margins are signal='margin'"
             )
 
@@ -368,7 +368,7 @@ def _population(
     values = validation.matrix("population_signals", signals)
     if values.shape[0] != models:
         raise ValueError(
-            f"Expected population_signals of shape {values.shape} to be (K, Z) with the "
+            f"population_signals of shape {values.shape} must be (K, Z) with the "
             f"K={models} models of signals"
             + (": population_signals is transposed" if values.shape[1] == models else "")
         )
@@ -376,7 +376,7 @@ def _population(
     shape = (values.shape[1],) if targets.single else (len(targets.values), values.shape[1])
     if others.shape != shape:
         raise ValueError(
-            f"Expected population_observed of shape {others.shape} to be {shape}: the targets of "
+            f"population_observed of shape {others.shape} must be {shape}: the targets of "
             "observed at the records of population_signals"
         )
     for name, array in (("population_observed", others), ("population_signals", values)):
@@ -402,9 +402,9 @@ def _refuse_overlap(x: Doubles, signals: Array, z: Doubles, others: Array) -> No
     which = which[same]
     if which.size and not (_repeats(x[0], signals) or _repeats(z[0], others)):
         raise ValueError(
-            f"Expected population_signals and population_observed apart from the records: "
-            f"{which.size} records of signals are among them, the first has index {which[0]}; "
-            "take records on which no model was trained"
+            "population_signals and population_observed must be of other records than signals: "
+            f"{which.size} records of signals are among them, the first has index {which[0]}; take "
+            "records on which no model was trained"
         )
 
 

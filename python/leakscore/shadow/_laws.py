@@ -42,8 +42,8 @@ def _fitted(squares: Doubles, dof: Doubles, name: str) -> Scale:
     used = dof >= 1.0
     if np.count_nonzero(used) < 2:
         raise ValueError(
-            f"Expected two records at least with two models {name} in signals and included, to "
-            f"fit the prior of variances, not {np.count_nonzero(used)}; use more models, or "
+            f"signals and included must have two records with two models {name} at least, to fit "
+            f"the prior of variances, not {np.count_nonzero(used)}; use more models, or "
             "leakscore.shadow.bayes with a Prior of your own"
         )
     d = dof[used]
@@ -51,7 +51,7 @@ def _fitted(squares: Doubles, dof: Doubles, name: str) -> Scale:
     middle = float(np.median(raw))
     if not middle > 0.0:
         raise ValueError(
-            f"Expected signals that vary between the models {name} for most records: the median "
+            f"signals must vary between the models {name} for most records: the median "
             "variance is 0, and no prior of variances can be fitted; use leakscore.shadow.base, or "
             "leakscore.shadow.bayes with a Prior of your own"
         )
@@ -367,7 +367,7 @@ class Lira:
         dof = side.dof.sum(axis=0)
         if not (dof > 0).all():
             raise ValueError(
-                f"Expected a record with two models {name} in signals and included for "
+                f"signals and included must have a record with two models {name} for "
                 "variance='pooled'; use more models"
             )
         return np.broadcast_to(side.squares.sum(axis=0) / dof, side.squares.shape)
@@ -498,7 +498,7 @@ class Bayes:
         if not isinstance(self.prior, (tuple, list)):
             validation.choice("prior", self.prior, ("flat-mean", "empirical"))
         elif [isinstance(of, Prior) for of in self.prior] != [True, True]:
-            raise TypeError("Expected prior to be (Prior of IN, Prior of OUT) or a name")
+            raise TypeError("prior must be (Prior of IN, Prior of OUT) or a name")
         validation.choice("kind", self.kind, ("online", "offline"))
         validation.choice("too_few", self.too_few, ("raise", "nan"))
 
@@ -571,8 +571,8 @@ def _of_means(side: Side, scale: Scale, name: str) -> tuple[Doubles, Doubles]:
     used = seen & (nu > 2.0)
     if not used.any(axis=0).all():
         raise ValueError(
-            f"Expected signals whose variance {name} is known to two degrees of freedom at least "
-            "for prior='empirical'; use more models or prior='flat-mean'"
+            f"signals must have a variance {name} known to two degrees of freedom at least for "
+            "prior='empirical'; use more models or prior='flat-mean'"
         )
     share = np.where(np.isinf(nu), 1.0, 1.0 - 2.0 / nu)
     v = shrunk(side.squares, side.dof, scale)

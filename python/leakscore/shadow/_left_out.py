@@ -99,7 +99,9 @@ def leave_one_model_out(
     kind = _SCORES[validation.choice("score", score, tuple(_SCORES))]
     unknown = [name for name in options if name not in signature(kind).parameters]
     if unknown:
-        raise TypeError(f"Expected options of leakscore.shadow.{score}, not {', '.join(unknown)}")
+        raise TypeError(
+            f"options must be of leakscore.shadow.{score}, which has no {', '.join(unknown)}"
+        )
     how = kind(**options)
     shadow = arrays.read(signals, included, augmented=how.augmented)
     together = _groups(groups, shadow.models)
@@ -139,12 +141,14 @@ def _groups(groups: npt.ArrayLike | None, models: int) -> list[Counts]:
         return list(np.arange(models, dtype=np.int64).reshape(models, 1))
     array = validation.real_array("groups", groups)
     if array.shape != (models,):
-        raise ValueError(f"Expected groups of shape {array.shape} to be ({models},), one a model")
+        raise ValueError(f"groups of shape {array.shape} must be ({models},), one a model")
     if array.dtype.kind not in "iu":
-        raise TypeError(f"Expected groups to hold integers, not dtype {array.dtype}")
+        raise TypeError(f"groups must hold integers, not dtype {array.dtype}")
     members = [np.flatnonzero(array == group).astype(np.int64) for group in np.unique(array)]
     if len(members) < 2:
-        raise ValueError("Expected two groups at least: without its group, a target has no models")
+        raise ValueError(
+            "There must be two groups at least: without its group, a target has no models"
+        )
     return members
 
 
@@ -212,7 +216,7 @@ def choose(
     together = _groups(arrays.pair_groups(shadow) if groups is None else groups, shadow.models)
     members = shadow.included != 0
     if members.all() or not members.any():
-        raise ValueError("Expected included to hold both records that were and were not trained on")
+        raise ValueError("included must hold both records that were and were not trained on")
     names = ("base", "one_step", "paired")[: 3 if shadow.models >= _ENOUGH_FOR_PAIRED else 2]
     rates, reasons = {}, []
     for name in names:
@@ -224,7 +228,7 @@ def choose(
         rates[name] = _rate(scores, members, rate)
     if not rates:
         raise ValueError(
-            f"Expected signals and included with models enough to leave some out; {reasons[0]}"
+            f"signals and included must have models enough to leave some out; {reasons[0]}"
         )
     _warn_of_design(shadow, together)
     return max(rates, key=rates.__getitem__), rates

@@ -114,22 +114,22 @@ def linear_law(
     y = validation.doubles("label", label)
     if y.shape != (() if single else (x.shape[0],)):
         shape = "a number" if single else f"({x.shape[0]},)"
-        raise ValueError(f"Expected label of shape {y.shape} to be {shape}, one a record")
+        raise ValueError(f"label of shape {y.shape} must be {shape}, one a record")
     w = validation.vector("beta", beta, size=X.shape[1])
     sd = validation.scalar("sigma", sigma, 0.0)
     penalty = validation.scalar("ridge", ridge, 0.0)
     extra = validation.scalar("noise_std", noise_std, 0.0)
     if sd == 0.0 and extra == 0.0:
-        raise ValueError("Expected sigma=0.0 or noise_std=0.0 to be positive: nothing is random")
+        raise ValueError("sigma=0.0 or noise_std=0.0 must be positive: nothing is random")
     with np.errstate(over="ignore", invalid="ignore"):
         gram = X.T @ X + penalty * np.eye(X.shape[1])
     if not np.isfinite(gram).all():
         raise ValueError(
-            f"Expected design with entries whose squares are finite, not {np.abs(X).max():g}"
+            f"design must have entries whose squares are finite, not {np.abs(X).max():g}"
         )
     if np.linalg.matrix_rank(gram, hermitian=True) < X.shape[1]:
         raise ValueError(
-            f"Expected design of shape {X.shape} to have full rank without a ridge: pass ridge > 0"
+            f"design of shape {X.shape} must have full rank without a ridge: pass ridge > 0"
         )
     v = np.linalg.solve(gram, x.T).T
     g = (x * v).sum(axis=-1)
@@ -216,8 +216,7 @@ class LogisticLaw:
         x = validation.finite("observed", validation.rows("observed", observed))
         if x.shape[-1] != self.mean.size:
             raise ValueError(
-                f"Expected observed of shape {x.shape} to have {self.mean.size} records in its "
-                "last axis"
+                f"observed of shape {x.shape} must have {self.mean.size} records in its last axis"
             )
         x = x.astype(np.float64)
         tail = sigmoid(-x)
@@ -299,12 +298,12 @@ def logistic_law(
 def _classes(y: Any, size: int) -> npt.NDArray[np.intp]:
     array = validation.real_array("y", y)
     if array.shape != (size,):
-        raise ValueError(f"Expected y of shape {array.shape} to be ({size},), one a row of X")
+        raise ValueError(f"y of shape {array.shape} must be ({size},), one a row of X")
     whole = validation.finite("y", array).astype(np.intp)
     if (whole != array).any() or (whole < 0).any():
-        raise ValueError("Expected y to hold classes from 0 on, as whole numbers")
+        raise ValueError("y must hold classes from 0 on, as whole numbers")
     if np.unique(whole).size < 2:
-        raise ValueError("Expected y to hold at least two classes")
+        raise ValueError("y must hold at least two classes")
     return whole
 
 
@@ -370,7 +369,7 @@ class LogisticFit:
             if np.abs(X @ step).max() < _SETTLED * (1.0 + np.abs(X @ self.W).max()):
                 return
         raise ValueError(
-            "Expected ridge to make the fit finite: a plane separates classes, or columns of X "
+            "ridge must make the fit finite: a plane separates classes, or columns of X "
             "depend on each other; pass a larger ridge"
         )
 

@@ -107,14 +107,14 @@ class OneStep:
         records = sums.sums.shadow.num_records
         g = validation.per_coordinate("influence", self.influence, records)
         if np.max(g) > _LARGEST:
-            raise ValueError(f"Expected influence <= {_LARGEST:g}, not {float(np.max(g))!r}")
+            raise ValueError(f"influence must be <= {_LARGEST:g}, not {float(np.max(g))!r}")
         return np.broadcast_to(g, (records,))
 
 
 def _refuse_single(shadow: Shadow) -> None:
     if shadow.models < 2:
         raise ValueError(
-            f"Expected signals of K >= 2 models, not {shadow.models}: a variance takes two"
+            f"signals must be of K >= 2 models, not {shadow.models}: a variance takes two"
         )
 
 
@@ -123,7 +123,7 @@ def _fitted(pulled: Pulled, *, per_record: bool) -> Doubles:
     both = (inside.models > 0) & (outside.models > 0)
     if not both.any():
         raise ValueError(
-            "Expected included with models IN and OUT for some record, to fit the influence to; "
+            "included must have models IN and OUT for some record, to fit the influence to; "
             "give the influence, or use more models"
         )
     gain, e = pulled.sums.sides.gain[both], pulled.steps.mean[both]

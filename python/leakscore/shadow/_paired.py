@@ -257,7 +257,7 @@ def _refuse(sums: ModelSums) -> None:
     models, records = sums.shadow.models, sums.shadow.num_records
     if models < 3 or records < 2:
         raise ValueError(
-            f"Expected signals of K >= 3 models at N >= 2 records, not {models} at {records}; use "
+            f"signals must be of K >= 3 models at N >= 2 records, not {models} at {records}; use "
             "leakscore.shadow.base"
         )
     for side, name in zip(sums.sides, ("IN", "OUT"), strict=True):
@@ -309,19 +309,17 @@ def _level(side: Side, smooth: _Smoother, name: str) -> Curve:
     used = side.models >= 2
     if not used.any():
         raise ValueError(
-            f"Expected a record with two models {name} at least in signals and included; use more "
+            f"signals and included must have a record with two models {name} at least; use more "
             "models"
         )
     d = np.where(used, side.dof, 1.0)
     raw = side.squares / d
     mean = float(raw[used].mean())
     if not mean > 0.0:
-        raise ValueError(
-            f"Expected signals that vary between the models {name}; use leakscore.shadow.base"
-        )
+        raise ValueError(f"signals must vary between the models {name}; use leakscore.shadow.base")
     if not 1.0 / _LARGEST < mean < _LARGEST:
         raise ValueError(
-            f"Expected signals whose variance between the models {name} is in [{1.0 / _LARGEST:g}, "
+            f"signals must have a variance between the models {name} in [{1.0 / _LARGEST:g}, "
             f"{_LARGEST:g}], not {mean:.3g}: squares of variances overflow; multiply signals and "
             "observed by one number, which changes no score"
         )

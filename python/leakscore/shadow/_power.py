@@ -110,9 +110,7 @@ def offline_power(
 def _not_too_rare(alpha: Doubles) -> None:
     rare = (alpha > 0.0) & (alpha < _RAREST)
     if rare.any():
-        raise ValueError(
-            f"Expected alpha={float(alpha[rare][0])!r} to be 0 or at least {_RAREST:g}"
-        )
+        raise ValueError(f"alpha={float(alpha[rare][0])!r} must be 0 or at least {_RAREST:g}")
 
 
 def _offline(alpha: Doubles, d: Doubles, c: Doubles, r: Doubles, *, variance: str) -> Doubles:
@@ -278,7 +276,7 @@ def required_models(
         low, high = np.where(short, high, low), np.where(short, 2.0 * high, high)
         if (high > _MOST_MODELS).any():
             raise ValueError(
-                f"Expected fraction={part[high > _MOST_MODELS].flat[0]!r} such that 2**40 models "
+                f"fraction={part[high > _MOST_MODELS].flat[0]!r} must be such that 2**40 models "
                 "are enough: name a smaller one"
             )
     while (high - low > 1.0).any():

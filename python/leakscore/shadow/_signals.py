@@ -63,14 +63,14 @@ def logit_margin(
     values = validation.real_array("outputs", outputs)
     if values.ndim == 0 or values.shape[-1] < 2:
         raise ValueError(
-            f"Expected outputs of shape {values.shape} to be (..., C) with C >= 2 classes; of one "
+            f"outputs of shape {values.shape} must be (..., C) with C >= 2 classes; of one "
             "logit z of two classes, stack (0, z)"
         )
     if values.size == 0:
-        raise ValueError(f"Expected outputs of shape {values.shape} not to be empty")
+        raise ValueError(f"outputs of shape {values.shape} must not be empty")
     classes = _labels(labels, values.shape)
     doubles = values.astype(np.float64)
-    _refuse(np.isnan(doubles), "outputs", doubles, "without NaN")
+    _refuse(np.isnan(doubles), "outputs", doubles, "hold no NaN")
     labelled = np.take_along_axis(doubles, classes[..., np.newaxis], axis=-1)[..., 0]
     if kind == "probabilities":
         _probabilities(doubles, values.dtype)
@@ -78,14 +78,14 @@ def logit_margin(
         np.put_along_axis(others, classes[..., np.newaxis], 0.0, axis=-1)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(labelled) - np.log(others.sum(axis=-1)))
-    _refuse(doubles == np.inf, "outputs", doubles, "below inf")
+    _refuse(doubles == np.inf, "outputs", doubles, "be below inf")
     np.put_along_axis(doubles, classes[..., np.newaxis], -np.inf, axis=-1)
     top = doubles.max(axis=-1)
     empty = ~np.isfinite(top)  # every other class is masked
     if (empty & ~np.isfinite(labelled)).any():
         index = int(np.argmax((empty & ~np.isfinite(labelled)).ravel()))
         raise ValueError(
-            f"Expected outputs with a class that is not masked: row {index} holds only -inf, and "
+            f"outputs must have a class that is not masked: row {index} holds only -inf, and "
             "its margin is inf - inf"
         )
     origin = np.where(empty, 0.0, top)
@@ -98,12 +98,12 @@ def logit_margin(
 def _labels(labels: object, shape: tuple[int, ...]) -> Counts:
     array = validation.real_array("labels", labels)
     if array.dtype.kind not in "iu":
-        raise TypeError(f"Expected labels to hold integers, not dtype {array.dtype}")
+        raise TypeError(f"labels must hold integers, not dtype {array.dtype}")
     outside = (array < 0) | (array >= shape[-1])
     if outside.any():
         index = int(np.argmax(outside))
         raise ValueError(
-            f"Expected labels in [0, {shape[-1] - 1}], as outputs of shape {shape} have "
+            f"labels must be in [0, {shape[-1] - 1}], as outputs of shape {shape} have "
             f"{shape[-1]} classes; {int(outside.sum())} are not, the first "
             f"{array.ravel()[index].item()!r} at {index}"
         )
@@ -111,7 +111,7 @@ def _labels(labels: object, shape: tuple[int, ...]) -> Counts:
         return np.broadcast_to(array, shape[:-1]).astype(np.int64)
     except ValueError:
         raise ValueError(
-            f"Expected labels of shape {array.shape} to broadcast to {shape[:-1]}, the outputs' "
+            f"labels of shape {array.shape} must broadcast to {shape[:-1]}, the outputs' "
             f"shape {shape} without its last axis of classes"
         ) from None
 
@@ -120,13 +120,13 @@ def _refuse(bad: npt.NDArray[np.bool_], name: str, values: Array, expected: str)
     if bad.any():
         index = arrays.first_index(bad)
         raise ValueError(
-            f"Expected {name} {expected}: {int(bad.sum())} of {values.size} are not, the first "
+            f"{name} must {expected}: {int(bad.sum())} of {values.size} are not, the first "
             f"{name}{list(index)}={float(values[index])!r}"
         )
 
 
 def _probabilities(values: Doubles, dtype: np.dtype[Any]) -> None:
-    _refuse((values < 0.0) | (values > 1.0), "outputs", values, "in [0, 1]")
+    _refuse((values < 0.0) | (values > 1.0), "outputs", values, "be in [0, 1]")
     # A float32 softmax of many classes is off by a few roundings of each; a float16 one by more.
     unit = {"float16": 1e-3, "bfloat16": 8e-3, "float32": 1.2e-7}.get(dtype.name, 2.3e-16)
     slack = max(1e-6, 4.0 * unit * values.shape[-1])
@@ -135,7 +135,7 @@ def _probabilities(values: Doubles, dtype: np.dtype[Any]) -> None:
     if bad.any():
         index = int(np.argmax(bad))
         raise ValueError(
-            f"Expected outputs that sum to one over the last axis: {int(bad.sum())} rows do not, "
+            f"outputs must sum to one over the last axis: {int(bad.sum())} rows do not, "
             f"the first, row {index}, sums to {float(total.ravel()[index])!r}; pass logits with "
             "kind='logits', or divide by the sum"
         )
@@ -167,7 +167,7 @@ def loss_margin(loss: npt.ArrayLike) -> Doubles:
     array([ 46.0517,   0.4328, -80.    ])
     """
     x = np.asarray(validation.real_array("loss", loss), dtype=np.float64)
-    _refuse(x < 0.0, "loss", x, ">= 0")
+    _refuse(x < 0.0, "loss", x, "be >= 0")
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         excess = (x - _LOG_TWO) - _LOG_TWO_LOW
         # exp(x) - 1 = 1 + 2 (exp(x - log 2) - 1), near log 2, where the margin crosses 0
@@ -217,7 +217,7 @@ def confidence_margin(
         q = validation.interval("complement", complement, 0.0, 1.0, nan=True)
         p, q = validation.broadcast(confidence=p, complement=q)
         if ((p == 0.0) & (q == 0.0)).any():
-            raise ValueError("Expected confidence and complement not to be 0 both")
+            raise ValueError("confidence and complement must not be 0 both")
         return np.asarray(np.log(p) - np.log(q))
 
 
@@ -305,8 +305,7 @@ def innovations(
     shadow = arrays.read(signals, included)
     if shadow.signals.ndim != 3:
         raise ValueError(
-            f"Expected signals of shape {shadow.signals.shape} to be (K, N, L): sequences, "
-            "records, steps"
+            f"signals of shape {shadow.signals.shape} must be (K, N, L): sequences, records, steps"
         )
     targets = arrays.targets(observed, shadow)
     first = validation.count("start", start, 1, shadow.signals.shape[2] - 1)

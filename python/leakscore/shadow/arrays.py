@@ -116,15 +116,15 @@ def read(signals: object, included: object, *, augmented: bool = True) -> Shadow
     axes = "(K, N) or (K, N, A)" if augmented else "(K, N)"
     if values.ndim not in ((2, 3) if augmented else (2,)):
         raise ValueError(
-            f"Expected signals of shape {values.shape} to be {axes}: models, records"
+            f"signals of shape {values.shape} must be {axes}: models, records"
             + (", augmentations" if augmented else "; this score takes no augmentations")
         )
     if values.size == 0:
-        raise ValueError(f"Expected signals of shape {values.shape} not to be empty")
+        raise ValueError(f"signals of shape {values.shape} must not be empty")
     if mask.shape != values.shape[:2]:
         turned = mask.ndim == 2 and mask.shape[::-1] == values.shape[:2]
         raise ValueError(
-            f"Expected included of shape {mask.shape} to be {values.shape[:2]}, models by records"
+            f"included of shape {mask.shape} must be {values.shape[:2]}, models by records"
             " like signals" + (": one of them is transposed" if turned else "")
         )
     if values.dtype.kind == "b":  # a dtype that C++ does not read
@@ -138,7 +138,7 @@ def _bytes(mask: Array) -> npt.NDArray[np.uint8]:
         if outside.any():
             index = first_index(outside)
             raise ValueError(
-                f"Expected included in {{0, 1}}: 1 where a model was trained on a record; "
+                f"included must be in {{0, 1}}: 1 where a model was trained on a record; "
                 f"{int(outside.sum())} entries are not, the first included{list(index)}="
                 f"{mask[index].item()!r}"
             )
@@ -159,7 +159,7 @@ def finite(name: str, values: Array, remedy: str = REMEDY) -> None:
     bad = ~np.isfinite(values)
     first = first_index(bad)
     raise ValueError(
-        f"Expected {name} to be finite: {int(bad.sum())} of {values.size} are NaN or infinite, the "
+        f"{name} must be finite: {int(bad.sum())} of {values.size} are NaN or infinite, the "
         f"first {name}{list(first)}={float(values[first])!r}; {remedy}"
     )
 
@@ -170,7 +170,7 @@ def decided(scores: Doubles, few: Flags | bool = False) -> Doubles:
     if lost.any():
         target, record = first_index(lost)[:2]
         raise ValueError(
-            f"Expected observed nearer to the signals: {int(lost.sum())} of {scores.size} scores "
+            f"observed must be nearer to the signals: {int(lost.sum())} of {scores.size} scores "
             f"overflow, the first of target {target} at record {record}; clip the signals yourself"
         )
     return np.where(few, np.nan, scores)
@@ -197,11 +197,11 @@ def targets(observed: object, shadow: Shadow) -> Targets:
     if values.shape != rest and values.shape[1:] != rest:
         axes = ", ".join(str(size) for size in rest)
         raise ValueError(
-            f"Expected observed of shape {values.shape} to be ({axes}{',' * (len(rest) == 1)}) or "
+            f"observed of shape {values.shape} must be ({axes}{',' * (len(rest) == 1)}) or "
             f"(S, {axes}), as signals of shape {shadow.signals.shape}{_turned(values, shadow)}"
         )
     if values.size == 0:
-        raise ValueError(f"Expected observed of shape {values.shape} not to be empty")
+        raise ValueError(f"observed of shape {values.shape} must not be empty")
     finite("observed", values)
     single = values.ndim == len(rest)
     doubles = values.astype(np.float64)
@@ -222,8 +222,8 @@ def refuse_few(bad: Flags, what: str, remedy: str) -> None:
     if bad.any():
         records = bad.reshape(len(bad), -1).any(axis=1)
         raise ValueError(
-            f"Expected {what}: {int(records.sum())} of {len(bad)} records of signals and included "
-            f"have not, the first has index {int(np.argmax(records))}; {remedy}"
+            f"There must be {what}: {int(records.sum())} of {len(bad)} records of signals and "
+            f"included have not, the first has index {int(np.argmax(records))}; {remedy}"
         )
 
 
@@ -356,7 +356,7 @@ def sums(shadow: Shadow, *, medians: bool = False, name: str = "signals") -> Mod
     raw = shadow.reduced(_core.shadow_moments)
     if not np.isfinite(raw).all():
         finite(name, shadow.signals)
-        raise ValueError(f"Expected {name} below 1e150 in size: their squares overflow")
+        raise ValueError(f"{name} must be below 1e150 in size: their squares overflow")
     sides, none = Sides(Side(*raw[:4]), Side(*raw[4:])), np.empty(0, dtype=np.int64)
     if not medians:
         return ModelSums(shadow, sides, none)

@@ -187,12 +187,12 @@ def risk(
     miss = None if delta is None else validation.scalar("delta", delta, 0.0, 1.0, closed="left")
     given = dict(scores) if isinstance(scores, Mapping) else {"scores": scores}
     if not given:
-        raise ValueError("Expected scores to hold at least one attack")
+        raise ValueError("scores must hold at least one attack")
     stacked: dict[str, Array] = {}
     for row, (name, values) in enumerate(given.items()):
         label = f"scores[{name!r}]" if isinstance(scores, Mapping) else "scores"
         if isinstance(scores, Mapping) and np.ndim(values) == 0:
-            raise TypeError(f"Expected {label}={values!r} to be an array")
+            raise TypeError(f"{label}={values!r} must be an array")
         shadow = _read(label, values, included)
         columns = _judged(shadow, label, rate, least=least, confidence=level)
         if miss is not None:
@@ -216,8 +216,7 @@ def _read(name: str, scores: npt.ArrayLike, included: npt.ArrayLike) -> Shadow:
     values = validation.real_array(name, scores)
     if values.ndim != 2 or values.shape[0] < 3 or values.shape[1] < 1:
         raise ValueError(
-            f"Expected {name} of shape {values.shape} to be (S, N): at least 3 target models, and "
-            "records"
+            f"{name} of shape {values.shape} must be (S, N): at least 3 target models, and records"
         )
     shadow = arrays.read(values, included)
     arrays.finite(name, values)

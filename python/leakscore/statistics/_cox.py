@@ -124,9 +124,9 @@ class Cox(FittedModel):
         super()._require()
         levels = self.levels or {}
         if self.time in levels:
-            raise ValueError(f"Expected time={self.time!r} to hold numbers, not categories")
+            raise ValueError(f"time={self.time!r} must hold numbers, not categories")
         if len(levels.get(self.event, "01")) != 2:
-            raise ValueError(f"Expected event={self.event!r} to be 0 and 1, or two categories")
+            raise ValueError(f"event={self.event!r} must be 0 and 1, or two categories")
 
     def _require_targets(self, values: Doubles) -> None:
         event = values[:, self._index("event", self.event)]
@@ -134,7 +134,7 @@ class Cox(FittedModel):
         if not good.all():
             row = int((~good).argmax())
             raise ValueError(
-                f"Expected event={self.event!r} to be 0 or 1, not {float(event[row])!r} in record "
+                f"event={self.event!r} must be 0 or 1, not {float(event[row])!r} in record "
                 f"{row + 1}"
             )
 
@@ -144,9 +144,7 @@ class Cox(FittedModel):
 
     def _start(self, values: Doubles, width: int) -> Doubles:
         if not self._times(values)[1].any():
-            raise ValueError(
-                f"Expected event={self.event!r} to be 1 in a record: there is no event"
-            )
+            raise ValueError(f"event={self.event!r} must be 1 in a record: there is no event")
         return np.zeros(width)
 
     def _likelihood(
@@ -183,7 +181,7 @@ class Cox(FittedModel):
         del owners  # steps of records add up to those of persons
         fit, events = self._fitted(), self._events
         if events is None:  # prepare sets both
-            raise ValueError("Expected the risk sets of the fit: call prepare(values) first")
+            raise ValueError("The fit must have its risk sets: call prepare(values) first")
         (time, event), x = self._times(values), self._design(values)
         rates, means, at = events.sums(time, event)
         hazard = np.exp(x @ fit.coefficients)[:, None]

@@ -31,11 +31,11 @@ class _Cells(Statistic):
 
     def _require(self) -> None:
         if not self.by:
-            raise ValueError("Expected by=() to name a column of categories")
+            raise ValueError("by=() must name a column of categories")
         cells = prod(len(self._levels_of("by", name)) for name in self.by)
         if cells * (1 + len(self._inside())) > _MOST_CELLS:
             raise ValueError(
-                f"Expected by={self.by} to have fewer than {cells} cells: publish coarser groups"
+                f"by={self.by} must have fewer than {cells} cells: publish coarser groups"
             )
 
     def _inside(self) -> list[int]:
@@ -196,9 +196,9 @@ class Several(Statistic):
         parts: tuple[Any, ...] = tuple(self.parts)
         for part in parts:
             if not isinstance(part, Statistic) or isinstance(part, Several):
-                raise TypeError(f"Expected parts of leakscore.statistics, not {part!r}")
+                raise TypeError(f"parts must be of leakscore.statistics, not {part!r}")
         if any(part.exact != "exact" for part in parts):
-            raise ValueError("Expected parts whose law is exact: not a regression or a quantile")
+            raise ValueError("parts must have a law that is exact: not a regression or a quantile")
         object.__setattr__(self, "parts", parts)
 
     def on(
@@ -242,7 +242,7 @@ class Several(Statistic):
             If they are moments.
         """
         if isinstance(values, Moments):
-            raise TypeError("Expected values to be records: not all parts are told by moments")
+            raise TypeError("values must be records: not all parts are told by moments")
         array = self._checked(values)
         parts = [part.prepare(array[:, self._places(part)]) for part in self.parts]
         return replace(self, parts=tuple(parts))
@@ -288,7 +288,7 @@ class Several(Statistic):
 
     def _require(self) -> None:
         if not self.parts:
-            raise ValueError("Expected parts=() to hold a statistic")
+            raise ValueError("parts=() must hold a statistic")
 
     def _features(self, values: Doubles) -> Doubles:
         return self._beside(part.features(values[:, at]) for part, at in self.tables)

@@ -154,7 +154,8 @@ class FittedModel(Statistic):
             self._levels_of("by", name)
         if not self._predictors():
             raise ValueError(
-                f"Expected a column beside {self._targets()} to predict with, in {self.columns}"
+                f"There must be a column beside {self._targets()} to predict with, in "
+                f"{self.columns}"
             )
 
     @property
@@ -205,7 +206,7 @@ class FittedModel(Statistic):
             the predictors separate the outcomes.
         """
         if isinstance(values, Moments):
-            raise TypeError(f"Expected values=Moments to be records: a {self.kind} fit needs all")
+            raise TypeError(f"values=Moments must be records: a {self.kind} fit needs all")
         data = validation.finite("values", self._checked(values))
         self._require_targets(data)
         empty = _ModelFit(*self._standards(data), len(data), self._unit(data))
@@ -220,7 +221,7 @@ class FittedModel(Statistic):
         except _NoMaximumError as error:
             column = self._named(error.direction)
             raise ValueError(
-                f"Expected a {self.kind} fit with finite coefficients: column {column!r}, perhaps "
+                f"A {self.kind} fit must have finite coefficients: column {column!r}, perhaps "
                 "with others, separates the outcomes; leave it out"
             ) from None
         inverse: Doubles = np.asarray(np.linalg.inv(hessian), dtype=np.float64)
@@ -289,7 +290,7 @@ class FittedModel(Statistic):
 
     def _fitted(self) -> _ModelFit:
         if self._fit is None:
-            raise ValueError("Expected estimates of the coefficients: call prepare(values) first")
+            raise ValueError("The coefficients must be estimated: call prepare(values) first")
         return self._fit
 
     def _unscaled(self, shifts: Doubles) -> Doubles:
@@ -341,7 +342,7 @@ class FittedModel(Statistic):
         columns = design[:, 1:] if self.intercept else design
         if len(design) <= design.shape[1]:
             raise ValueError(
-                f"Expected more than {design.shape[1]} records for so many coefficients, not "
+                f"There must be more than {design.shape[1]} records for so many coefficients, not "
                 f"{len(design)}"
             )
         pivots = np.abs(np.diag(np.linalg.qr(columns, mode="r"))) / np.sqrt(len(columns))
@@ -467,11 +468,11 @@ class GLM(FittedModel):
         levels = self.levels or {}
         if len(levels.get(self.response, "01")) != 2:
             raise ValueError(
-                f"Expected response={self.response!r} to be numbers or two categories, not "
+                f"response={self.response!r} must be numbers or two categories, not "
                 f"{len(levels[self.response])}"
             )
         if self.offset in levels:
-            raise ValueError(f"Expected offset={self.offset!r} to hold numbers, not categories")
+            raise ValueError(f"offset={self.offset!r} must hold numbers, not categories")
 
     def _require_targets(self, values: Doubles) -> None:
         y = values[:, self._index("response", self.response)]
@@ -480,7 +481,7 @@ class GLM(FittedModel):
         if not good.all():
             row = int((~good).argmax())
             raise ValueError(
-                f"Expected response={self.response!r} to be {words} for family={self.family!r}, "
+                f"response={self.response!r} must be {words} for family={self.family!r}, "
                 f"not {float(y[row])!r} in record {row + 1}"
             )
 
@@ -508,7 +509,7 @@ class GLM(FittedModel):
         y, offset = self._response(values)
         if (y == y[0]).all():
             raise ValueError(
-                f"Expected response={self.response!r} to vary: it is the same in every record"
+                f"response={self.response!r} must vary: it is the same in every record"
             )
         start = np.zeros(width)
         start[0] = _FAMILIES[self.family].start(y, offset)
@@ -523,7 +524,7 @@ class GLM(FittedModel):
         )
         if fitted <= ROUNDING * null:
             raise ValueError(
-                f"Expected response={self.response!r} not to follow from the predictors: leave the "
+                f"response={self.response!r} must not follow from the predictors: leave the "
                 "one out that says it in other words"
             )
         return self

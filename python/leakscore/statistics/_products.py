@@ -96,7 +96,7 @@ class Correlations(Statistic):
     def _require(self) -> None:
         super()._require()
         if len(self.columns) < 2:
-            raise ValueError(f"Expected columns={self.columns} to be two at least")
+            raise ValueError(f"columns={self.columns} must be two at least")
 
     def prepare(self, values: npt.ArrayLike | Moments) -> Correlations:
         """Estimate means, variances and correlations from records.
@@ -137,7 +137,7 @@ class Correlations(Statistic):
     def _require_varied(self, scales: Doubles) -> None:
         if not (scales > 0).all():
             name = self.columns[int((scales == 0).argmax())]
-            raise ValueError(f"Expected column {name!r} to vary: it has no correlation")
+            raise ValueError(f"column {name!r} must vary: it has no correlation")
 
     def published(self, records: int, columns: str) -> str:
         """Say what is published, as the start of a sentence."""
@@ -160,7 +160,7 @@ class Correlations(Statistic):
     def _features_of(self, values: Doubles, owners: npt.NDArray[np.intp]) -> Doubles:
         """Return an equal share of what each person shifts for all of the person's records."""
         if not self._pairs:
-            raise ValueError("Expected estimates of the correlations: call prepare(values) first")
+            raise ValueError("The correlations must be estimated: call prepare(values) first")
         u = (values - np.array(self._means)) / np.array(self._scales)
         rows, columns = np.triu_indices(values.shape[1], 1)
         _, first, owners = np.unique(owners, return_index=True, return_inverse=True)
@@ -214,7 +214,7 @@ class CrossProducts(Statistic):
     def _require(self) -> None:
         self._index("response", self.response)
         if len(self.columns) < 2:
-            raise ValueError("Expected a column beside the response to predict it with")
+            raise ValueError("There must be a column beside the response to predict it with")
 
     @property
     def apart(self) -> tuple[str, ...]:
@@ -294,7 +294,7 @@ class Quantile(Statistic):
             If they are moments, which do not tell quantiles.
         """
         if isinstance(values, Moments):
-            raise TypeError("Expected values to be records: moments do not tell quantiles")
+            raise TypeError("values must be records: moments do not tell quantiles")
         array = np.asarray(validation.matrix("values", values), dtype=np.float64)
         points = np.quantile(array, self.p, axis=0, method="inverted_cdf")
         return replace(self, _quantiles=tuple(points.tolist()))
@@ -306,6 +306,6 @@ class Quantile(Statistic):
 
     def _features(self, values: Doubles) -> Doubles:
         if not self._quantiles:
-            raise ValueError("Expected estimates of the quantiles: call prepare(values) first")
+            raise ValueError("The quantiles must be estimated: call prepare(values) first")
         below = np.where(np.isnan(values), np.nan, values <= np.array(self._quantiles))
         return np.asarray(self.p - below)

@@ -14,7 +14,7 @@ from leakscore.reference import Moments
 from leakscore.statistics._statistic import Exactness, NoFitError, Statistic
 from leakscore.typing import Doubles
 
-DEPENDENT = "Expected the predictors to be linearly independent: leave out {column!r}"
+DEPENDENT = "The predictors must be linearly independent: leave out {column!r}"
 _SQUARED = 1e-10  # share of a variance that squares still tell from none
 _LAST_DIGITS = 1e-13  # share of a number that is rounding
 ROUNDING = 1e-6  # share of a response beside which a residual is rounding, also of float32
@@ -88,7 +88,7 @@ class Regression(Statistic):
     def _require(self) -> None:
         self._index("response", self.response)
         if len(self.columns) < 2:
-            raise ValueError("Expected a column beside the response to predict it with")
+            raise ValueError("There must be a column beside the response to predict it with")
 
     @property
     def apart(self) -> tuple[str, ...]:
@@ -151,13 +151,13 @@ class Regression(Statistic):
         """
         if spread <= _LAST_DIGITS * size:
             raise ValueError(
-                f"Expected response={self.response!r} to vary: it is the same in every record"
+                f"response={self.response!r} must vary: it is the same in every record"
             )
         if residual <= max(ROUNDING * spread, _LAST_DIGITS * size):
             at = self._numbers(self.response)
             of = [repr(self.columns[at[k]]) for k in np.flatnonzero(abs(parts) > 1e-6 * spread)]
             raise ValueError(
-                f"Expected response={self.response!r} not to follow from the predictors "
+                f"response={self.response!r} must not follow from the predictors "
                 f"{', '.join(of)}: leave one of them out"
             )
 
@@ -261,7 +261,7 @@ class Regression(Statistic):
 
     def _prepared(self) -> _Fit:
         if self._fit is None:
-            raise ValueError("Expected estimates of the coefficients: call prepare(values) first")
+            raise ValueError("The coefficients must be estimated: call prepare(values) first")
         return self._fit
 
     def _estimates(self) -> Doubles:

@@ -45,7 +45,7 @@ class NoFitError(ValueError):
 
     def __init__(self, column: str, row: int) -> None:
         super().__init__(
-            f"Expected a statistic that exists without each record: record {row + 1} alone tells "
+            f"The statistic must exist without each record: record {row + 1} alone tells "
             f"of column {column!r}, and what is published of it is that record's; leave the "
             "column out of columns, or the record out"
         )
@@ -116,16 +116,16 @@ class Statistic(ABC):
         """
         names = tuple(columns)
         if len(set(names)) < len(names):
-            raise ValueError(f"Expected columns={names} to have different names")
+            raise ValueError(f"columns={names} must have different names")
         chosen = {name: tuple(given) for name, given in (levels or {}).items()}
         bound = replace(self, columns=names, levels=chosen)
         bound._require()
         size = len(bound.names)
         if not size:
-            raise ValueError(f"Expected columns={names} to have one that the statistic is of")
+            raise ValueError(f"columns={names} must have one that the statistic is of")
         if size > _MOST_FEATURES:
             raise ValueError(
-                f"Expected the statistic to have at most {_MOST_FEATURES} features, not {size}: "
+                f"The statistic must have at most {_MOST_FEATURES} features, not {size}: "
                 "publish fewer columns, or coarser groups"
             )
         return bound
@@ -214,7 +214,7 @@ class Statistic(ABC):
         persons = np.asarray(owners)
         if persons.shape != (len(values),) or persons.dtype.kind not in "iu":
             raise ValueError(
-                f"Expected owners of shape {persons.shape} to hold {len(values)} whole numbers"
+                f"owners of shape {persons.shape} must hold {len(values)} whole numbers"
             )
         return self._features_of(values, persons.astype(np.intp))
 
@@ -277,12 +277,10 @@ class Statistic(ABC):
 
     def _checked(self, block: npt.ArrayLike) -> Doubles:
         if not self.columns:
-            raise ValueError("Expected a statistic of named columns: call on(columns) first")
+            raise ValueError("The statistic must be of named columns: call on(columns) first")
         values = validation.matrix("block", block)
         if values.shape[1] != len(self.columns):
-            raise ValueError(
-                f"Expected block of shape {values.shape} to have {len(self.columns)} columns"
-            )
+            raise ValueError(f"block of shape {values.shape} must have {len(self.columns)} columns")
         return np.asarray(values, dtype=np.float64)
 
     @property
@@ -301,18 +299,18 @@ class Statistic(ABC):
     def _require(self) -> None:
         """Refuse columns on which the statistic is not defined: it is, of numbers."""
         for name in self.levels or {}:
-            raise ValueError(f"Expected column {name!r} to hold numbers, not categories")
+            raise ValueError(f"column {name!r} must hold numbers, not categories")
 
     def _index(self, argument: str, name: str) -> int:
         if name not in self.columns:
-            raise ValueError(f"Expected {argument}={name!r} to be one of {self.columns}")
+            raise ValueError(f"{argument}={name!r} must be one of {self.columns}")
         return self.columns.index(name)
 
     def _levels_of(self, argument: str, name: str) -> tuple[str, ...]:
         self._index(argument, name)
         levels = (self.levels or {}).get(name)
         if levels is None:
-            raise ValueError(f"Expected {argument}={name!r} to be a column of categories")
+            raise ValueError(f"{argument}={name!r} must be a column of categories")
         return levels
 
     def _numbers(self, *without: str) -> list[int]:
@@ -410,7 +408,7 @@ class Proportions(Statistic):
 
     def _require(self) -> None:
         if not self.by:
-            raise ValueError("Expected by=() to name a column of categories")
+            raise ValueError("by=() must name a column of categories")
         for name in self.by:
             self._levels_of("by", name)
 
@@ -466,7 +464,7 @@ class Histogram(Statistic):
         self._index("column", self.column)
         edges = np.asarray(self.edges, dtype=np.float64)
         if edges.size < 2 or not (np.diff(edges) > 0).all():
-            raise ValueError(f"Expected edges={self.edges} to hold at least two increasing numbers")
+            raise ValueError(f"edges={self.edges} must hold at least two increasing numbers")
 
     @property
     def names(self) -> tuple[str, ...]:

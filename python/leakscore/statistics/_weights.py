@@ -38,7 +38,7 @@ class _Weighted(Statistic):
         if bad.any():
             row = int(bad.argmax())
             raise ValueError(
-                f"Expected the weights ({self.weights!r}) to be finite and at least 0, not "
+                f"The weights ({self.weights!r}) must be finite and at least 0, not "
                 f"{float(weight[row])} in record {row + 1}"
             )
         return weight
@@ -49,7 +49,7 @@ class _Weighted(Statistic):
 
     def _require_weight(self, weight: float) -> None:
         if not weight > 0:
-            raise ValueError(f"Expected a weight ({self.weights!r}) above 0: all are 0")
+            raise ValueError(f"A weight ({self.weights!r}) must be above 0: all are 0")
 
     def _others(self) -> tuple[str, ...]:
         return tuple(self.columns[j] for j in self._numbers(self.weights))
@@ -195,7 +195,7 @@ class WeightedRatio(_Weighted):
 
     def _features(self, values: Doubles) -> Doubles:
         if not self._means:
-            raise ValueError("Expected estimates of the means: call prepare(values) first")
+            raise ValueError("The means must be estimated: call prepare(values) first")
         weight, others = self._weighed(values)
         return self._shifts(weight, others, weight[:, 0])
 
@@ -267,7 +267,7 @@ class KnownWeights(_Weighted):
         weight = self._weights(self._checked(block))
         if np.count_nonzero(weight) < 2:
             several = "all are 0" if not weight.any() else "all others are 0"
-            raise ValueError(f"Expected two weights ({self.weights!r}) above 0: {several}")
+            raise ValueError(f"Two weights ({self.weights!r}) must be above 0: {several}")
         return np.array(weight)
 
     def sizes(self, block: npt.ArrayLike) -> Doubles:

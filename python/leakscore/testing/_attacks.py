@@ -49,7 +49,7 @@ class Failures:
             raised += f", the first {type(self.first).__name__}: {self.first}"
         if self.rounds == rounds:
             raise ValueError(
-                f"Expected mechanism(data, rng) to return an output, but none of {rounds} rounds "
+                f"mechanism(data, rng) must return an output, but none of {rounds} rounds "
                 f"did: {raised}. Nothing was tested"
             ) from self.first
         if self.rounds > _HARDLY * rounds:
@@ -80,9 +80,7 @@ def played(
     try:
         _flatten(answer, parts, form)
     except RecursionError:
-        raise ValueError(
-            "Expected mechanism to return no output that is so deeply nested"
-        ) from None
+        raise ValueError("mechanism must return no output that is so deeply nested") from None
     if answer is None or not parts:
         failures.rounds += 1
     return [float(len(parts)), _form("".join(form)), *parts]
@@ -128,7 +126,7 @@ def _flatten(value: object, parts: list[float], form: list[str]) -> None:
         _append(parts, [_hashed(value if isinstance(value, str) else value.decode("latin-1"))])
     else:
         raise TypeError(
-            f"Expected mechanism to return numbers, strings, None, arrays, tuples, lists or dicts "
+            f"mechanism must return numbers, strings, None, arrays, tuples, lists or dicts "
             f"of them, not {type(value).__name__}"
         )
 
@@ -169,14 +167,14 @@ def _append(parts: list[float], numbers: list[float]) -> None:
 def _require_few(count: int) -> None:
     if count > _MOST:
         raise ValueError(
-            f"Expected mechanism to return at most {_MOST} numbers in one output: test a part of "
+            f"mechanism must return at most {_MOST} numbers in one output: test a part of "
             "it, or what is computed from it"
         )
 
 
 def _number(value: Any) -> float:
     if np.iscomplexobj(value):
-        raise TypeError("Expected mechanism to return real numbers, not complex ones")
+        raise TypeError("mechanism must return real numbers, not complex ones")
     try:
         number = float(value)
     except OverflowError:

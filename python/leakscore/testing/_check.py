@@ -189,13 +189,13 @@ def check_private(
     (True, True)
     """
     if not callable(mechanism):
-        raise TypeError(f"Expected mechanism={mechanism!r} to be a function of data and rng")
+        raise TypeError(f"mechanism={mechanism!r} must be a function of data and rng")
     if claim is None:
-        raise TypeError("Expected claim=None to be (epsilon, delta) or a leakscore.TradeOff")
+        raise TypeError("claim=None must be (epsilon, delta) or a leakscore.TradeOff")
     epsilons = np.unique([row[0] for row in claim_of(claim).tangents])
     most = validation.count("rounds", rounds, _FEWEST, _MOST)
     if _same(data, neighbour):
-        raise ValueError("Expected data and neighbour to differ: nothing would be tested")
+        raise ValueError("data and neighbour must differ: nothing would be tested")
     betting = Monitor(claim, confidence=confidence, epsilons=())
     generator, seed = validation.seeded("rng", rng)
     game = _CheckedGame.of(mechanism, data, neighbour, generator)

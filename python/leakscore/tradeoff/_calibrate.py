@@ -159,7 +159,7 @@ def calibrate(
     def excess(noise: float) -> float:
         curve: object = make(noise, **fixed)
         if not isinstance(curve, TradeOff) or curve.shape:
-            raise TypeError(f"Expected family={family!r} to make one TradeOff, not {curve!r}")
+            raise TypeError(f"family={family!r} must make one TradeOff, not {curve!r}")
         return requirement.excess(curve)
 
     low, high = (_LOWEST_SLOW, _HIGHEST_SLOW) if slow else (_LOWEST, _HIGHEST)
@@ -168,7 +168,7 @@ def calibrate(
     bracket = _bracket(excess, low, high)
     if bracket is None:
         best = requirement.reached(make(high, **fixed))
-        raise ValueError(f"Expected {requirement.words} to be reachable: {best} at noise {high:g}")
+        raise ValueError(f"{requirement.words} must be reachable: {best} at noise {high:g}")
     return _search(excess, bracket, close=_CLOSE_SLOW if slow else _CLOSE)
 
 
@@ -263,7 +263,7 @@ def _privacy(epsilon: float, delta: Any) -> _Requirement:
 def _above(curve: Any) -> _Requirement:
     """Require a curve that is certainly above another one."""
     if not isinstance(curve, TradeOff) or curve.shape:
-        raise TypeError(f"Expected curve={curve!r} to be one TradeOff")
+        raise TypeError(f"curve={curve!r} must be one TradeOff")
 
     def shortfall(f: TradeOff) -> float:
         certificate = f.at_least_as_private_as(curve)
@@ -278,7 +278,7 @@ def _family(family: Any) -> tuple[Family, str]:
         name = validation.choice("family", family, tuple(_FAMILIES))
         return _FAMILIES[name], name
     if not callable(family):
-        raise TypeError(f"Expected family={family!r} to be a name or a function of the noise")
+        raise TypeError(f"family={family!r} must be a name or a function of the noise")
     name = _CONSTRUCTORS.get(family, "")
     return (_FAMILIES[name], name) if name else (family, "")
 
@@ -292,7 +292,7 @@ def _require_fitting(family: object, make: Family, fixed: dict[str, Any]) -> Non
     try:
         expected.bind(1.0, **fixed)
     except TypeError as error:
-        raise TypeError(f"Expected the further arguments of family={family!r}: {error}") from None
+        raise TypeError(f"family={family!r} must have its further arguments: {error}") from None
 
 
 class _Noises(NamedTuple):

@@ -124,7 +124,7 @@ def from_profile(
     places = _increasing("epsilon", epsilon)
     if places.size < 2:
         raise ValueError(
-            f"Expected epsilon of {places.size} point(s) to have at least 2: of one point, take "
+            f"epsilon of {places.size} point(s) must have at least 2: of one point, take "
             "approximate_dp(epsilon, delta)"
         )
     deltas = validation.vector("delta", delta, size=places.size, low=0.0, high=1.0)
@@ -133,7 +133,7 @@ def from_profile(
     if impossible.size:
         i = int(impossible[0])
         raise ValueError(
-            f"Expected delta[{i}]={deltas[i]!r} to be at least 1 - exp(epsilon[{i}]) = "
+            f"delta[{i}]={deltas[i]!r} must be at least 1 - exp(epsilon[{i}]) = "
             f"{-np.expm1(places[i])!r}: no two laws have a smaller one"
         )
     order = validation.choice("relation", relation, _RELATIONS)
@@ -211,13 +211,13 @@ def from_pld(
     parts = optimistic if isinstance(optimistic, tuple) else (optimistic, None, 0.0)
     if len(parts) != 3:
         raise TypeError(
-            f"Expected optimistic of {len(parts)} parts to be a PLD or (losses, probabilities, "
+            f"optimistic of {len(parts)} parts must be a PLD or (losses, probabilities, "
             "infinity mass)"
         )
     above = _pld_lines("optimistic", parts[0], (parts[1], parts[2], False), 1)
     upper = _envelope(above, "from_pld, optimistic", about, side=1)
     if (lower.advantage() - upper.advantage()) < -1e-9:
-        raise ValueError("Expected optimistic to leak no more than pld: its advantage is larger")
+        raise ValueError("optimistic must leak no more than pld: its advantage is larger")
     return Between((lower, upper), name="from_pld")
 
 
@@ -284,14 +284,12 @@ def from_rdp(
     order = validation.interval("orders", orders, 1.0, closed="right")
     divergence = validation.interval("epsilons", epsilons, 0.0)
     if order.ndim != 1 or not order.size or (np.diff(order) <= 0.0).any():
-        raise ValueError(f"Expected orders of shape {order.shape} to be (k,), increasing, k >= 1")
+        raise ValueError(f"orders of shape {order.shape} must be (k,), increasing, k >= 1")
     if divergence.shape != order.shape:
-        raise ValueError(
-            f"Expected epsilons of shape {divergence.shape} to be {order.shape}, as orders"
-        )
+        raise ValueError(f"epsilons of shape {divergence.shape} must be {order.shape}, as orders")
     usable = np.isfinite(divergence)
     if not usable.any():
-        raise ValueError("Expected epsilons to hold a finite divergence: these guarantee nothing")
+        raise ValueError("epsilons must hold a finite divergence: these guarantee nothing")
     chosen = validation.choice("relation", relation, _RELATIONS)
     about = premise_of(neighbours, (_GIVEN,))
     lines = _directed(*_renyi_lines(order[usable], divergence[usable]), chosen)
@@ -416,16 +414,15 @@ def _pld_lines(name: str, pld: Any, given: tuple[Any, Any, bool], side: int) -> 
     probabilities, mass, pessimistic = given
     if hasattr(pld, "_pmf_remove") or hasattr(pld, "get_delta_for_epsilon"):
         if probabilities is not None or mass:
-            raise TypeError(f"Expected {name}={pld!r} without probabilities and infinity_mass")
+            raise TypeError(f"{name}={pld!r} must be given without probabilities and infinity_mass")
         return _object_lines(name, pld, side)
     if probabilities is None:
         raise TypeError(
-            f"Expected {name}={pld!r} to be a PLD (get_delta_for_epsilon), or losses with "
-            "probabilities"
+            f"{name}={pld!r} must be a PLD (get_delta_for_epsilon), or losses with probabilities"
         )
     if not pessimistic and side < 0:
         raise ValueError(
-            f"Expected {name} to be pessimistic: an optimistic one guarantees nothing; pass a "
+            f"{name} must be pessimistic: an optimistic one guarantees nothing; pass a "
             "pessimistic one, and this as optimistic"
         )
     losses = _increasing(name, pld)
@@ -435,14 +432,12 @@ def _pld_lines(name: str, pld: Any, given: tuple[Any, Any, bool], side: int) -> 
         shares = np.where(masses > 0.0, np.exp(-losses), 0.0) * masses
     with_record, without = math.fsum((*masses, extra)), math.fsum(shares)
     if abs(with_record - 1.0) > _EXCESS:
-        raise ValueError(
-            f"Expected probabilities and infinity_mass with sum {with_record!r} to add up to 1"
-        )
+        raise ValueError(f"probabilities and infinity_mass must add up to 1, not {with_record!r}")
     if without > 1.0 + _EXCESS:
         raise ValueError(
-            f"Expected the masses without the record, probabilities times exp(-losses), of sum "
-            f"{without!r} to add up to 1 at most: where rounding of rare losses did that, take "
-            "from_profile of the deltas at epsilons from 0 on"
+            "The masses without the record, probabilities times exp(-losses), must add up to 1 at "
+            f"most, not {without!r}: where rounding of rare losses did that, take from_profile of "
+            "the deltas at epsilons from 0 on"
         )
     with np.errstate(divide="ignore"):
         logs = np.log(masses)
@@ -466,7 +461,7 @@ def _object_lines(name: str, pld: Any, side: int) -> tuple[Any, Any]:
     for pmf in pmfs[:1] if pld._symmetric else pmfs:
         if bool(pmf._pessimistic_estimate) != (side < 0):
             raise ValueError(
-                f"Expected {name} to be {'pessimistic' if side < 0 else 'optimistic'}: "
+                f"{name} must be {'pessimistic' if side < 0 else 'optimistic'}: "
                 f"{'an optimistic one guarantees nothing' if side < 0 else 'no upper end follows'}"
             )
         dense = pmf.to_dense_pmf()
@@ -569,7 +564,7 @@ def _increasing(name: str, value: npt.ArrayLike) -> Doubles:
     if steps.size:
         i = int(steps[0]) + 1
         raise ValueError(
-            f"Expected {name} to increase, not {name}[{i}]={float(array[i])!r} after "
+            f"{name} must increase, not {name}[{i}]={float(array[i])!r} after "
             f"{float(array[i - 1])!r}"
         )
     return array

@@ -122,7 +122,7 @@ def random_allocation(
     epochs = validation.steps("num_epochs", num_epochs)
     again = validation.flag("reallocate", reallocate)
     if hits > slots:
-        raise ValueError(f"Expected selected={hits} <= num_steps={slots}")
+        raise ValueError(f"selected={hits} must be <= num_steps={slots}")
     premise = Premise("add-remove", (ALLOCATION, EXACT_NOISE))
     if hits == slots:
         return gaussian(math.sqrt(hits * epochs) / noise)._about(premise)
@@ -150,7 +150,7 @@ def require_noise(noise: float, moved: float, slots: int, guarantee: str) -> Non
     least = (LEAST_NOISE if slots > 1 else LEAST_ALONE) * moved
     if noise < least:
         raise ValueError(
-            f"Expected noise_multiplier={noise!r} >= {least:.4g} with num_steps={slots}: the "
+            f"noise_multiplier={noise!r} must be >= {least:.4g} with num_steps={slots}: the "
             f"ratios of smaller noise overflow; take {guarantee} as a guarantee, which lets the "
             "attacker see the batches"
         )
@@ -237,7 +237,7 @@ def fixed_batch_gaussian(
     batch = validation.steps("batch_size", batch_size)
     steps = validation.steps("num_steps", num_steps)
     if batch > records:
-        raise ValueError(f"Expected batch_size={batch} <= num_records={records}")
+        raise ValueError(f"batch_size={batch} must be <= num_records={records}")
     premise = Premise("replace", (FIXED_SAMPLE, EXACT_NOISE))
     mu, rate = 2.0 / noise, batch / records
     if batch == records:
@@ -503,7 +503,7 @@ def correlated_gaussian(
         absolute = float(np.sqrt(_forms(patterns, np.abs(product)).max())) / noise
     if not 0.0 < absolute < np.inf:
         raise ValueError(
-            f"Expected strategy_matrix over noise_multiplier={noise!r} in the range of doubles: "
+            f"strategy_matrix over noise_multiplier={noise!r} must be in the range of doubles: "
             f"the largest shift is {absolute!r}"
         )
     premise = Premise("add-remove", (CORRELATED, EXACT_NOISE))
@@ -557,7 +557,7 @@ def strategy_matrix(kind: str, num_steps: int, *, bands: int | None = None) -> D
     steps = validation.count("num_steps", num_steps, 1, _MOST)
     if (kind == "banded") != (bands is not None):
         raise ValueError(
-            f"Expected bands={bands!r} with kind='banded' and only there, not {kind!r}"
+            f"bands={bands!r} must be given with kind='banded', and only then, not {kind!r}"
         )
     if kind == "identity":
         return np.eye(steps)
@@ -604,7 +604,7 @@ def participation_patterns(num_steps: int, *, num_epochs: int = 1) -> Doubles:
     steps = validation.count("num_steps", num_steps, 1, _MOST)
     epochs = validation.count("num_epochs", num_epochs, 1)
     if steps % epochs:
-        raise ValueError(f"Expected num_steps={steps} to be a multiple of num_epochs={epochs}")
+        raise ValueError(f"num_steps={steps} must be a multiple of num_epochs={epochs}")
     return np.tile(np.eye(steps // epochs), (1, epochs))
 
 
@@ -628,23 +628,23 @@ def _triangular(value: npt.ArrayLike) -> Doubles:
     rows, cols = matrix.shape
     if rows != cols or not 1 <= rows <= _MOST:
         raise ValueError(
-            f"Expected strategy_matrix of shape {matrix.shape} to be (T, T), T in [1, {_MOST}]"
+            f"strategy_matrix of shape {matrix.shape} must be (T, T), T in [1, {_MOST}]"
         )
     if np.triu(matrix, 1).any():
-        raise ValueError("Expected strategy_matrix to be lower triangular: noise of later steps")
+        raise ValueError("strategy_matrix must be lower triangular: noise of later steps")
     empty = ~matrix.any(axis=1)
     if empty.any():
-        raise ValueError(f"Expected row {int(np.argmax(empty))} of strategy_matrix not to be zero")
+        raise ValueError(f"row {int(np.argmax(empty))} of strategy_matrix must not be zero")
     return matrix
 
 
 def _patterns(value: npt.ArrayLike, steps: int) -> Doubles:
     patterns = validation.doubles("participation", value, ndim=2)
     if patterns.shape[0] < 1 or patterns.shape[1] != steps:
-        raise ValueError(f"Expected participation of shape {patterns.shape} to be (P, {steps})")
+        raise ValueError(f"participation of shape {patterns.shape} must be (P, {steps})")
     validation.binary("participation", patterns)
     if not patterns.any():
-        raise ValueError("Expected participation to have a record take part in some step")
+        raise ValueError("participation must have a record take part in some step")
     return patterns
 
 

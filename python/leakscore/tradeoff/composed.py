@@ -93,7 +93,7 @@ class ComposedTradeOff(Bracket):
         steps = [(step, n) for step, n in self._parts if isinstance(step, Step)]
         if len(steps) < len(self._parts):
             raise AttributeError(
-                f"Expected {self!r} to be of Poisson sampling: other batches have no estimate; "
+                f"{self!r} must be of Poisson sampling: other batches have no estimate; "
                 "take interval()"
             )
         return limit(steps, self.adversary)._about(self._premise)
@@ -276,7 +276,7 @@ class _Sampling:
         relation = validation.choice("neighbours", self.neighbours, NEIGHBOURS)
         if relation == "replace" and rate < 1.0:
             raise ValueError(
-                f"Expected neighbours='add-remove' at sample_rate={rate!r}: with 'replace' the two "
+                f"neighbours must be 'add-remove' at sample_rate={rate!r}: with 'replace' the two "
                 "laws of a sampled step are no such pair; it takes sample_rate=1"
             )
         return _Sampling(noise, rate, steps, attacker, relation)
@@ -353,14 +353,12 @@ def compose(curves: Iterable[TradeOff | tuple[TradeOff, int]]) -> TradeOff:
     """
     entries = [_entry(index, item) for index, item in enumerate(_listed(curves))]
     if not entries:
-        raise ValueError("Expected curves to hold at least one curve")
+        raise ValueError("curves must hold at least one curve")
     first = entries[0][0]
     for index, (curve, _) in enumerate(entries):
         described, expected = (curve.kind, curve.adversary), (first.kind, first.adversary)
         if described != expected:
-            raise ValueError(
-                f"Expected curves[{index}] of {described} to be of {expected}, as curves[0]"
-            )
+            raise ValueError(f"curves[{index}] of {described} must be of {expected}, as curves[0]")
     premise = joined((f"curves[{i}]", curve._premise) for i, (curve, _) in enumerate(entries))
     leakage = sum(
         repeats * float(curve.leakage)
@@ -394,7 +392,7 @@ def _together(entries: list[tuple[TradeOff, int]], leakage: float, which: int) -
 
 def _listed(curves: Any) -> list[Any]:
     if isinstance(curves, (TradeOff, np.ndarray)) or not isinstance(curves, Iterable):
-        raise TypeError(f"Expected curves={curves!r} to be a list of curves")
+        raise TypeError(f"curves={curves!r} must be a list of curves")
     return list(curves)
 
 
@@ -427,17 +425,17 @@ def _entry(index: int, item: Any) -> tuple[TradeOff, int]:
     curve, repeats = item, 1
     if isinstance(item, tuple):
         if len(item) != 2:
-            raise TypeError(f"Expected {name} to be a curve or a pair (curve, num_steps)")
+            raise TypeError(f"{name} must be a curve or a pair (curve, num_steps)")
         curve, repeats = item[0], validation.steps(f"num_steps of {name}", item[1])
     if isinstance(curve, TradeOff):
         curve._require_null("compose", "compose first, then invert")
     if not _composable(curve):
         raise TypeError(
-            f"Expected {name}={curve!r} to be a curve of gaussian, laplace, subsampled_gaussian, "
+            f"{name}={curve!r} must be a curve of gaussian, laplace, subsampled_gaussian, "
             "subsampled_laplace, compose, compose_relaxed_gaussian in one dimension, of batches "
             "(random_allocation and the like), or a guarantee of from_profile, from_pld, from_rdp "
             "or from_zcdp; of a curve with an upper end take its `lower`"
         )
     if curve.shape:
-        raise ValueError(f"Expected {name} of shape {curve.shape} to be of shape ()")
+        raise ValueError(f"{name} of shape {curve.shape} must be of shape ()")
     return curve, repeats

@@ -421,7 +421,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
             self._require_null("reconstruction", "ask the curve before `inverse`")
         if self.kind == "attack":
             raise ValueError(
-                f"Expected {self!r} of kind 'guarantee' for reconstruction, not 'attack': other "
+                f"{self!r} must be of kind 'guarantee' for reconstruction, not 'attack': other "
                 "attacks may reconstruct more; ask the mechanism's own curve"
             )
         return self._power(validation.interval("kappa", kappa, 0.0, 1.0))
@@ -703,7 +703,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
         ordered = {curve.null for curve in (self, reference) if curve.inverse() is not curve}
         if ordered >= {"with", "without"}:
             raise ValueError(
-                f"Expected other={reference!r} with H0 {self.null!r} the record, as {self!r}, not "
+                f"other={reference!r} must have H0 {self.null!r} the record, as {self!r}, not "
                 f"{reference.null!r}: invert both or none"
             )
         certificate: Certificate = self.operations.certify(self, reference, slack)
@@ -713,7 +713,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
         """Refuse a curve of which H0 is not "without" the record."""
         if self.null != "without":
             raise ValueError(
-                f"Expected {self!r} with H0 'without' the record for {operation}, not "
+                f"{self!r} must have H0 'without' the record for {operation}, not "
                 f"{self.null!r}: {remedy}"
             )
 
@@ -745,7 +745,7 @@ class Symmetric(TradeOff[Value]):
 def require_one(curve: TradeOff[Any], remedy: str) -> None:
     """Refuse an array of curves, with what to do instead."""
     if curve.shape:
-        raise ValueError(f"Expected a curve of shape {curve.shape} to be of shape (): {remedy}")
+        raise ValueError(f"A curve of shape {curve.shape} must be of shape (): {remedy}")
 
 
 def aligned(parameter: Doubles, argument: Doubles) -> Doubles:

@@ -204,7 +204,7 @@ def misspecified(m_targ: npt.ArrayLike, m_scal: npt.ArrayLike) -> GaussianTradeO
     leakage, shared = validation.broadcast(m_targ=leakage, m_scal=shared)
     if ((leakage == 0.0) & (shared != 0.0)).any():
         bad = float(shared[(leakage == 0.0) & (shared != 0.0)].flat[0])
-        raise ValueError(f"Expected m_scal={bad!r} to be 0 where m_targ is")
+        raise ValueError(f"m_scal={bad!r} must be 0 where m_targ is")
     root = np.sqrt(leakage)
     with np.errstate(over="ignore"):
         mu = np.divide(np.abs(shared), root, out=np.zeros(leakage.shape), where=leakage > 0.0)

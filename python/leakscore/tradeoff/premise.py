@@ -66,7 +66,7 @@ def premise_of(
     if neighbours is not None:
         validation.choice("neighbours", neighbours, _KNOWN)
     if isinstance(assumptions, str):
-        raise TypeError(f"Expected assumptions={assumptions!r} to be a list of texts")
+        raise TypeError(f"assumptions={assumptions!r} must be a list of texts")
     return Premise(neighbours, tuple(assumptions), validation.choice("null", null, _NULLS))
 
 
@@ -120,7 +120,7 @@ def joined(named: Iterable[tuple[str, Premise]]) -> Premise:
     for name, (relation, assumptions, _) in named:
         if relation is not None and result.neighbours not in (None, relation):
             raise ValueError(
-                f"Expected {name} of neighbours={relation!r} to be of "
+                f"{name} of neighbours={relation!r} must be of "
                 f"neighbours={result.neighbours!r}, as {first}: {_ABOUT[relation]} and "
                 f"{_ABOUT[str(result.neighbours)]} make different pairs of data sets; take curves "
                 "of one relation"
@@ -140,7 +140,7 @@ def settled(premise: Premise, stated: str | None, what: object) -> str | None:
     """
     if premise.null == "with":
         raise ValueError(
-            f"Expected {what!r} with H0 'without' the record as a claim, not 'with': claim the "
+            f"{what!r} must have H0 'without' the record as a claim, not 'with': claim the "
             "curve before `inverse`, which says the same, or `symmetrized`"
         )
     about = premise.neighbours
@@ -149,7 +149,7 @@ def settled(premise: Premise, stated: str | None, what: object) -> str | None:
     relation = validation.choice("neighbours", stated, NEIGHBOURS)
     if about not in (None, relation):
         raise ValueError(
-            f"Expected neighbours={about!r} of {what!r}, not {relation!r}: it is about "
+            f"neighbours={about!r} must be given with {what!r}, not {relation!r}: it is about "
             f"{_ABOUT[str(about)]}, and another curve holds for {_ABOUT[relation]}; take a curve "
             f"made for neighbours={relation!r}, or rounds of {about!r}"
         )

@@ -136,7 +136,7 @@ def compose_relaxed_gaussian(
     """
     distances = validation.interval("mus", mus, 0.0, closed="left")
     if not distances.ndim or not distances.size:
-        raise ValueError(f"Expected mus of shape {distances.shape} to hold at least one output")
+        raise ValueError(f"mus of shape {distances.shape} must hold at least one output")
     chosen = validation.choice("weights", weights, ("optimal", "equal"))
     # In units of a power of two, so that squares of the largest do not overflow.
     unit = 2.0**520 if distances.max() > 2.0**500 else 1.0
@@ -147,7 +147,7 @@ def compose_relaxed_gaussian(
     with np.errstate(over="ignore"):
         mu = np.asarray(unit * mu)
     if np.isinf(mu).any():
-        raise ValueError(f"Expected mus whose {weights} mu together is at most 1.8e308")
+        raise ValueError(f"mus must have {weights} mu together of at most 1.8e308")
     mu, dims = validation.broadcast(mus=mu, dim=_validate_counts.whole("dim", dim, 1))
     kind: Literal["guarantee", "attack"] = "guarantee" if chosen == "optimal" else "attack"
     return _squared_lengths(mu, dims, kind, "relaxed-aligned")

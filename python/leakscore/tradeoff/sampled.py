@@ -435,7 +435,7 @@ def _sampled_premise(curve: TradeOff) -> Premise:
         if isinstance(curve, MeanTradeOff):
             return joined([("the curve", curve._premise), ("the sample", _SAMPLED_MEAN)])
         raise ValueError(
-            f"Expected neighbours='add-remove' of {curve!r} to be sub-sampled, not 'replace': the "
+            f"neighbours='add-remove' of {curve!r} must be sub-sampled, not 'replace': the "
             "other record is sampled too, so that both laws are mixtures; sub-sample the curve of "
             "a record that is there or not"
         )

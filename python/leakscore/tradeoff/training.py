@@ -141,7 +141,7 @@ def averaged_gaussian_attack(
     batch, without = int(records * rate), int((records - 1) * rate)
     if not without:
         raise ValueError(
-            f"Expected num_records={records} and sample_rate={rate!r} with an expected batch of at "
+            f"num_records={records} and sample_rate={rate!r} must have an expected batch of at "
             f"least 1 without the record: int({records - 1} * {rate!r}) is 0"
         )
     premise = Premise("add-remove", (_DIVIDED, _ZERO_GRADIENTS))

@@ -121,7 +121,7 @@ def _path(theta: npt.ArrayLike, steps: int, dim: int) -> Array:
     path = validation.matrix("theta", theta)
     if path.shape != (steps + 1, dim):
         raise ValueError(
-            f"Expected theta of shape {path.shape} to be ({steps + 1}, {dim}): a row more than "
+            f"theta of shape {path.shape} must be ({steps + 1}, {dim}): a row more than "
             f"target_gradients of shape ({steps}, {dim})"
         )
     return path
@@ -134,7 +134,7 @@ def _averaged(path: Array, steps: slice, eta: Doubles) -> Doubles:
         result = (rows[:-1] - rows[1:]) / eta[steps, np.newaxis]
     if not np.isfinite(result).all():
         validation.finite("theta", rows)
-        raise ValueError("Expected differences of theta over learning_rate that do not overflow")
+        raise ValueError("Differences of theta over learning_rate must not overflow")
     return np.asarray(result)
 
 
@@ -157,13 +157,12 @@ def _references(value: Reference | Sequence[Reference], steps: int, dim: int) ->
         ]
         if len(references) != steps:
             raise ValueError(
-                f"Expected reference to be one Reference or {steps} of them, not {len(references)}"
+                f"reference must be one Reference or {steps} of them, not {len(references)}"
             )
     for each in references:
         if each.dim != dim:
             raise ValueError(
-                f"Expected reference of {each.dim} coordinates to have the {dim} of "
-                "target_gradients"
+                f"reference of {each.dim} coordinates must have the {dim} of target_gradients"
             )
     return references
 
@@ -262,8 +261,7 @@ def _tables(value: Iterable[npt.ArrayLike], steps: int, dim: int) -> Iterator[Ar
             yield validation.finite(f"{name}[{count - 1}]", rows)
     if count != steps:
         raise ValueError(
-            f"Expected {name} to hold {steps} tables, one for each row of target_gradients, "
-            f"not {count}"
+            f"{name} must hold {steps} tables, one for each row of target_gradients, not {count}"
         )
 
 
@@ -272,7 +270,7 @@ def _iterable(name: str, value: object) -> Iterable[npt.ArrayLike]:
         return value
     tables = validation.real_array(name, value)
     if tables.ndim != 3:
-        raise ValueError(f"Expected {name} of shape {tables.shape} to be (L, r, d)")
+        raise ValueError(f"{name} of shape {tables.shape} must be (L, r, d)")
     return tables
 
 
@@ -343,13 +341,15 @@ def aggregate(
     """
     values = validation.real_array("steps", steps)
     if values.ndim == 0 or values.size == 0:
-        raise ValueError(f"Expected steps of shape {values.shape} to be (..., L) and not empty")
+        raise ValueError(f"steps of shape {values.shape} must be (..., L) and not empty")
     scores = np.asarray(values, dtype=np.float64)
     if np.isnan(scores).any():
-        raise ValueError("Expected steps to hold no NaN")
+        raise ValueError("steps must hold no NaN")
     how = validation.choice("batches", batches, _BATCHES)
     if (how == "poisson") != (sample_rate is not None):
-        raise ValueError(f"Expected sample_rate with batches='poisson' and only there, not {how!r}")
+        raise ValueError(
+            f"sample_rate must be given with batches='poisson', and only then, not {how!r}"
+        )
     if how == "max":
         result = scores.max(axis=-1)
     elif how == "one-epoch":
@@ -362,7 +362,7 @@ def aggregate(
             if not np.isfinite(result).all():  # perhaps only in between
                 result = np.where(np.isfinite(result), result, (added * 2.0**-64).sum(-1) * 2.0**64)
         if np.isnan(result).any():
-            raise ValueError("Expected steps not to hold both inf and -inf where they are summed")
+            raise ValueError("steps must not hold both inf and -inf where they are summed")
     return result if scores.ndim > 1 else float(result)
 
 

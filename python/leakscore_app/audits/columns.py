@@ -67,7 +67,7 @@ class ScoreColumns:
             array = array.reshape(-1)
         if array.ndim != 1:
             raise ValueError(
-                f"Expected {self.where(name)} of shape {array.shape} to hold one value per round"
+                f"{self.where(name)} of shape {array.shape} must hold one value per round"
             )
         blank = 0 if self.padding is None else self.padding(name)
         return array[: array.size - blank]
@@ -76,7 +76,7 @@ class ScoreColumns:
         """Return a column of real numbers without NaN, of the dtype that it has in the file."""
         array = self.vector(name)
         if array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
-            raise ValueError(f"Expected {self.where(name)} to hold numbers, not {array.dtype}")
+            raise ValueError(f"{self.where(name)} must hold numbers, not {array.dtype}")
         if array.dtype.kind == "f" and bool((missing := np.isnan(array)).any()):
             place = self.place(int(missing.argmax()))
             raise ValueError(f"{self.where(name)}, {place}: the score is missing or NaN")
@@ -96,7 +96,7 @@ class ScoreColumns:
         elif array.dtype.kind in "fiub":
             bits = array
         else:
-            raise ValueError(f"Expected {self.where(name)} to hold 1 and 0, not {array.dtype}")
+            raise ValueError(f"{self.where(name)} must hold 1 and 0, not {array.dtype}")
         wrong = (bits != 0) & (bits != 1)
         if bool(wrong.any()):
             row = int(wrong.argmax())
@@ -199,7 +199,7 @@ def _of_json(file: files.File) -> ScoreColumns:
     _refuse_sacro(file, columns)
     names = [name for name, value in columns.items() if isinstance(value, (list, int, float))]
     if not names:
-        raise ValueError(f"Expected {file.name} to hold a JSON object of lists")
+        raise ValueError(f"{file.name} must hold a JSON object of lists")
     return ScoreColumns(
         file,
         "json",

@@ -391,7 +391,7 @@ def _checked(claim: Claim) -> Claim:
     if (claim.epsilon is None) == (claim.mu is None) or (claim.epsilon is None) != (
         claim.delta is None
     ):
-        raise ValueError(f"Expected {claim} to be an epsilon with its delta, or a mu")
+        raise ValueError(f"{claim} must be an epsilon with its delta, or a mu")
     for name in ("epsilon", "mu"):
         if (value := getattr(claim, name)) is not None:
             validation.scalar(f"claimed {name}", value, 0.0)

@@ -209,7 +209,7 @@ def listing(
 ) -> RiskReport:
     """Return the report of `risk_report`; `source` are its `input`, `read` and `notices`."""
     if not isinstance(table, RecordRisk):
-        raise TypeError(f"Expected table to be a RecordRisk of leakscore.shadow.risk, not {table}")
+        raise TypeError(f"table must be a RecordRisk of leakscore.shadow.risk, not {table}")
     row = validation.count("attack", attack, 0, len(table.attacks) - 1)
     size = table.shift.shape[1]
     expected = None if prediction is None else _prediction(prediction, size)
@@ -240,8 +240,7 @@ def _prediction(values: npt.ArrayLike, size: int) -> Doubles:
     prediction = validation.real_array("prediction", values)
     if prediction.shape != (size,):
         raise ValueError(
-            f"Expected prediction of shape {prediction.shape} to be ({size},), "
-            "one a record of table"
+            f"prediction of shape {prediction.shape} must be ({size},), one a record of table"
         )
     arrays.finite(
         "prediction", prediction, "leave such records out of scores, included and prediction"
@@ -251,7 +250,7 @@ def _prediction(values: npt.ArrayLike, size: int) -> Doubles:
 
 def _names(names: Sequence[str], size: int) -> tuple[str, ...]:
     if isinstance(names, str) or len(names) != size:
-        raise ValueError(f"Expected names to be a sequence of {size}, one a record of table")
+        raise ValueError(f"names must be a sequence of {size}, one a record of table")
     return tuple(map(str, names))
 
 
@@ -467,8 +466,8 @@ def _of_scores(columns: ScoreColumns, *, few_records: bool) -> ScoredRecords:
     scores = loaded["scores"]
     if scores.ndim not in (2, 3) or not scores.size:
         raise ValueError(
-            f"{columns.file.name}: Expected scores of shape {scores.shape} to be (S, N), target "
-            "models and records, or (A, S, N) by A attacks, and not to be empty"
+            f"{columns.file.name}: scores of shape {scores.shape} must be (S, N), target "
+            "models and records, or (A, S, N) by A attacks, and not be empty"
         )
     if "prediction" not in loaded:  # which tells the records
         shadows.require_models_first(

@@ -129,7 +129,7 @@ def require_models_first(file: File, array: Array, included: Array, *, few_recor
 def scored(file: File, loaded: Arrays, attack: str | None, *, few_records: bool = False) -> Scored:
     """Score the target of a file, or its shadow models, by an attack."""
     if attack is not None and attack not in ATTACKS:
-        raise ValueError(f"Expected attack {attack!r} to be one of {', '.join(ATTACKS)}")
+        raise ValueError(f"attack {attack!r} must be one of {', '.join(ATTACKS)}")
     source, target = _names(file, loaded)
     has_target = "member" in loaded
     for name in (
@@ -271,13 +271,13 @@ def _margins(file: File, loaded: Arrays, name: str) -> Array:
     models = loaded["logits"]
     if models.ndim not in (3, 4):
         raise ValueError(
-            f"Expected logits of shape {models.shape} to be (K, N, C) or (K, N, A, C): models, "
+            f"logits of shape {models.shape} must be (K, N, C) or (K, N, A, C): models, "
             "records, augmentations, classes"
         )
     if labels.shape != models.shape[1:2]:
         turned = labels.shape == models.shape[:1]
         raise ValueError(
-            f"Expected labels of shape {labels.shape} to be ({models.shape[1]},), one a record of "
+            f"labels of shape {labels.shape} must be ({models.shape[1]},), one a record of "
             f"logits of shape {models.shape}"
             + (": logits are transposed, models come first" if turned else "")
         )
@@ -287,7 +287,7 @@ def _margins(file: File, loaded: Arrays, name: str) -> Array:
     if rest not in (logits.shape, logits.shape[1:]):
         turned = logits.ndim > 1 and (logits.shape[1], logits.shape[0]) == rest[:2]
         raise ValueError(
-            f"Expected {name} of shape {logits.shape} to be {rest} or (S, {str(rest)[1:]}, as "
+            f"{name} of shape {logits.shape} must be {rest} or (S, {str(rest)[1:]}, as "
             f"logits of shape {models.shape}{': it is transposed' if turned else ''}"
         )
     if logits.shape == rest:
@@ -311,16 +311,16 @@ def _members(member: Array, shape: tuple[int, ...], *, single: bool) -> Flags:
         expected = f"({records},)" if single else f"({records},) or {shape}"
         turned = member.ndim == 2 and member.shape[::-1] == shape and not single
         raise ValueError(
-            f"Expected member of shape {member.shape} to be {expected}, as observed"
+            f"member of shape {member.shape} must be {expected}, as observed"
             + (": it is transposed" if turned else "")
         )
     if member.dtype.kind not in "fiub":
-        raise ValueError(f"Expected member to hold 1 and 0, not {member.dtype}")
+        raise ValueError(f"member must hold 1 and 0, not {member.dtype}")
     wrong = (member != 0) & (member != 1)
     if bool(wrong.any()):
         index = [int(i) for i in np.unravel_index(int(wrong.argmax()), member.shape)]
         raise ValueError(
-            f"Expected member in {{0, 1}}: {int(wrong.sum())} entries are not, the first "
+            f"member must be in {{0, 1}}: {int(wrong.sum())} entries are not, the first "
             f"member{index}={member[tuple(index)].item()!r}"
         )
     return np.broadcast_to(member == 1, (targets, records))

@@ -54,7 +54,7 @@ def watch(path: str, options: WatchOptions, show: Show) -> Evidence:
         or an option is out of its range.
     """
     if not options.idle >= 0.0:
-        raise ValueError(f"Expected idle={options.idle!r} in [0, inf]")
+        raise ValueError(f"idle={options.idle!r} must be in [0, inf]")
     begun = _fresh(options)
     with opened(path) as lines:
         if options.state is not None:

@@ -391,7 +391,7 @@ def _client(options: argparse.Namespace) -> AbstractContextManager[Any]:
     if options.workers is not None and options.scheduler is not None:
         raise ValueError("--workers starts processes of its own: give it or --scheduler, not both")
     if options.workers is not None and not 1 <= options.workers <= _MOST_WORKERS:
-        raise ValueError(f"Expected --workers {options.workers} in [1, {_MOST_WORKERS}]")
+        raise ValueError(f"--workers {options.workers} must be in [1, {_MOST_WORKERS}]")
     from leakscore.dask import cluster
 
     return cluster.opened(workers=options.workers, scheduler=options.scheduler)

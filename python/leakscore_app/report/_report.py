@@ -383,7 +383,7 @@ def _require_records(table: Any) -> None:
     kind = type(table).__name__
     if isinstance(table, str | PathLike):
         raise TypeError(
-            f"Expected table to hold records, not to be a path ({visible(str(table))[:80]}): pass "
+            f"table must hold records, not be a path ({visible(str(table))[:80]}): pass "
             "leakscore_app.open_table(path)"
         )
     if isinstance(table, Iterator):
@@ -393,12 +393,12 @@ def _require_records(table: Any) -> None:
         )
     if hasattr(table, "collect_schema"):
         raise TypeError(
-            f"Expected table to hold its records, not a {kind}: pass what its collect() returns, "
+            f"table must hold its records, not a {kind}: pass what its collect() returns, "
             "or a parquet file"
         )
     if not hasattr(table, "__array__") and not isinstance(table, Sequence):
         raise TypeError(
-            f"Expected table to be an array (N, d), a frame with __arrow_c_stream__, a function "
+            f"table must be an array (N, d), a frame with __arrow_c_stream__, a function "
             f"that yields blocks, or from leakscore_app.open_table, not a {kind}"
         )
 

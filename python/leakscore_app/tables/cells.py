@@ -81,11 +81,11 @@ class ReadingOptions:
             validation.choice("thousands", self.thousands, (",", ".", "'", " ", "none"))
         if self.decimal is not None and self.decimal == self.thousands:
             raise ValueError(
-                f"Expected thousands={self.thousands!r} to differ from decimal={self.decimal!r}"
+                f"thousands={self.thousands!r} must differ from decimal={self.decimal!r}"
             )
         mark = self.delimiter
         if mark not in (None, "space") and (len(str(mark)) != 1 or str(mark) in '\r\n"'):
-            raise ValueError(f"Expected delimiter={mark!r} to be one character or 'space'")
+            raise ValueError(f"delimiter={mark!r} must be one character or 'space'")
         validation.count("skip_lines", self.skip_lines, low=0)
         if self.skip_last is not None:
             validation.count("skip_last", self.skip_last, low=0)

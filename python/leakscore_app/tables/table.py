@@ -297,7 +297,7 @@ def read_table(
 
 def _words(name: str, words: Iterable[str]) -> tuple[str, ...]:
     if isinstance(words, str):
-        raise TypeError(f"Expected {name}={words!r} to be a list of names, not one word")
+        raise TypeError(f"{name}={words!r} must be a list of names, not one word")
     return tuple(str(word) for word in words)
 
 
@@ -394,13 +394,13 @@ def table_of(
     array = validation.matrix("values", values)
     grid = _grid_of_array("the array", array)
     if columns is not None and len(columns) != array.shape[1]:
-        raise ValueError(f"Expected {len(columns)} columns to be {array.shape[1]}")
+        raise ValueError(f"{len(columns)} columns must be {array.shape[1]}")
     if columns is not None:
         for cells, name in zip(grid.columns, columns, strict=True):
             cells.name = name
         grid.notes.clear()
     if ids is not None and len(ids) != len(array):
-        raise ValueError(f"Expected {len(ids)} ids to be {len(array)}, one for each record")
+        raise ValueError(f"{len(ids)} ids must be {len(array)}, one for each record")
     # An array in memory is taken as it is: no record is a sum, no number a code.
     content = content_of(grid, ReadingOptions(skip_last=0, missing_values=("none",), header="no"))
     values = np.ascontiguousarray(array, dtype=np.float64)
@@ -408,7 +408,7 @@ def table_of(
     for name, labels in (groups or {}).items():
         if len(labels) != len(array):
             raise ValueError(
-                f"Expected {len(labels)} labels of {name!r} to be {len(array)}, one for each record"
+                f"{len(labels)} labels of {name!r} must be {len(array)}, one for each record"
             )
     return replace(
         table,
@@ -474,18 +474,16 @@ def _grid_of_archive(file: files.File, key: str | None) -> Grid:
 def _grid_of_array(name: str, values: npt.NDArray[Any], file: files.File | None = None) -> Grid:
     if values.dtype.names is not None:
         if values.ndim != 1:
-            raise ValueError(f"Expected {name} of shape {values.shape} to hold one row per record")
+            raise ValueError(f"{name} of shape {values.shape} must hold one row per record")
         if file is not None:
             file.require(_needed(len(values), len(values.dtype.names)))
         cells = [_cells(field, values[field]) for field in values.dtype.names]
         return Grid(name, cells, len(values))
     if values.ndim != 2:
         hint = "; one column is (N, 1)" if values.ndim == 1 else ""
-        raise ValueError(
-            f"Expected {name} of shape {values.shape} to be 2-D, one row per record{hint}"
-        )
+        raise ValueError(f"{name} of shape {values.shape} must be 2-D, one row per record{hint}")
     if values.dtype.kind not in "fiub":
-        raise ValueError(f"Expected {name} to hold real numbers, not dtype {values.dtype}")
+        raise ValueError(f"{name} must hold real numbers, not dtype {values.dtype}")
     if file is not None:
         same = values.dtype == np.float64 and values.flags.c_contiguous
         file.require(_needed(0 if same else len(values), values.shape[1]))

@@ -17,7 +17,7 @@ namespace leakscore {
 // Stands where no routine is yet: a call of it is an error, not the end of the process.
 template <class... Arguments>
 void unset_blas(Arguments...) {
-  throw std::logic_error("Expected set_blas before matrices are multiplied or factorised");
+  throw std::logic_error("set_blas must be called before matrices are multiplied or factorised");
 }
 
 struct Blas {

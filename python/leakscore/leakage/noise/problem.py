@@ -112,7 +112,7 @@ def regular(matrix: Doubles, rounding: float) -> Doubles:
     least = 16 * dense.tolerance(len(matrix), rounding)
     while covariance.problem() is not None:
         if (covariance.variances <= 0).any():
-            raise ValueError("Expected a covariance without columns of variance 0")
+            raise ValueError("covariance must have no columns of variance 0")
         values = matrix.copy()
         values.flat[:: len(matrix) + 1] *= 1 + least
         covariance, least = Full(values, rounding), 2 * least

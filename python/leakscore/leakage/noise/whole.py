@@ -90,7 +90,7 @@ def _representable(excess: Doubles, named: Named) -> float:
     most = float(excess.max())
     if not most < _MOST_EXCESS:
         raise ValueError(
-            f"Expected {named(int(np.argmax(excess)))} nearer to the mean, or a larger limit: "
+            f"{named(int(np.argmax(excess)))} must be nearer to the mean, or the limit larger: "
             f"without noise it is {most:.1e} times the limit"
         )
     return most

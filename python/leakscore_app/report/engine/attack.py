@@ -357,7 +357,7 @@ def rounds_of_weights(
     in the rounds without it. Many places are drawn weight by weight.
     """
     if not isinstance(records, ProjectedRecords):
-        raise TypeError("Expected records, not bins of their projections")
+        raise TypeError("The population must hold records, not bins of their projections")
     (strand,) = attack.strands
     draw = weighted_sums if len(pull) > LARGEST_DRAWN else _sums_of_weights
     outcomes = []

@@ -276,7 +276,7 @@ class BlockTable:
     def _read(self) -> Third:
         """What the first such pass read, for the games."""
         if self._third is None:
-            raise RuntimeError("Expected games to be played before their pass is asked for")
+            raise RuntimeError("games must be played before their pass is asked for")
         return self._third
 
     @property
@@ -364,7 +364,7 @@ class BlockTable:
     def release(self, population: Population) -> View:
         """Return changed kept records as a release."""
         if not isinstance(population, Crowd):
-            raise TypeError(f"Expected a Crowd, not {type(population).__name__}")
+            raise TypeError(f"The population must be a Crowd, not {type(population).__name__}")
         return view_of(population)
 
     def clipped(self, share: float) -> Clipped | None:

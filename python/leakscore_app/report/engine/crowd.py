@@ -104,7 +104,7 @@ class Crowd(Population):
         That is a bound on what noise for all of the table costs; see `Population.least_noise`.
         """
         if without is not None:
-            raise ValueError("Expected no person to be left out of kept records")
+            raise ValueError("No person must be left out of kept records")
         return self.law.least_noise(
             self.values,
             self.n,

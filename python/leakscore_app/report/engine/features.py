@@ -115,7 +115,7 @@ def require_weights(name: str, weights: Doubles, start: int) -> None:
     if bad.any():
         row = int(bad.argmax())
         raise ValueError(
-            f"Expected the weights ({visible(name)!r}) to be finite and at least 0, not "
+            f"The weights ({visible(name)!r}) must be finite and at least 0, not "
             f"{float(weights[row])} in record {start + row + 1}"
         )
 
@@ -612,7 +612,7 @@ def _apart(opened: Opened, statistic: Statistic, exclude: Sequence[str]) -> tupl
     for name in names:
         why = opened.refused.get(name) or opened.excluded.get(name)
         if why:
-            raise ValueError(f"Expected column {visible(name)!r} to be judged, but: {why}")
+            raise ValueError(f"column {visible(name)!r} must be judged, but: {why}")
     return names
 
 

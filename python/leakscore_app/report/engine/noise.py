@@ -53,7 +53,7 @@ def why_same(population: Population, wish: str | None, statistic: str) -> str:
         return "it was asked for (--noise-shape same)"
     why = _hindrance(population, statistic)
     if why and wish is not None:
-        raise ValueError(f"Expected noise_shape='same', not {wish!r}: {why}")
+        raise ValueError(f"noise_shape={wish!r} must be 'same': {why}")
     return why
 
 

@@ -106,12 +106,10 @@ def checked(options: AnalysisOptions) -> AnalysisOptions:
     if options.decimals is not None:
         validation.count("decimals", options.decimals, -_MOST_DECIMALS, _MOST_DECIMALS)
     if options.statistic is not None and not isinstance(options.statistic, Statistic):
-        raise TypeError(
-            f"Expected statistic={options.statistic!r} to be one of leakscore.statistics"
-        )
+        raise TypeError(f"statistic={options.statistic!r} must be one of leakscore.statistics")
     if isinstance(options.statistic, Quantile):
         raise ValueError(
-            "Expected statistic to be another one than Quantile: a published quantile may be the "
+            "statistic must be another one than Quantile: a published quantile may be the "
             "value of a record itself, which no distance bounds; publish counts between fixed "
             "limits instead (Histogram)"
         )
@@ -142,7 +140,7 @@ def require_all_drawn(options: AnalysisOptions, n: int, size: int) -> None:
     """Refuse a draw of noise for the mean of some of the records, which is not known."""
     if options.draw_noise is not None and n != size:
         raise ValueError(
-            f"Expected draw_noise with the mean of all {size} records, not of n={n}: which records "
+            f"draw_noise must be given with the mean of all {size} records, not of n={n}: which records "
             "are averaged is not known; judge a table of these alone"
         )
 
@@ -160,7 +158,7 @@ def require_plain(options: AnalysisOptions, release: Release, published: Publish
     elif not published.owned.alone.all():
         why = "one record a person, without ids: of several records which law holds"
     if why:
-        raise ValueError(f"Expected known weights with {why} is not known")
+        raise ValueError(f"known weights must be given with {why} is not known")
 
 
 def rounds_of(rounds: int | None, n: int, size: int) -> int:
@@ -177,7 +175,7 @@ def budget_of(options: AnalysisOptions) -> Budget:
     given = {name: getattr(options, name) for name in ("max_advantage", "max_power", "epsilon")}
     given = {name: value for name, value in given.items() if value is not None}
     if len(given) > 1:
-        raise ValueError(f"Expected one limit of {', '.join(given)}, not both")
+        raise ValueError(f"One limit of {', '.join(given)} must be given, not both")
     epsilon, power = options.epsilon, options.max_power
     if epsilon is not None:
         epsilon = validation.scalar("epsilon", epsilon, 0)
@@ -200,10 +198,10 @@ def release_of(
     n = validation.count("n", size if n is None else n, low=2)
     if n > size:
         judged = "" if size == seen.rows else f" judged (of {seen.rows})"
-        raise ValueError(f"Expected n={n} <= {size}, the number of records{judged}")
+        raise ValueError(f"n={n} must be <= {size}, the number of records{judged}")
     if finite and n > size - 2:
         raise ValueError(
-            f"Expected n={n} <= {size - 2} with a finite population of {size} records: the mean of "
+            f"n={n} must be <= {size - 2} with a finite population of {size} records: the mean of "
             "all of them is one number, with no other table to tell it from; choose a smaller n, "
             "or the infinite population"
         )
@@ -298,7 +296,7 @@ def shrinkage_of(values: Doubles, shrinkage: Shrinkage, largest: int) -> Shrinka
     shrinkage = validation.scalar("shrinkage", shrinkage, 0, 1)
     if few and shrinkage == 0:
         raise ValueError(
-            f"Expected shrinkage=0 to be larger: {size} records do not determine the covariance of "
+            f"shrinkage=0 must be larger: {size} records do not determine the covariance of "
             f"{dim} columns"
         )
     return shrinkage or None

@@ -46,7 +46,7 @@ class ValueTable:
         places = [j for j, name in enumerate(self.columns) if name.startswith(f"{column}=")]
         if not places:
             raise ValueError(
-                f"Expected the sensitive column '{visible(column)}' to be published and judged, as "
+                f"The sensitive column '{visible(column)}' must be published and judged, as "
                 f"{', '.join(map(visible, self.columns[:8]))} are"
             )
         return places
@@ -106,8 +106,7 @@ def _worst_pair(table: ValueTable, reference: Reference, places: Sequence[int]) 
         return _farthest(table, reference, places[0])
     if not 2 <= len(levels) <= _MOST_LEVELS:
         raise ValueError(
-            f"Expected the sensitive column to have 2 to {_MOST_LEVELS} categories, not "
-            f"{len(levels)}"
+            f"The sensitive column must have 2 to {_MOST_LEVELS} categories, not {len(levels)}"
         )
     pairs = []
     for i, j in np.argwhere(np.tri(len(levels), k=-1)).tolist():  # of categories

@@ -347,26 +347,26 @@ def earlier_of(
     previous = [previous] if np.ndim(previous) == 0 else list(previous)  # type: ignore[list-item, arg-type]
     if population == "finite":
         raise ValueError(
-            f"Expected no previous={previous} with a finite population: the earlier means "
+            f"previous={previous} must not be given with a finite population: the earlier means "
             "are of these very rows, which are a sample of a larger population, not drawn anew"
         )
     size = len(records.rows)
     if n is not None and n != size:
         raise ValueError(
-            f"Expected no n={n} with previous={previous}: the mean of all {size} records is "
+            f"n={n} must not be given with previous={previous}: the mean of all {size} records is "
             "published now"
         )
     counts = [validation.count("previous", count, 1, rows - 1) for count in previous]
     if not counts:
-        raise ValueError("Expected previous=[] to hold a number of rows")
+        raise ValueError("previous=[] must hold a number of rows")
     if any(later <= count for count, later in pairwise(counts)):
-        raise ValueError(f"Expected previous={counts} to increase")
+        raise ValueError(f"previous={counts} must increase")
     judged = np.searchsorted(records.rows, counts, side="right").tolist()
     steps = zip(pairwise([0, *counts, rows]), pairwise([0, *judged, size]), strict=True)
     for (start, stop), (before, after) in steps:
         if before == after:
             raise ValueError(
-                f"Expected previous={counts} with a record between any two means; none of the rows "
+                f"previous={counts} must have a record between any two means; none of the rows "
                 f"{start + 1} to {stop} is judged"
             )
     return Earlier(tuple(counts), tuple(judged))

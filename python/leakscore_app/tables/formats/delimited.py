@@ -145,13 +145,13 @@ def _decode_as(file: File, encoding: str) -> str:
     try:
         text = file.data.decode(encoding).removeprefix("\ufeff")
     except LookupError:
-        raise ValueError(f"Expected encoding={encoding!r} to be one that Python knows") from None
+        raise ValueError(f"encoding={encoding!r} must be one that Python knows") from None
     except UnicodeDecodeError as error:
         raise ValueError(
             f"{file.name} is not written in {encoding}: byte {error.start + 1} stands for nothing"
         ) from None
     if not isinstance(text, str):
-        raise ValueError(f"Expected encoding={encoding!r} to be one of text")
+        raise ValueError(f"encoding={encoding!r} must be one of text")
     return _nonempty(file, text)
 
 

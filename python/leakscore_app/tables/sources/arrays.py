@@ -88,9 +88,9 @@ def without_graph(table: Any) -> Any:
     if hasattr(kind, "partitions") and hasattr(kind, "columns"):
         return _parts(lambda k: table.partitions[k], table.npartitions)
     if not hasattr(kind, "rechunk"):
-        raise TypeError(f"Expected table to be a frame or array of dask, not {kind.__name__}")
+        raise TypeError(f"table must be a frame or array of dask, not {kind.__name__}")
     if table.ndim != 2:
-        raise ValueError(f"Expected table of shape {table.shape} to be 2-D, one row per record")
+        raise ValueError(f"table of shape {table.shape} must be 2-D, one row per record")
     rows = table.rechunk({1: -1})
     return _parts(lambda k: rows.blocks[k], rows.numblocks[0])
 
@@ -152,11 +152,9 @@ class NpyPart:
         array = _mapped(path, name)
         if array.ndim != 2 or not array.size:
             hint = "; one column is (N, 1)" if array.ndim == 1 else ""
-            raise ValueError(
-                f"Expected {name} of shape {array.shape} to be 2-D, one row per record{hint}"
-            )
+            raise ValueError(f"{name} of shape {array.shape} must be 2-D, one row per record{hint}")
         if array.dtype.kind not in "fiub":
-            raise ValueError(f"Expected {name} to hold real numbers, not dtype {array.dtype}")
+            raise ValueError(f"{name} must hold real numbers, not dtype {array.dtype}")
         return cls(path, name, numbered(array.shape[1]), len(array), state)
 
     def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
@@ -200,7 +198,7 @@ class CallablePart:
         columns, values = _block(first)
         given = columns if names is None else tuple(names)
         if len(given) != values.shape[1]:
-            raise ValueError(f"Expected {len(given)} names to be {values.shape[1]}, one a column")
+            raise ValueError(f"{len(given)} names must be {values.shape[1]}, one a column")
         return cls(function, "the blocks", given, last=blocks)
 
     def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
@@ -237,7 +235,7 @@ def _blocks(function: Callable[[], Iterable[Any]]) -> Iterator[Any]:
     blocks: Any = function()
     if isinstance(blocks, np.ndarray) or not isinstance(blocks, Iterable) or _is_frame(blocks):
         raise TypeError(
-            f"Expected the callable to return an iterator of blocks, not {type(blocks).__name__}"
+            f"The callable must return an iterator of blocks, not {type(blocks).__name__}"
         )
     return iter(blocks)
 
@@ -257,7 +255,6 @@ def _block(block: Any) -> tuple[tuple[str, ...], Doubles]:
     array = np.asarray(block)
     if array.ndim != 2 or array.dtype.kind not in "fiub":
         raise ValueError(
-            f"Expected a block of shape {array.shape} and dtype {array.dtype} to be (k, d) real "
-            "numbers"
+            f"A block of shape {array.shape} and dtype {array.dtype} must be (k, d) real numbers"
         )
     return numbered(array.shape[1]), np.asarray(array, dtype=np.float64)

@@ -35,7 +35,7 @@ def reader_of(frame: Any) -> Any:
             return pyarrow.RecordBatchReader.from_stream(frame)
         except pyarrow.ArrowInvalid as error:  # the stream of one column has no names
             raise TypeError(
-                f"Expected a frame with named columns, not a {type(frame).__name__}: make a frame "
+                f"The frame must have named columns, not be a {type(frame).__name__}: make a frame "
                 "of it (to_frame)"
             ) from error
     batch = pyarrow.record_batch(frame)
