@@ -103,7 +103,7 @@ def test_the_radius_by_brute_force_and_in_the_text() -> None:
         ({"draw_noise": -1}, "draw_noise=-1"),
         ({"draw_noise": 1.5}, "draw_noise=1.5"),
         ({"draw_noise": 10**15 - 1}, "a secret of 16 digits or more"),
-        ({"statistic": statistics.Covariance()}, "no draw_noise with covariances"),
+        ({"statistic": statistics.Covariance()}, "draw_noise must not be given with covariances"),
     ],
 )
 def test_what_is_refused(options: dict[str, Any], named: str) -> None:

@@ -131,8 +131,8 @@ def _require_drawable(options: AnalysisOptions) -> None:
         validation.count("draw_noise", seed, _LEAST_SEED, None, why=why)
     if any(isinstance(part, Covariance) for part in getattr(statistic, "parts", (statistic,))):
         raise ValueError(
-            "Expected no draw_noise with covariances: add noise with the standard deviations that "
-            "the report states to those that you publish"
+            "draw_noise must not be given with covariances: add noise with the standard deviations "
+            "that the report states to those that you publish"
         )
 
 
@@ -140,8 +140,8 @@ def require_all_drawn(options: AnalysisOptions, n: int, size: int) -> None:
     """Refuse a draw of noise for the mean of some of the records, which is not known."""
     if options.draw_noise is not None and n != size:
         raise ValueError(
-            f"draw_noise must be given with the mean of all {size} records, not of n={n}: which records "
-            "are averaged is not known; judge a table of these alone"
+            f"draw_noise must be given with the mean of all {size} records, not of n={n}: which "
+            "records are averaged is not known; judge a table of these alone"
         )
 
 

@@ -311,7 +311,7 @@ def without_small_cells(table: Table, options: AnalysisOptions) -> tuple[Table, 
         if not options.drop_small_cells:
             return table, of, dropped
         if not of.tables:
-            raise ValueError("Expected no drop_small_cells: nothing is published by group")
+            raise ValueError("drop_small_cells must not be given: nothing is published by group")
         small = small_cells(of, options.min_cell)
         if small.all():
             raise ValueError(
