@@ -1,6 +1,6 @@
 """Membership leakage: with what certainty an attacker can tell that a record was in the data.
 
-The rooms (`audit`, `canaries`, `distributions`, `games`, `leakage`, `scores`, `sequential`,
+The submodules (`audit`, `canaries`, `distributions`, `games`, `leakage`, `scores`, `sequential`,
 `shadow`, `testing`, `tradeoff`, `whitebox`) and `Reference` are loaded on first use, so that
 ``import leakscore`` costs little more than ``import numpy``. So are `dask`, `opacus`, `plot`,
 `reference`, `results`, `statistics`, `torch`, `typing` and `validation`, which are not in
@@ -99,7 +99,7 @@ if not TYPE_CHECKING:  # for whom a name that is not above is an error
 
         if name in _OF_REFERENCE:
             return getattr(import_module("leakscore.reference"), name)
-        if name in _NOT_STARRED.union(__all__):  # the other names of `__all__` are rooms
+        if name in _NOT_STARRED.union(__all__):  # the other names of `__all__` are submodules
             return import_module(f"leakscore.{name}")
         raise AttributeError(f"module 'leakscore' has no attribute {name!r}")
 

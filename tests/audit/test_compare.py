@@ -89,7 +89,7 @@ def test_three_verdicts() -> None:
     assert verdicts == ["refuted", "consistent", "consistent", "cannot-tell", "cannot-tell"]
     assert Audit([1.0], [0.0]).compare(gaussian(0.0)).verdict == "cannot-tell"
     for scores in (Audit([1.0] * 50, [1.0] * 50), Audit(range(50), range(50, 100))):
-        assert scores.compare(gaussian(0.0)).verdict == "cannot-tell"  # alike, and turned round
+        assert scores.compare(gaussian(0.0)).verdict == "cannot-tell"  # alike, and reversed
     turned = Audit(np.arange(50), np.arange(20, 70))
     assert turned.compare(gaussian(1.0)).verdict == "cannot-tell"
     assert turned.compare(gaussian(1.0), orientation="both").verdict == "consistent"

@@ -95,7 +95,7 @@ def test_perfect_separation_is_finite() -> None:
         ([0.0] * 50, [0.0] * 70),  # all equal
         ([1.0], [0.0]),  # one score each: the band is everything
         ([math.inf] * 50, [math.inf] * 50),
-        (np.arange(50.0), np.arange(50.0) + 100),  # turned round: upper bounds do not show it
+        (np.arange(50.0), np.arange(50.0) + 100),  # reversed: upper bounds do not show it
     ],
 )
 def test_no_evidence(members: list[float], nonmembers: list[float]) -> None:

@@ -1,4 +1,4 @@
-"""Scores that are turned round, at the edge of three exact standard errors; families that cross."""
+"""Scores that are reversed, at the edge of three exact standard errors; families that cross."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def test_scores_that_are_turned_round_are_no_evidence(
     assert "score lower than non-members" in " ".join(told.split())
     if claimed:
         assert "INCONCLUSIVE" in text
-        assert "as if scores were turned round" in " ".join(text.split())
+        assert "as if scores were reversed" in " ".join(text.split())
     code = run(capsys, path, *kind, *claimed, "--lower-is-member", "--quiet")[0]
     assert code == (2 if claimed else 0)
     watched = run(capsys, path, "--watch", "--idle", 0, "--claimed-epsilon", 0.5, "--quiet")

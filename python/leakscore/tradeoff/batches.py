@@ -611,7 +611,7 @@ def participation_patterns(num_steps: int, *, num_epochs: int = 1) -> Doubles:
 def _tree(steps: int) -> Doubles:
     """Factor the Gram matrix of the nodes of a binary tree that are complete after `steps`.
 
-    With the order of the steps turned round, Cholesky's factor L L' becomes C'C.
+    With the order of the steps reversed, Cholesky's factor L L' becomes C'C.
     """
     gram = np.zeros((steps, steps))
     size = 1

@@ -82,7 +82,7 @@ class State:
     least, most : float or None
         Of the scores; None before the first.
     lower_is_member : bool
-        Whether scores are turned round.
+        Whether scores are reversed.
     columns : dict
         What was read -> the name of its column.
     """

@@ -183,7 +183,7 @@ def audit_of(read: Read, *, lower_is_member: bool, random_bits: bool, seed: int)
 
 
 def negated(scores: Any) -> Any:
-    """Return scores whose order is turned round."""
+    """Return scores whose order is reversed."""
     checked = validation.sample("scores", scores)
     return -(checked if checked.dtype.kind == "f" else checked.astype(np.float64))
 

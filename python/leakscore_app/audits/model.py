@@ -112,7 +112,7 @@ class ClaimVerdict:
     """What the scores say about the claim, and why.
 
     "refuted": the bound exceeds what is claimed. "cannot-tell": the bound of perfectly separated
-    scores, as many of each kind, would not exceed it, or all scores are equal or turned round.
+    scores, as many of each kind, would not exceed it, or all scores are equal or reversed.
     "consistent": neither. The numbers are epsilons at the claimed delta, or mus.
     """
 

@@ -590,5 +590,5 @@ def _doubts(read: ScoredRecords, table: shadow.RecordRisk, row: int) -> Iterator
             "warning",
             "shifts-below-zero",
             f"{np.count_nonzero(high < 0.0)} of {records} records score lower where they are in: "
-            "the scores may be turned round. Larger scores must mean a member.",
+            "the scores may be reversed. Larger scores must mean a member.",
         )

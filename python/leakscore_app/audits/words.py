@@ -48,7 +48,7 @@ def bound_at(epsilon: float, delta: float, confidence: float, method: str = "") 
 
 
 def doubts(notices: Iterable[Notice]) -> list[Notice]:
-    """Return what comes before the bound: all scores are alike, or they may be turned round."""
+    """Return what comes before the bound: all scores are alike, or they may be reversed."""
     return [notice for notice in notices if notice.code in DOUBTS]
 
 
@@ -78,7 +78,7 @@ def rule(findings: Certificates, bound: EpsilonBound | MuBound) -> str:
 
 NO_EVIDENCE = {
     "equal": "all scores are alike",
-    "turned": "members score lower than non-members, as if scores were turned round",
+    "turned": "members score lower than non-members, as if scores were reversed",
     "none": "there is no round",
 }
 """Why scores are no evidence, whatever the claim."""
@@ -205,7 +205,7 @@ def _about_scores(findings: Certificates) -> Iterator[Notice]:
         yield _warning(
             "auc-below-half",
             f"The AUC is {findings.shown.auc.observed:.3f}: members score lower than non-members, "
-            "and the scores may be turned round. If the scores are losses or distances, small ones "
+            "and the scores may be reversed. If the scores are losses or distances, small ones "
             f"mean a member: {turned}. Turning them for no other reason than this figure voids the "
             "confidence.",
         )

@@ -13,7 +13,7 @@ selections
   sex = F and age >= 40
   city in (Rome, 'New York') or not (smoker = yes)
   Columns are compared with numbers (= != < <= > >=) or words (= !=). Names and
-  words with blanks or signs stand in quotes; what stands in quotes is text. A
+  words with spaces or signs stand in quotes; what stands in quotes is text. A
   record whose value is missing is selected neither by a comparison nor by its
   negation, and is in no statistic of that column.
 

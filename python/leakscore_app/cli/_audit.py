@@ -22,7 +22,7 @@ exit codes
   1  an error: nothing was judged
   2  the claim is refuted
   3  inconclusive: so few scores could not refute it even if they were separated
-     perfectly; or members score lower than non-members, as if turned round; or,
+     perfectly; or members score lower than non-members, as if reversed; or,
      with a claim or without, all scores are equal, or there is none
 
 methods

@@ -24,7 +24,7 @@ exit codes
   1  an error: nothing was judged
   2  with --check: a record is certified
   3  with --check, inconclusive: no record could have been certified, as there are
-     too few models, or all scores are equal or turned round
+     too few models, or all scores are equal or reversed
 """
 
 

@@ -35,7 +35,7 @@ def counts(text: str) -> list[int]:
 
 
 def _character(text: str) -> str:
-    """Return a delimiter; a tab and runs of blanks are spelled out."""
+    """Return a delimiter; a tab and runs of spaces are spelled out."""
     text = {"tab": "\t", "\\t": "\t", " ": "space"}.get(text, text)
     if text != "space" and len(text) != 1:
         raise argparse.ArgumentTypeError(f"{text!r} is neither one character nor tab nor space")
@@ -60,7 +60,7 @@ def add_reading(parser: Any) -> None:
         "--thousands",
         choices=(",", ".", "'", " ", "none"),
         metavar="MARK",
-        help="the mark between thousands: , . ' or a blank; or none",
+        help="the mark between thousands: , . ' or a space; or none",
     )
     group.add_argument("--encoding", metavar="NAME", help="of a text: utf-8, cp1252, ...")
     _add_parts(group)

@@ -1,7 +1,7 @@
 """The selection of a question: ``sex = F and (age >= 40 or not city in (Rome, 'New York'))``.
 
 Comparisons of a column with a number or a word, joined by and, or, not and parentheses. A word with
-blanks or signs stands in quotes; what stands in quotes is text, also if it looks like a number.
+spaces or signs stands in quotes; what stands in quotes is text, also if it looks like a number.
 Nothing is evaluated but this.
 """
 

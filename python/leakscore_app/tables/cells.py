@@ -23,7 +23,7 @@ class ReadingOptions:
     Attributes
     ----------
     delimiter, decimal, thousands, encoding, header
-        Of a text; `thousands` "none" stands for no mark, " " for every kind of blank.
+        Of a text; `thousands` "none" stands for no mark, " " for every kind of space.
     skip_lines : int
         Lines that are left out above the header.
     skip_last : int, optional

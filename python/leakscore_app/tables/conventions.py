@@ -17,7 +17,7 @@ _APOSTROPHES = "'\u2019"
 
 @dataclass(frozen=True)
 class Convention:
-    """A decimal mark, and a mark of thousands or "" for none; " " stands for every blank."""
+    """A decimal mark, and a mark of thousands or "" for none; " " stands for every space."""
 
     decimal: str
     thousands: str
@@ -30,7 +30,7 @@ class Convention:
         return f"decimal {_NAMES[self.decimal]}s and {_NAMES[self.thousands]}s between thousands"
 
 
-_NAMES = {".": "point", ",": "comma", "'": "apostrophe", " ": "blank"}
+_NAMES = {".": "point", ",": "comma", "'": "apostrophe", " ": "space"}
 
 CONVENTIONS = (
     Convention(".", ""),

@@ -213,12 +213,12 @@ def read_table(
     key : str, optional
         Which array of an npz archive, or file of a zip archive.
     delimiter : str, optional
-        What separates the cells of a csv file, "space" for runs of blanks; found out by default:
-        comma, semicolon, tab, bar or blanks.
+        What separates the cells of a csv file, "space" for runs of spaces; found out by default:
+        comma, semicolon, tab, bar or spaces.
     decimal : {".", ","}, optional
         The decimal mark; by default what all columns of numbers leave.
     thousands : {",", ".", "'", " ", "none"}, optional
-        The mark between thousands; " " stands for every kind of blank.
+        The mark between thousands; " " stands for every kind of space.
     encoding : str, optional
         Of a csv file; by default UTF-8, UTF-16 with a byte order mark, or else cp1252.
     header : {"auto", "yes", "no"}

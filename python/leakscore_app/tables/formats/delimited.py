@@ -64,7 +64,7 @@ def read_delimited(file: File, options: ReadingOptions) -> Grid:
     """
     text, notes = _decoded(file, options)
     if '"' in text and BLANK_BEFORE_QUOTE.search(text, 0, text.rfind('"') + 2):
-        # After blanks a quote begins a quoted cell all the same.
+        # After spaces a quote begins a quoted cell all the same.
         text = BLANK_BEFORE_QUOTE.sub(r"\1", text)
     _require_room(file, text, options.delimiter)
     require_lines(file.name, text)
@@ -441,7 +441,7 @@ def _refuse_ragged(file: File, data: bytes, delimiter: str, width: int, above: i
 
 
 def _shown(delimiter: str) -> str:
-    return {"\t": "tabs or blanks"}.get(delimiter, repr(delimiter))
+    return {"\t": "tabs or spaces"}.get(delimiter, repr(delimiter))
 
 
 def _lines(columns: list[Any], blank: list[int], quoted: bool) -> npt.NDArray[np.int64]:

@@ -308,7 +308,7 @@ def _is_units(row: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
 SPACE = "space"
 MARKS = (",", ";", "\t", "|")
 _CANDIDATES = (*MARKS, SPACE)
-_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", SPACE: "blanks"}
+_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", SPACE: "spaces"}
 _ROWS = 200
 FEWEST_ROWS = 6
 """Lines that a sample holds at least, however long they are."""
@@ -326,7 +326,7 @@ class TextSample:
 
 
 def spaced(text: str) -> str:
-    """Return a text of cells between runs of blanks with one tab between cells."""
+    """Return a text of cells between runs of spaces with one tab between cells."""
     lines = (line.strip(" \t") for line in text.split("\n"))
     return "\n".join(
         _QUOTED_OR_BLANKS.sub(lambda m: m[0] if m[0].startswith('"') else "\t", line)
@@ -398,7 +398,7 @@ def delimiter_of(name: str, text: str) -> str:
     if graded[best] == _NO_TABLE:
         return ","
     rivals = [mark for mark in fit if mark != best and graded[mark] == graded[best]]
-    if {best, *rivals} == {"\t", SPACE}:  # a tab is a blank
+    if {best, *rivals} == {"\t", SPACE}:  # a tab is a space
         return "\t"
     if rivals:
         raise ValueError(
@@ -410,7 +410,7 @@ def delimiter_of(name: str, text: str) -> str:
 
 
 def _blanks_follow_marks(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether a comma or another delimiter stands before some blank of most lines."""
+    """Whether a comma or another delimiter stands before some space of most lines."""
     marked = [any(cell.endswith(MARKS) for cell in row[:-1]) for row in rows]
     return 2 * sum(marked) > len(marked)
 
