@@ -104,12 +104,14 @@ def test_very_negative_epsilons_are_turned_without_overflow() -> None:
 
 
 def test_negative_epsilons_are_turned_to_the_safe_side() -> None:
+    """Deltas of a few units below 1, whose logarithm has lost as many of the turned delta."""
     rng = np.random.default_rng(8)
-    for epsilon in rng.uniform(-30.0, 0.0, 60).tolist():
-        delta = float(1.0 - rng.uniform(0.2, 0.9) * np.exp(epsilon))
-        f = tradeoff.from_profile([epsilon, 1.0], [delta, 1.0], relation="forward")
+    for kept in rng.uniform(0.9, 0.999, 60).tolist():
+        rest = float(rng.integers(1, 60)) * 2.0**-53
+        epsilon = float(np.log(rest) - np.log(kept))
+        f = tradeoff.from_profile([epsilon, 1.0], [1.0 - rest, 1.0], relation="forward")
         with mp.workdps(60):
-            truth = 1 - (1 - mp.mpf(delta)) * mp.exp(-mp.mpf(epsilon))
+            truth = 1 - mp.mpf(rest) * mp.exp(-mp.mpf(epsilon))
             assert truth <= f.delta(-epsilon, "reverse") <= truth + mp.mpf(1e-12)
 
 
