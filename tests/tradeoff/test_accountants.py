@@ -181,10 +181,10 @@ def test_an_optimistic_end_that_leaks_more_is_refused() -> None:
     less, more = ([-e, e] for e in (1.0, 1.5))
     law = [[1.0 / (1.0 + math.exp(e)), 1.0 / (1.0 + math.exp(-e))] for e in (1.0, 1.5)]
     from_pld(more, law[1], optimistic=(less, law[0], 0.0))
-    with pytest.raises(ValueError, match="optimistic to leak no more"):
+    with pytest.raises(ValueError, match="optimistic must leak no more"):
         from_pld(less, law[0], optimistic=(more, law[1], 0.0))
     deltas = SimpleNamespace(get_delta_for_epsilon=abs, get_epsilon_for_delta=abs)
-    with pytest.raises(ValueError, match="to have losses"):
+    with pytest.raises(ValueError, match="must have losses"):
         from_pld(less, law[0], optimistic=deltas)
 
 

@@ -170,8 +170,8 @@ def from_pld(
         Whether the losses were rounded so that the attacker gains. For losses only: an object says
         so itself.
     optimistic : object or tuple, optional
-        A PLD of the same mechanism that was rounded so that the attacker loses, or its losses,
-        probabilities and infinity mass: then the curve is known between two ends.
+        A PLD of the same mechanism that was rounded so that the attacker loses, of dp-accounting or
+        its losses, probabilities and infinity mass: then the curve is known between two ends.
     neighbours : {"replace", "add-remove", "zero-out"}, optional
         How the two data sets differ.
 
@@ -459,8 +459,8 @@ def _object_lines(name: str, pld: Any, side: int) -> tuple[Any, Any]:
     if not hasattr(pld, "_pmf_remove"):
         if side > 0:  # the curve lies above the lines that touch it
             raise ValueError(
-                f"Expected {name}={pld!r} to have losses: from its deltas at some epsilons no "
-                "upper end follows; pass (losses, probabilities, infinity mass)"
+                f"{name}={pld!r} must have losses: from its deltas at some epsilons no upper end "
+                "follows; pass (losses, probabilities, infinity mass)"
             )
         top = float(pld.get_epsilon_for_delta(1e-15))
         epsilon = np.linspace(0.0, top if np.isfinite(top) else 100.0, 4097)
