@@ -25,7 +25,7 @@ import tree_sitter_cpp
 from tree_sitter import Language, Node, Parser
 
 from mutation.sites import COMPARISONS, SWAPS, TINY, Mutant
-from mutation.touched import Run, Seen, Tests, caches, files_of
+from mutation.touched import Look, Run, Seen, caches
 
 HEADER = """#pragma once
 extern "C" {
@@ -69,12 +69,23 @@ class Header:
             line = node.start_point[0] + 1
             shown = [" ".join(text.split()) for text in (self.text(node), after)]
             made = Mutant(self.file, line, *shown, (place, place), (0, 0, after))
-            self.mutants.append(replace(made, number=number))
+            nth = 1 + sum(str(one) == str(made) for one in self.mutants)
+            self.mutants.append(replace(made, number=number, nth=nth, place=self.function(node)))
             self.choices.setdefault((node.start_byte, node.end_byte, node.type), []).append(
                 self.mutants[-1]
             )
         for child in node.named_children:
             self.find(child)
+
+    def function(self, node: Node) -> str:
+        """Name the outermost function around a node by its line."""
+        place = ""
+        while (around := node.parent) is not None:
+            node, place = (
+                around,
+                str(around.start_point[0]) * (around.type == "function_definition") or place,
+            )
+        return place
 
     def text(self, node: Node | None) -> str:
         assert node is not None
@@ -262,26 +273,23 @@ def switch_on(mutant: Mutant) -> None:
     ctypes.c_int.in_dll(library(), "leakscore_mutant").value = mutant.number
 
 
-def watch_compiled(
-    tests: Tests, items: list[pytest.Item], run: Run, until: float, mutants: dict[int, Mutant]
-) -> None:
-    """Run tests, and note which changes each of them reaches."""
-    reached = (ctypes.c_ubyte * (max(mutants) + 1)).in_dll(library(), "leakscore_reached")
-    for file, group in files_of(items).items():
-        if time.monotonic() > until:
-            tests.unwatched.append(file)
-            continue
+def compiled_look(run: Run, mutants: dict[int, Mutant]) -> Look:
+    """Watch compiled code, which notes itself what it reaches."""
+
+    def look(group: list[pytest.Item]) -> dict[str, Seen]:
+        reached = (ctypes.c_ubyte * (max(mutants) + 1)).in_dll(library(), "leakscore_reached")
         found: dict[str, Seen] = {}
         kept = caches()
         for item in group:
             for cache in kept:
                 cache.cache_clear()
             ctypes.memset(reached, 0, len(reached))
-            begun = time.monotonic()
+            begun = time.process_time()
             if run(item, None):
                 places: dict[str, list[int]] = {}
                 for number in (i for i, one in enumerate(bytes(reached)) if one):
                     places.setdefault(mutants[number].file, []).append(mutants[number].lines[0])
-                found[item.nodeid] = time.monotonic() - begun, places
-        tests.save(file, found)
-        print(f"{file}: {len(found)} of {len(group)} tests", flush=True)
+                found[item.nodeid] = time.process_time() - begun, places
+        return found
+
+    return look

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -50,6 +51,8 @@ class Mutant:
     edit: tuple[int, int, str]  # bytes from, to, and what takes their place
     names: tuple[str, ...] = ()  # bound by a statement that runs at import
     number: int = 0  # in the build of C++ mutants
+    nth: int = 1  # of all that change this line in these words
+    place: str = ""  # the function it is in: what kills one there is likely to kill the next
 
     def source(self, root: Path) -> str:
         """Return the whole text of the changed file."""
@@ -82,6 +85,8 @@ class Finder(ast.NodeVisitor):
         self.raw = text.encode()
         self.mutants: list[Mutant] = []
         self.statement: ast.stmt | None = None
+        self.alike: Counter[tuple[int, str, str]] = Counter()
+        self.within: list[str] = []  # names of classes and functions
         self.depth = 0  # of functions
         self.names: tuple[str, ...] = ()
 
@@ -106,7 +111,11 @@ class Finder(ast.NodeVisitor):
         line = self.raw[:start].count(b"\n") + 1
         shown = [" ".join(one.split()) for one in (before, after)]
         names = () if self.depth else self.names
-        self.mutants.append(Mutant(self.file, line, *shown, lines, (start, stop, padded), names))
+        edit, place = (start, stop, padded), ".".join(self.within)
+        change = (line, shown[0], shown[1])
+        self.alike[change] += 1
+        made = Mutant(self.file, *change, lines, edit, names, nth=self.alike[change], place=place)
+        self.mutants.append(made)
 
     def visit(self, node: ast.AST) -> None:
         if isinstance(node, ast.stmt):
@@ -131,13 +140,31 @@ class Finder(ast.NodeVisitor):
                 self.visit(one)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        if node.name == "__repr__" or (ast.get_docstring(node) or "").startswith("Warn "):
+            return  # texts, and warnings
         for default in (*node.args.defaults, *node.args.kw_defaults):
             if default is not None:
                 self.visit(default)
         self.depth += 1
+        self.within.append(node.name)
         for one in node.body:
             self.visit(one)
+        self.within.pop()
         self.depth -= 1
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self.within.append(node.name)
+        self.generic_visit(node)
+        self.within.pop()
+
+    def visit_If(self, node: ast.If) -> None:
+        """Leave ranges of public arguments alone, which tests/contract tries."""
+        refuses = all(isinstance(one, (ast.Raise, ast.Assign)) for one in node.body)
+        public = not any(name.startswith("_") for name in self.within)
+        if not (refuses and isinstance(node.body[-1], ast.Raise) and public and not node.orelse):
+            self.generic_visit(node)
+        elif not is_range(node.test):
+            self.visit(node.test)
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         self.visit(node.body)
@@ -221,6 +248,13 @@ class Finder(ast.NodeVisitor):
             elif second.endswith("inf"):
                 self.add(node, *self.span(node.args[1]), f"-{second}".replace("--", ""))
         self.generic_visit(node)
+
+
+def is_range(test: ast.expr) -> bool:
+    """Whether a condition compares numbers or shapes with one another, and no curve or kind."""
+    parts = list(ast.walk(test))
+    named = any(isinstance(part, ast.Constant) and isinstance(part.value, str) for part in parts)
+    return not named and any(isinstance(part, ast.Compare) for part in parts)
 
 
 def has_text(node: ast.AST) -> bool:

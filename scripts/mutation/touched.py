@@ -5,13 +5,17 @@ from __future__ import annotations
 import gc
 import hashlib
 import json
+import os
 import re
+import sys
 import time
-from collections import defaultdict
+import traceback
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import _lru_cache_wrapper
 from pathlib import Path
+from typing import NoReturn
 
 import coverage
 import pytest
@@ -48,7 +52,6 @@ class Tests:
         """Note what the tests of a file touch."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self.note(file).write_text(json.dumps({"key": self.key(file, tests), "tests": tests}))
-        self.take(tests)
 
     def take(self, tests: dict[str, Seen]) -> None:
         self.seen.update(tests)
@@ -108,16 +111,56 @@ def files_of(items: list[pytest.Item]) -> dict[str, list[pytest.Item]]:
 
 
 Run = Callable[[pytest.Item, "pytest.Item | None"], bool]
+Look = Callable[[list[pytest.Item]], dict[str, Seen]]
+"""Runs the tests of a file, and returns what those that pass touch."""
 
 
-def watch(tests: Tests, items: list[pytest.Item], run: Run, until: float) -> None:
-    """Run tests of Python code, each with a coverage context of its own."""
-    for file, group in files_of(items).items():
-        if time.monotonic() > until:
-            tests.unwatched.append(file)
-            continue
+def watch(tests: Tests, items: list[pytest.Item], look: Look, limits: tuple[int, float]) -> None:
+    """Run the tests of each file in a fork, as many at once as there are jobs, until a time."""
+    jobs, until = limits
+    running: dict[int, str] = {}
+    waiting = deque(files_of(items).items())
+    while waiting or running:
+        if waiting and len(running) < jobs and time.monotonic() < until:
+            file, group = waiting.popleft()
+            sys.stdout.flush()
+            pid = os.fork()
+            if not pid:
+                watch_in_fork(tests, file, group, look)
+            running[pid] = file
+        elif running:
+            pid, status = os.wait()
+            file = running.pop(pid)
+            if status:
+                tests.unwatched.append(file)
+            else:
+                tests.take(json.loads(tests.note(file).read_text())["tests"])
+        else:
+            tests.unwatched += [file for file, _ in waiting]
+            return
+
+
+def watch_in_fork(tests: Tests, file: str, group: list[pytest.Item], look: Look) -> NoReturn:
+    """Note what the tests of a file touch; a fork never comes back."""
+    code = 1
+    try:
+        found = look(group)
+        tests.save(file, found)
+        seconds = sum(each for each, _ in found.values())
+        print(f"{file}: {len(found)} of {len(group)} tests, {seconds:.0f} s", flush=True)
+        code = 0
+    except Exception:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def covered_look(tests: Tests, run: Run, files: set[str]) -> Look:
+    """Watch Python code: coverage with a context for each test, of files that have mutants."""
+
+    def look(group: list[pytest.Item]) -> dict[str, Seen]:
         cover = coverage.Coverage(
-            data_file=None, config_file=False, include=[str(tests.root / "python/leakscore/*")]
+            data_file=None, config_file=False, include=[str(tests.root / file) for file in files]
         )
         cover.set_option("run:disable_warnings", ["no-data-collected"])
         seconds: dict[str, float] = {}
@@ -127,10 +170,9 @@ def watch(tests: Tests, items: list[pytest.Item], run: Run, until: float) -> Non
             for cache in kept:
                 cache.cache_clear()
             cover.switch_context(item.nodeid)
-            begun = time.monotonic()
-            passed = run(item, None)
-            if passed:
-                seconds[item.nodeid] = time.monotonic() - begun
+            begun = time.process_time()
+            if run(item, None):
+                seconds[item.nodeid] = time.process_time() - begun
         cover.stop()
         found: dict[str, Seen] = {test: (each, {}) for test, each in seconds.items()}
         data = cover.get_data()
@@ -139,10 +181,9 @@ def watch(tests: Tests, items: list[pytest.Item], run: Run, until: float) -> Non
             for line, contexts in data.contexts_by_lineno(path).items():
                 for test in set(contexts) & seconds.keys():
                     found[test][1].setdefault(name, []).append(line)
-        tests.save(file, found)
-        print(
-            f"{file}: {len(found)} of {len(group)} tests, {sum(seconds.values()):.0f} s", flush=True
-        )
+        return found
+
+    return look
 
 
 def caches() -> list[_lru_cache_wrapper[object]]:

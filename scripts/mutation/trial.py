@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import gc
+import hashlib
+import importlib
 import importlib.abc
 import importlib.util
 import os
@@ -14,17 +16,18 @@ import time
 import traceback
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import NoReturn
 
 import pytest
 
-from mutation.schemata import switch_on, watch_compiled
+from mutation.schemata import compiled_look, switch_on
 from mutation.sites import DEFINITIONS, Mutant, text_of
-from mutation.touched import Tests, caches, in_turn, watch
+from mutation.touched import Tests, caches, covered_look, in_turn, watch
 
-RECENT = 3
+QUICK = 3.0  # seconds of tests of every mutant; those of what survives run after all have had these
 QUIET = [
     "--assert=plain",
     "-p",
@@ -51,6 +54,7 @@ class Trial:
         until: float,
         each: float,  # seconds of tests of one mutant; the longest are left out
         built: dict[int, Mutant],  # all that a build of C++ holds, by number
+        again: bool,  # try those, too, that an earlier run has killed
     ) -> None:
         self.root, self.jobs, self.until, self.each = root, jobs, until, each
         self.mutants = sorted(mutants, key=lambda one: bool(one.names))  # these take longest
@@ -58,9 +62,12 @@ class Trial:
         self.failed = False
         self.outcomes: dict[str, Counter[str]] = defaultdict(Counter)  # of each file
         self.survivors: list[tuple[Mutant, str]] = []
-        self.recent: dict[str, list[str]] = defaultdict(list)
-        self.tries: dict[str, Counter[str]] = defaultdict(Counter)  # of each file, by test
-        self.kills: dict[str, Counter[str]] = defaultdict(Counter)
+        self.again = again
+        self.keys: dict[Mutant, str] = {}
+        self.passed: dict[Mutant, set[str]] = {}  # of what survived the quick tests
+        # By test, of each file ("") and of each of its functions.
+        self.tries: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        self.kills: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         self.direct: dict[str, set[str]] = {}
         self.doubted: set[str] = set()  # tests that fail alone, without a mutant
         self.trusted: set[str] = set()
@@ -79,13 +86,16 @@ class Trial:
         self.tests = Tests(self.root, folder)
         now = time.monotonic()
         half = now + 0.5 * (self.until - now)
-        fresh = self.tests.load(self.by_name(session.items))
         self.items = {item.nodeid: item for item in session.items}
+        import_all({self.root / one.file for one in self.mutants})
+        fresh = self.tests.load(self.by_name(session.items))
         if self.built:
-            watch_compiled(self.tests, fresh, self.run, half, self.built)
+            look = compiled_look(self.run, self.built)
         else:
-            watch(self.tests, fresh, self.run, half)
-            self.functions = live_functions({str(self.root / one.file) for one in self.mutants})
+            look = covered_look(self.tests, self.run, {one.file for one in self.mutants})
+        watch(self.tests, fresh, look, (self.jobs, half))
+        self.waiting = deque(self.kept_apart(folder / "killed.txt"))
+        self.functions = live_functions({str(self.root / one.file) for one in self.mutants})
         if self.tests.unwatched:
             count = len(self.tests.unwatched)
             print(f"no time to watch {count} files of tests, the first {self.tests.unwatched[0]}")
@@ -98,6 +108,18 @@ class Trial:
             print("not used, as they fail when they run alone:", *sorted(self.doubted), sep="\n  ")
         return True
 
+    def kept_apart(self, killed: Path) -> list[Mutant]:
+        """Count mutants that an earlier run killed, and return the others; both are kept there."""
+        self.killed = killed
+        for one in self.mutants:
+            words = f"{text_of(self.root / one.file)}\n{one}\n{one.nth}"
+            self.keys[one] = hashlib.sha256(words.encode()).hexdigest()[:24]
+        before = set(killed.read_text().split()) if killed.exists() and not self.again else set()
+        waiting = [one for one in self.mutants if self.keys[one] not in before]
+        for one in self.mutants:
+            self.outcomes[one.file]["killed"] += self.keys[one] in before
+        return waiting
+
     def by_name(self, items: list[pytest.Item]) -> list[pytest.Item]:
         """Sort tests: first the files that name a module, as there may not be time for all."""
         names = {Path(one.file).stem.strip("_") for one in self.mutants}
@@ -108,13 +130,13 @@ class Trial:
     def try_all(self) -> None:
         """Keep as many forks busy as there are jobs."""
         running: dict[int, tuple[Mutant, list[str], int]] = {}
-        waiting = self.waiting = deque(self.mutants)
+        waiting = self.waiting
         while waiting or running:
             if waiting and len(running) < self.jobs and time.monotonic() < self.until:
                 mutant = waiting.popleft()
                 chosen = self.chosen(mutant)
                 if not chosen:
-                    self.count(mutant, "survived", "no test runs it")
+                    self.survived(mutant)
                 else:
                     pid, pipe = self.fork(mutant, chosen)
                     running[pid] = mutant, chosen, pipe
@@ -123,27 +145,33 @@ class Trial:
                 self.judge(*running.pop(pid), status)
             else:
                 for mutant in waiting:
-                    self.outcomes[mutant.file]["not tried"] += 1
+                    if mutant in self.passed:
+                        self.survived(mutant)
+                    else:
+                        self.outcomes[mutant.file]["not tried"] += 1
                 return
 
     def chosen(self, mutant: Mutant) -> list[str]:
-        """Choose tests: what caught the last ones, then the most kills a second; for a time."""
-        tries, kills = self.tries[mutant.file], self.kills[mutant.file]
-        rank = {test: place for place, test in enumerate(self.recent[mutant.file])}
+        """Choose tests, the most kills a second first: quick ones, and of a survivor all others."""
+        direct, passed = self.importing(mutant.file), self.passed.get(mutant, set())
+        (tries, kills), (tries_near, kills_near) = (
+            (self.tries[mutant.file, place], self.kills[mutant.file, place])
+            for place in ("", f"in {mutant.place}")
+        )
 
-        direct = self.importing(mutant.file)
-
-        def price(test: str) -> tuple[int, float]:
+        def price(test: str) -> float:
             seconds, files = self.tests.seen[test]  # tests of few modules see more
             likely = 1.0 if test.split("::")[0] in direct else 1.0 / len(files)
-            cost = (0.005 + seconds) * (tries[test] + 1) / (kills[test] + likely)
-            return rank.get(test, len(rank)), cost
+            likely = (kills[test] + likely) / (tries[test] + 1.0)
+            likely = (kills_near[test] + 2.0 * likely) / (tries_near[test] + 2.0)
+            return (0.005 + seconds) / likely
 
-        chosen, total = [], 0.0
-        for test in sorted(self.tests.of(mutant), key=price):
+        usable = (self.tests.of(mutant) - passed - self.doubted) & self.items.keys()
+        limit = self.each if mutant in self.passed else min(QUICK, self.each)
+        chosen, total = [], sum(self.tests.seen[test][0] for test in passed)
+        for test in sorted(sorted(usable), key=price):
             seconds = self.tests.seen[test][0]
-            usable = test in self.items and test not in self.doubted
-            if usable and (total + seconds < self.each or not chosen):
+            if total + seconds < limit or not (chosen or passed):
                 chosen.append(test)
                 total += seconds
         return chosen
@@ -180,7 +208,7 @@ class Trial:
                 os._exit(min(1, at_import(self.root, mutant, chosen)))
             code = 0
             for item, later in in_turn(items):
-                limit = 2.0 + 10.0 * self.tests.seen[item.nodeid][0]  # CPU time
+                limit = 1.0 + 10.0 * self.tests.seen[item.nodeid][0]  # CPU time
                 signal.setitimer(signal.ITIMER_PROF, limit)
                 signal.setitimer(signal.ITIMER_REAL, 20.0 * limit)
                 if not self.run(item, later):
@@ -202,10 +230,9 @@ class Trial:
             late = os.WTERMSIG(status) in (signal.SIGALRM, signal.SIGPROF, signal.SIGKILL)
             self.count(mutant, "timed out" if late else "killed")
         elif os.WEXITSTATUS(status) == 0:
-            self.tries[mutant.file].update(chosen)
-            rest = len(self.tests.of(mutant)) - len(chosen)
-            more = f" of {len(chosen) + rest}" if rest else ""
-            self.count(mutant, "survived", f"{len(chosen)}{more} tests")
+            self.note(mutant, chosen)
+            self.passed.setdefault(mutant, set()).update(chosen)
+            self.waiting.append(mutant)  # to be tried with slower tests
         elif os.WEXITSTATUS(status) > 1:
             self.count(mutant, "no program" if os.WEXITSTATUS(status) == 4 else "not run")
         elif test and not self.passes_alone(test):
@@ -213,11 +240,20 @@ class Trial:
             self.waiting.append(mutant)
         else:
             if test:
-                self.tries[mutant.file].update(chosen[: chosen.index(test) + 1])
-                self.kills[mutant.file][test] += 1
-                recent = self.recent[mutant.file]
-                self.recent[mutant.file] = [test, *(one for one in recent if one != test)][:RECENT]
+                self.note(mutant, chosen[: chosen.index(test) + 1], test)
             self.count(mutant, "killed")
+
+    def note(self, mutant: Mutant, tried: list[str], killer: str = "") -> None:
+        """Remember which tests saw a mutant of this function and file, and which did not."""
+        for place in ("", f"in {mutant.place}"):
+            self.tries[mutant.file, place].update(tried)
+            self.kills[mutant.file, place].update([killer] if killer else [])
+
+    def survived(self, mutant: Mutant) -> None:
+        """Say how many tests did not see a mutant."""
+        count, passed = len(self.tests.of(mutant)), len(self.passed.get(mutant, ()))
+        more = f" of {count}" if count > passed else ""
+        self.count(mutant, "survived", f"{passed}{more} tests" if passed else "no test runs it")
 
     def passes_alone(self, test: str) -> bool:
         if test not in self.trusted:
@@ -232,6 +268,9 @@ class Trial:
             outcome = "undecided"
         kind = "survived the quickest tests" if " of " in why else outcome
         self.outcomes[mutant.file][kind] += 1
+        if outcome in ("killed", "timed out"):
+            with self.killed.open("a") as file:
+                print(self.keys[mutant], file=file)
         if outcome == "survived":
             self.survivors.append((mutant, why))
             print(f"{mutant}  ({why})", flush=True)
@@ -299,6 +338,15 @@ def at_top(nodes: list[ast.stmt]) -> Iterator[ast.AST]:
 def module_of(mutant: Mutant) -> str:
     name = Path(mutant.file).with_suffix("").parts[1:]
     return ".".join(name[:-1] if name[-1] == "__init__" else name)
+
+
+def import_all(paths: set[Path]) -> None:
+    """Import what functions import when they run, which would take each fork its time."""
+    for path in paths:
+        for node in ast.walk(ast.parse(text_of(path)) if path.suffix == ".py" else ast.Module()):
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                with suppress(ImportError):
+                    importlib.import_module(node.module)
 
 
 def live_functions(paths: set[str]) -> dict[str, list[FunctionType]]:

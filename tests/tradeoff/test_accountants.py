@@ -36,6 +36,7 @@ def test_profile_is_the_envelope_of_its_lines(relation: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     size = int(rng.integers(2, 9))
     epsilon = np.sort(rng.normal(1.0, 1.0 + seed, size))
+    epsilon[np.abs(epsilon).argmin()] *= seed % 2  # a slope of -1, which is a line of both orders
     delta = np.maximum(10.0 ** -rng.uniform(0.0, 3.0 * (1 + seed), size), -np.expm1(epsilon))
     delta += 1e-6 * (1.0 - delta) * (epsilon < 0.0)
     f = from_profile(epsilon, delta, relation=relation)
@@ -113,18 +114,23 @@ def neyman_pearson(p: list[Fraction], q: list[Fraction], alpha: Fraction) -> Fra
     return 1 - power
 
 
-def test_losses_give_the_curve_of_their_pair() -> None:
-    weights = [5, 3, 9, 1, 6], [7, 8, 2, 0, 4]  # an atom that never occurs without the record
-    p = [Fraction(w, 24) for w in weights[0]]
-    q = [Fraction(w, 21) for w in weights[1]]
-    pairs = sorted((math.log(a / b), float(a)) for a, b in zip(p, q, strict=True) if b)
-    losses, masses = zip(*pairs, strict=True)
-    f = from_pld(losses, masses, infinity_mass=1 / 24)
+@pytest.mark.parametrize("seed", range(12))
+def test_losses_give_the_curve_of_their_pair(seed: int) -> None:
+    """Rounded down and up; the last atom never occurs without the record."""
+    weights = np.append(np.random.default_rng(seed).integers(1, 10, (2, 4)), [[6], [0]], axis=1)
+    p, q = ([Fraction(int(w), int(law.sum())) for w in law] for law in weights)
+    losses: dict[float, Fraction] = {}
+    for a, b in zip(p[:4], q[:4], strict=True):
+        losses[math.log(a / b)] = losses.get(math.log(a / b), Fraction(0)) + a
+    places = sorted(losses)
+    law = places, [float(losses[place]) for place in places], float(p[4])
+    f = from_pld(law[0], law[1], infinity_mass=law[2], optimistic=law)
     for alpha in np.linspace(0.0, 1.0, 41).tolist():
-        truth = float(neyman_pearson(p, q, Fraction(alpha)))
-        assert f(alpha) <= truth + 1e-16
-        assert f(alpha) == pytest.approx(truth, abs=1e-13)
-    assert f.inverse() is not f
+        truth = neyman_pearson(p, q, Fraction(alpha))
+        assert f.lower(alpha) <= truth <= f.upper(alpha)
+        assert f.lower(alpha) == pytest.approx(float(truth), abs=1e-13)
+        assert f.upper(alpha) == pytest.approx(float(truth), abs=1e-13)
+    assert f.lower.inverse() is not f.lower
 
 
 def pmf(losses: np.ndarray, masses: np.ndarray, beyond: float, pessimistic: bool) -> Any:
@@ -171,6 +177,26 @@ def test_rounded_losses_bracket_a_gaussian_curve() -> None:
         from_pld(pld(gaussian_pmf(1.0, step, True)), optimistic=pld(gaussian_pmf(1.0, step, True)))
 
 
+def test_an_optimistic_end_that_leaks_more_is_refused() -> None:
+    less, more = ([-e, e] for e in (1.0, 1.5))
+    law = [[1.0 / (1.0 + math.exp(e)), 1.0 / (1.0 + math.exp(-e))] for e in (1.0, 1.5)]
+    from_pld(more, law[1], optimistic=(less, law[0], 0.0))
+    with pytest.raises(ValueError, match="optimistic must leak no more"):
+        from_pld(less, law[0], optimistic=(more, law[1], 0.0))
+    deltas = SimpleNamespace(get_delta_for_epsilon=abs, get_epsilon_for_delta=abs)
+    with pytest.raises(ValueError, match="must have losses"):
+        from_pld(less, law[0], optimistic=deltas)
+
+
+def test_lines_at_an_edge() -> None:
+    """A slope of -1 is a line of both orders; a delta of 1 says nothing."""
+    f = from_profile([0.0, 3.0], [0.1, 0.05])
+    assert f.advantage() == pytest.approx(0.1, rel=1e-12)
+    assert f.delta(0.0) >= 0.1
+    nothing = from_pld([0.0], [0.0], infinity_mass=1.0)
+    np.testing.assert_array_equal(nothing(ALPHA), 0.0)
+
+
 def test_an_object_of_deltas_is_read_at_many_epsilons() -> None:
     g = tradeoff.gaussian(2.0)
     f = from_pld(SimpleNamespace(get_delta_for_epsilon=g.delta, get_epsilon_for_delta=g.epsilon))
@@ -193,13 +219,8 @@ def test_a_pld_of_an_accountant_lies_below_dp_sgd() -> None:
         ([0.0, np.inf], [0.5, 0.5], {}, ValueError, "pld"),
         ([-1.0, 1.0], [0.5, 0.4], {}, ValueError, "add up to 1"),
         ([-1.0, 1.0], [0.9, 0.1], {}, ValueError, "without the record"),
-        (
-            [-800.0, 0.0, 1.0],
-            [0.5, 0.25, 0.25],
-            {},
-            ValueError,
-            "must add up to 1 at most, not inf",
-        ),
+        ([-1.0, 1.0], [0.4, 0.6], {}, ValueError, "without the record"),
+        ([-800.0, 0.0, 1.0], [0.5, 0.25, 0.25], {}, ValueError, "at most, not inf"),
         ([-1.0, 1.0], [-0.1, 1.1], {}, ValueError, r"probabilities\[0\]"),
         ([-1.0, 1.0], None, {}, TypeError, "probabilities"),
         ([0.0], [1.0], {"pessimistic": False}, ValueError, "guarantees nothing"),

@@ -27,13 +27,13 @@ def test_many_large_losses_are_summed_to_the_safe_side(seed: int) -> None:
     rng, size = np.random.default_rng(seed), 400_000
     losses, masses = np.sort(rng.uniform(400.0, 700.0, size)), rng.random(size)
     masses /= masses.sum()
-    f = tradeoff.from_pld(losses, masses)
+    f = tradeoff.from_pld(losses, masses, optimistic=(losses, masses, 0.0))
     wide, weights = losses.astype(np.longdouble), masses.astype(np.longdouble)
     for index in rng.integers(0, size - 4000, 20).tolist():
         epsilon = losses[index]  # where a line touches
         truth = -(weights[index:] * np.expm1(wide[index] - wide[index:])).sum()
-        delta = f.delta(float(epsilon), "forward")
-        assert truth <= delta <= truth * (1.0 + 1e-6)
+        low, high = (end.delta(float(epsilon), "forward") for end in (f.upper, f.lower))
+        assert truth * (1.0 - 1e-6) <= low <= truth <= high <= truth * (1.0 + 1e-6)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -101,6 +101,18 @@ def test_very_negative_epsilons_are_turned_without_overflow() -> None:
     g = tradeoff.from_profile([0.0, 1.0], [0.3, 0.1], relation="forward")
     alpha = np.linspace(0.0, 1.0, 11)
     np.testing.assert_array_equal(f(alpha), g(alpha))
+
+
+def test_negative_epsilons_are_turned_to_the_safe_side() -> None:
+    """Deltas of a few units below 1, whose logarithm has lost as many of the turned delta."""
+    rng = np.random.default_rng(8)
+    for kept in rng.uniform(0.9, 0.999, 60).tolist():
+        rest = float(rng.integers(1, 60)) * 2.0**-53
+        epsilon = float(np.log(rest) - np.log(kept))
+        f = tradeoff.from_profile([epsilon, 1.0], [1.0 - rest, 1.0], relation="forward")
+        with mp.workdps(60):
+            truth = 1 - mp.mpf(rest) * mp.exp(-mp.mpf(epsilon))
+            assert truth <= f.delta(-epsilon, "reverse") <= truth + mp.mpf(1e-12)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -43,12 +43,12 @@ class Lines:
     log_delta: Doubles
 
     @classmethod
-    def of(cls, epsilon: Doubles, delta: Doubles) -> Lines:
-        """Give the lines that touch the envelope."""
+    def of(cls, epsilon: Doubles, delta: Doubles, level: float = 1.0) -> Lines:
+        """Give the lines that touch the envelope, with that of slope -1 and delta `level`."""
         with np.errstate(divide="ignore"):
-            log_delta = np.minimum(np.log(delta), 0.0)
-        # The last line says nothing, so that there is always one.
-        epsilon, log_delta = np.append(epsilon, 0.0), np.append(log_delta, 0.0)
+            # If the last says nothing, there is still always one.
+            log_delta = np.log(np.append(delta, level))
+        epsilon = np.append(epsilon, 0.0)
         order = np.lexsort((log_delta, epsilon))
         return cls(*lower_hull(epsilon[order], log_delta[order]))
 
@@ -170,8 +170,8 @@ def from_pld(
         Whether the losses were rounded so that the attacker gains. For losses only: an object says
         so itself.
     optimistic : object or tuple, optional
-        A PLD of the same mechanism that was rounded so that the attacker loses, or its losses,
-        probabilities and infinity mass: then the curve is known between two ends.
+        A PLD of the same mechanism that was rounded so that the attacker loses, of dp-accounting or
+        its losses, probabilities and infinity mass: then the curve is known between two ends.
     neighbours : {"replace", "add-remove", "zero-out"}, optional
         How the two data sets differ.
 
@@ -341,11 +341,16 @@ def _envelope(
     both: tuple[Any, Any], name: str, about: Premise, side: Literal[-1, 1] = -1
 ) -> Polygon:
     """Give the largest of 0 and the lines of both orders, each epsilons and deltas."""
-    forward, reverse = (Lines.of(epsilon, delta) for epsilon, delta in both)
+    # A line of slope -1 is one of both orders. No vertex on it is compared with it, as rounding
+    # would decide whether it lies above.
+    level = min((float(delta[epsilon == 0.0].min(initial=1.0)) for epsilon, delta in both))
+    forward, reverse = (Lines.of(epsilon, delta, level) for epsilon, delta in both)
+    steeper = [Lines.of(epsilon[epsilon > 0.0], delta[epsilon > 0.0]) for epsilon, delta in both]
     x, y = forward.arc()
     down, across = reverse.arc()  # the axes exchanged
-    steep = Polygon(x, y, "guarantee")
-    flat = Polygon(across[::-1], down[::-1], "guarantee")
+    steep = Polygon(*steeper[0].arc(), "guarantee")
+    beside, beneath = steeper[1].arc()
+    flat = Polygon(beneath[::-1], beside[::-1], "guarantee")
     ahead, behind = _above(x, y, flat), _above(across, down, steep)
     log_alpha = np.concatenate([x[ahead], across[behind]])
     log_beta = np.concatenate([y[ahead], down[behind]])
@@ -401,7 +406,7 @@ def _directed(epsilon: Doubles, delta: Doubles, relation: str) -> tuple[Any, Any
         # 1 - delta' = (1 - delta) e^-epsilon, rounded so that delta' grows.
         log_kept = np.log1p(-delta[flat]) - epsilon[flat]
     kept = np.exp(log_kept) * (1.0 - (8.0 - 4.0 * epsilon[flat]) * _ROUNDING)
-    turned = -epsilon[flat], np.clip(1.0 - kept, 0.0, 1.0)
+    turned = -epsilon[flat], np.maximum(1.0 - kept, 0.0)
     straight = epsilon[steep], delta[steep]
     both = tuple(np.concatenate(pair) for pair in zip(straight, turned, strict=True))
     return {"both": (both, both), "forward": (straight, turned), "reverse": (turned, straight)}[
@@ -452,6 +457,11 @@ def _pld_lines(name: str, pld: Any, given: tuple[Any, Any, bool], side: int) -> 
 def _object_lines(name: str, pld: Any, side: int) -> tuple[Any, Any]:
     """Give the lines of slope -1 and steeper of an object of dp-accounting, or of its deltas."""
     if not hasattr(pld, "_pmf_remove"):
+        if side > 0:  # the curve lies above the lines that touch it
+            raise ValueError(
+                f"{name}={pld!r} must have losses: from its deltas at some epsilons no upper end "
+                "follows; pass (losses, probabilities, infinity mass)"
+            )
         top = float(pld.get_epsilon_for_delta(1e-15))
         epsilon = np.linspace(0.0, top if np.isfinite(top) else 100.0, 4097)
         delta = np.clip(np.asarray(pld.get_delta_for_epsilon(epsilon), dtype=float), 0.0, 1.0)
@@ -467,10 +477,9 @@ def _object_lines(name: str, pld: Any, side: int) -> tuple[Any, Any]:
         dense = pmf.to_dense_pmf()
         losses = (dense._lower_loss + np.arange(dense.size)) * dense._discretization
         masses = np.maximum(dense._probs, 0.0)
-        kept = losses > 0.0
         with np.errstate(divide="ignore"):
-            logs = np.log(masses[kept])
-        lines.append(_tail_lines(losses[kept], logs, float(dense._infinity_mass), side))
+            logs = np.log(masses)
+        lines.append(_tail_lines(losses, logs, float(dense._infinity_mass), side))
     return lines[0], lines[-1]
 
 
@@ -489,7 +498,7 @@ def _tail_lines(
         terms = (log_mass - losses)[positive][::-1]
         outside = np.logaddexp.accumulate(terms)[::-1]  # log mass of H0 beyond each place
         rises = outside + places[1:] + log_gap(places[:-1], places[1:])
-    steps = np.exp(np.minimum(rises, 0.0))
+    steps = np.exp(rises)
     delta = beyond + np.concatenate([np.cumsum(steps[::-1])[::-1], [0.0]])
     logs = terms[np.isfinite(terms)]
     largest = float(np.abs(logs).max(initial=1.0) + places[-1])
