@@ -55,6 +55,13 @@ def run() -> None:
     seconds, _ = timed(lambda: Ledger.from_bytes(raw, X))
     print(f"opened: {seconds:.2f} s")
     del ledger
+    bounds = dict.fromkeys(range(COLUMNS), (-6.0, 6.0))
+    ledger = Ledger(X, max_leakage=1e9, bounds=bounds, reference="uniform")
+    for _ in range(5):
+        ledger.ask(rng.random(ROWS) < 0.5, "mean", range(COLUMNS))
+    seconds, _ = timed(lambda: ledger.preview(mask, "mean", range(COLUMNS)))
+    print(f"by the public rule, the same after as many sums: {seconds:.2f} s")
+    del ledger
     ledger = _crowded(MANY)
     seconds, _ = timed(lambda: ledger.preview(mask, "sum", [0]))
     print(f"a sum after {MANY}: {seconds:.2f} s (target 1), {_peak() - before:.0f} MiB (1024)")

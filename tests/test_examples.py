@@ -103,7 +103,7 @@ def test_the_page_of_clusters_shows_what_it_prints(capsys: pytest.CaptureFixture
     np.testing.assert_allclose(names["whole"].mean, given.mean(axis=0), atol=1e-14)  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("page", ["more-than-means", "shadow"])
+@pytest.mark.parametrize("page", ["more-than-means", "fitted-models", "shadow"])
 def test_pages_show_what_they_print(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = (Path(__file__).parents[1] / "docs" / "how-to" / f"{page}.md").read_text()
     names: dict[str, object] = {}

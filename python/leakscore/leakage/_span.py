@@ -29,6 +29,8 @@ _LANE = (np.arange(_BLOCK, dtype=np.uint16) % _LANES) * np.uint16(256)
 
 # What is orthogonal to so many parts of its length is not projected again.
 _ORTHOGONAL = 1e-10
+# What is so much of its terms has lost three digits at most, and is not projected again.
+_MUCH = 1e-3
 # A feature may depend on others if less than this share of its terms remains: each record is
 # looked at.
 _SUSPECT = 1e-6
@@ -173,9 +175,9 @@ class FeatureSpan:
     """An orthonormal basis of features, which are projected on it one by one.
 
     With U = Z K, Z the features and K upper triangular, a feature f has the coordinates
-    U'f = K'(Z'f), and f - Z (K U'f) remains. It is projected again until that is orthogonal
-    (Gram and Schmidt, "twice is enough"), so U is orthonormal to rounding times the condition
-    number of Z, not times its square.
+    U'f = K'(Z'f), and f - Z (K U'f) remains. Unless that has digits enough, it is projected again
+    until it is orthogonal (Gram and Schmidt, "twice is enough"), so U is orthonormal to rounding
+    times the condition number of Z, not times its square.
     """
 
     def __init__(self, columns: Doubles) -> None:
@@ -205,8 +207,10 @@ class FeatureSpan:
                 break
             coordinates += step
             rest = rest - self.features.combined(self.basis @ step)
-        remainder = float(np.linalg.norm(rest))
-        terms = length + float(np.abs(self.weights(coordinates)) @ self.lengths())
+            remainder = float(np.linalg.norm(rest))
+            terms = length + float(np.abs(self.weights(coordinates)) @ self.lengths())
+            if remainder > _MUCH * terms:
+                break
         if remainder <= _SUSPECT * terms:
             combination = self._dependent(feature, length, coordinates)
             if combination is not None:

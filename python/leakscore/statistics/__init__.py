@@ -13,7 +13,6 @@ from leakscore.statistics._products import (
     Correlations,
     Covariance,
     CrossProducts,
-    Quantile,
 )
 from leakscore.statistics._regression import Regression
 from leakscore.statistics._statistic import Histogram, Mean, NoFitError, Proportions, Statistic, Sum
@@ -32,7 +31,6 @@ __all__ = [
     "Mean",
     "NoFitError",
     "Proportions",
-    "Quantile",
     "Regression",
     "Several",
     "Statistic",

@@ -127,14 +127,12 @@ class GroupMeans(_Cells):
     """
 
     kind: ClassVar[str] = "group-means"
+    said: ClassVar[str] = (
+        "The means by {by} and the counts of n = {records} records ({numbers} in all)"
+    )
 
     def _inside(self) -> list[int]:
         return self._numbers()
-
-    def published(self, records: int, columns: str) -> str:
-        """Say what is published, as the start of a sentence."""
-        by, numbers = ", ".join(self.by), columns.replace("column", "number")
-        return f"The means by {by} and the counts of n = {records} records ({numbers} in all)"
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -114,6 +114,7 @@ class FittedModel(Statistic):
 
     exact: ClassVar[Exactness] = "asymptotic"
     intercept: ClassVar[bool] = True
+    said: ClassVar[str] = "The coefficients of the {self.kind} model on n = {records} records"
     by: str | Sequence[str] = field(default=(), kw_only=True)
     _fit: _ModelFit | None = field(default=None, kw_only=True, repr=False, compare=False)
 
@@ -178,11 +179,6 @@ class FittedModel(Statistic):
         (D,) ndarray of float64
         """
         return np.asarray(self._unscaled(self._fitted().coefficients[None])[0])
-
-    def published(self, records: int, columns: str) -> str:
-        """Say what is published, as the start of a sentence."""
-        del columns  # the coefficients say it
-        return f"The coefficients of the {self.kind} model on n = {records} records"
 
     def prepare(self: Self_, values: npt.ArrayLike | Moments) -> Self_:
         """Fit the coefficients, and fit them again without the 20 records that leak most.

@@ -8,9 +8,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import validation
 from leakscore.reference import Moments
-from leakscore.statistics._statistic import Exactness, NoFitError, Statistic
+from leakscore.statistics._statistic import Exactness, NoFitError, Statistic, moments_of
 from leakscore.typing import Doubles
 
 _ROUNDING = 1e-12  # share of a variance
@@ -43,11 +42,7 @@ class Covariance(Statistic):
 
     kind: ClassVar[str] = "covariance"
     blockwise: ClassVar[bool] = True
-
-    def published(self, records: int, columns: str) -> str:
-        """Say what is published, as the start of a sentence."""
-        numbers = columns.replace("column", "number")
-        return f"Means and covariances of n = {records} records ({numbers} in all)"
+    said: ClassVar[str] = "Means and covariances of n = {records} records ({numbers} in all)"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -88,6 +83,7 @@ class Correlations(Statistic):
     exact: ClassVar[Exactness] = "asymptotic"
     kind: ClassVar[str] = "correlations"
     blockwise: ClassVar[bool] = True
+    said: ClassVar[str] = "The correlations of n = {records} records ({numbers} in all)"
     _means: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
     _scales: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
     _pairs: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
@@ -114,35 +110,19 @@ class Correlations(Statistic):
         ValueError
             If a column is the same in all records.
         """
-        if isinstance(values, Moments):
-            means, cov = values.mean, values.cov
-            scales = np.sqrt(np.diag(cov))
-            self._require_varied(scales)
-            all_pairs, count = cov / np.outer(scales, scales), values.count
-        else:
-            array = np.asarray(validation.matrix("values", values), dtype=np.float64)
-            means, scales = array.mean(axis=0), array.std(axis=0)
-            self._require_varied(scales)
-            standard = (array - means) / scales
-            all_pairs, count = standard.T @ standard / len(array), len(array)
-        pairs = all_pairs[np.triu_indices(len(means), 1)]
-        return replace(
-            self,
-            _means=tuple(means.tolist()),
-            _scales=tuple(scales.tolist()),
-            _pairs=tuple(pairs.tolist()),
-            _count=count,
-        )
-
-    def _require_varied(self, scales: Doubles) -> None:
+        moments = moments_of(values)
+        scales = np.sqrt(np.diag(moments.cov))
         if not (scales > 0).all():
             name = self.columns[int((scales == 0).argmax())]
             raise ValueError(f"column {name!r} must vary: it has no correlation")
-
-    def published(self, records: int, columns: str) -> str:
-        """Say what is published, as the start of a sentence."""
-        numbers = columns.replace("column", "number")
-        return f"The correlations of n = {records} records ({numbers} in all)"
+        pairs = (moments.cov / np.outer(scales, scales))[np.triu_indices(len(scales), 1)]
+        return replace(
+            self,
+            _means=tuple(moments.mean.tolist()),
+            _scales=tuple(scales.tolist()),
+            _pairs=tuple(pairs.tolist()),
+            _count=moments.count,
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -210,6 +190,7 @@ class CrossProducts(Statistic):
     kind: ClassVar[str] = "cross-products"
     totals: ClassVar[bool] = True
     blockwise: ClassVar[bool] = True
+    said: ClassVar[str] = "X'X and X'y of a regression on n = {records} records"
 
     def _require(self) -> None:
         self._index("response", self.response)
@@ -223,11 +204,6 @@ class CrossProducts(Statistic):
 
     def _parts(self) -> tuple[list[int], int]:
         return self._numbers(self.response), self._index("response", self.response)
-
-    def published(self, records: int, columns: str) -> str:
-        """Say what is published, as the start of a sentence."""
-        del columns  # the matrices say it
-        return f"X'X and X'y of a regression on n = {records} records"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -245,67 +221,3 @@ class CrossProducts(Statistic):
         products = np.empty((len(x), width * (width + 1) // 2))
         _multiply_pairs(x, products)
         return np.concatenate([x, products, y, x * y], axis=1)
-
-
-@dataclass(frozen=True)
-class Quantile(Statistic):
-    """The quantile at p of every column, as the test of membership sees it when n is large.
-
-    phi(z) = p - 1{z <= q}, up to a factor: a record below the quantile has M = (1 - p) / p, one
-    above p / (1 - p). This bounds no leakage of the published value, which may be the value of a
-    record itself.
-
-    Parameters
-    ----------
-    p : float
-        In (0, 1).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakscore import statistics
-    >>> median = statistics.Quantile(p=0.5).on(["a"]).prepare([[1.0], [2.0], [9.0]])
-    >>> median.features([[1.0], [9.0]]).tolist()
-    [[-0.5], [0.5]]
-    """
-
-    p: float
-    exact: ClassVar[Exactness] = "asymptotic"
-    kind: ClassVar[str] = "quantile"
-    _quantiles: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
-
-    def _require(self) -> None:
-        validation.scalar("p", self.p, 0, 1, closed="neither")
-
-    def prepare(self, values: npt.ArrayLike | Moments) -> Quantile:
-        """Estimate the quantiles from records.
-
-        Parameters
-        ----------
-        values : (N, d) array_like
-
-        Returns
-        -------
-        Quantile
-
-        Raises
-        ------
-        TypeError
-            If they are moments, which do not tell quantiles.
-        """
-        if isinstance(values, Moments):
-            raise TypeError("values must be records: moments do not tell quantiles")
-        array = np.asarray(validation.matrix("values", values), dtype=np.float64)
-        points = np.quantile(array, self.p, axis=0, method="inverted_cdf")
-        return replace(self, _quantiles=tuple(points.tolist()))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Quantile and column."""
-        return tuple(f"{100 * self.p:g} % quantile of {name}" for name in self.columns)
-
-    def _features(self, values: Doubles) -> Doubles:
-        if not self._quantiles:
-            raise ValueError("The quantiles must be estimated: call prepare(values) first")
-        below = np.where(np.isnan(values), np.nan, values <= np.array(self._quantiles))
-        return np.asarray(self.p - below)

@@ -83,6 +83,9 @@ class Regression(Statistic):
     exact: ClassVar[Exactness] = "asymptotic"
     kind: ClassVar[str] = "regression"
     blockwise: ClassVar[bool] = True
+    said: ClassVar[str] = (
+        "The coefficients of the regression of {self.response} on n = {records} records"
+    )
     _fit: _Fit | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     def _require(self) -> None:
@@ -184,11 +187,6 @@ class Regression(Statistic):
     def _split(self, values: Doubles) -> tuple[Doubles, Doubles]:
         y = self._index("response", self.response)
         return values[:, self._numbers(self.response)], values[:, y]
-
-    def published(self, records: int, columns: str) -> str:
-        """Say what is published, as the start of a sentence."""
-        del columns  # the coefficients say it
-        return f"The coefficients of the regression of {self.response} on n = {records} records"
 
     @property
     def names(self) -> tuple[str, ...]:

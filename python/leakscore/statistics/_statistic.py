@@ -70,6 +70,8 @@ class Statistic(ABC):
         Column of categories -> its levels, of which the block holds the numbers; set by `on`.
     kind : str
         Name of the statistic in a report's JSON.
+    said : str
+        What is published, as the start of a sentence, with places for `records` and others.
     totals : bool
         Whether what is published are sums over the records rather than means.
     blockwise : bool
@@ -82,6 +84,7 @@ class Statistic(ABC):
 
     exact: ClassVar[Exactness] = "exact"
     kind: ClassVar[str] = "statistic"
+    said: ClassVar[str] = "A statistic of {numbers} of n = {records} records"
     totals: ClassVar[bool] = False
     blockwise: ClassVar[bool] = False
 
@@ -182,8 +185,13 @@ class Statistic(ABC):
         -------
         str
         """
-        numbers = columns.replace("column", "number")
-        return f"A statistic of {numbers} of n = {records} records"
+        return self.said.format(
+            self=self,
+            records=records,
+            columns=columns,
+            numbers=columns.replace("column", "number"),
+            by=", ".join(names_of(getattr(self, "by", ()))),
+        )
 
     def features(self, block: npt.ArrayLike, owners: npt.ArrayLike | None = None) -> Doubles:
         """Return phi of each record.
@@ -327,6 +335,16 @@ def indicators(codes: Doubles, size: int) -> Doubles:
     return np.asarray(rows)
 
 
+def moments_of(values: npt.ArrayLike | Moments) -> Moments:
+    """Return the moments of records, or these moments."""
+    if isinstance(values, Moments):
+        return values
+    array = validation.matrix("values", values)
+    moments = Moments(array.shape[1])
+    moments.update(array)
+    return moments
+
+
 def names_of(by: str | Sequence[str]) -> tuple[str, ...]:
     """Return one name or several as a tuple."""
     return (by,) if isinstance(by, str) else tuple(by)
@@ -345,10 +363,7 @@ class Mean(Statistic):
 
     kind: ClassVar[str] = "mean"
     blockwise: ClassVar[bool] = True
-
-    def published(self, records: int, columns: str) -> str:
-        """Say what is published, as the start of a sentence."""
-        return f"The mean of n = {records} records in {columns}"
+    said: ClassVar[str] = "The mean of n = {records} records in {columns}"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -372,10 +387,7 @@ class Sum(Mean):
 
     kind: ClassVar[str] = "sum"
     totals: ClassVar[bool] = True
-
-    def published(self, records: int, columns: str) -> str:
-        """Say what is published, as the start of a sentence."""
-        return f"The sum of n = {records} records in {columns}"
+    said: ClassVar[str] = "The sum of n = {records} records in {columns}"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.reference import Moments
-from leakscore.statistics._statistic import Exactness, NoFitError, Statistic
+from leakscore.statistics._statistic import Exactness, NoFitError, Statistic, moments_of
 from leakscore.typing import Doubles
 
 _ROUNDING = 1e-12  # share of a sum of weights
@@ -47,9 +47,14 @@ class _Weighted(Statistic):
         """Return the weights (k, 1) and the other columns."""
         return self._weights(values)[:, np.newaxis], values[:, self._numbers(self.weights)]
 
-    def _require_weight(self, weight: float) -> None:
-        if not weight > 0:
+    def _moments(self, values: npt.ArrayLike | Moments) -> Moments:
+        """Return the moments of records; refuse weights that are none, or all 0."""
+        if not isinstance(values, Moments):
+            self._weights(np.asarray(validation.matrix("values", values), dtype=np.float64))
+        moments = moments_of(values)
+        if not moments.mean[self._index("weights", self.weights)] > 0:
             raise ValueError(f"A weight ({self.weights!r}) must be above 0: all are 0")
+        return moments
 
     def _others(self) -> tuple[str, ...]:
         return tuple(self.columns[j] for j in self._numbers(self.weights))
@@ -78,11 +83,7 @@ class WeightedMean(_Weighted):
 
     kind: ClassVar[str] = "weighted-mean"
     blockwise: ClassVar[bool] = True
-
-    def published(self, records: int, columns: str) -> str:
-        """Say what is published, as the start of a sentence."""
-        del columns  # they are those of the mean
-        return f"The weighted mean of n = {records} records and the sum of their weights"
+    said: ClassVar[str] = "The weighted mean of n = {records} records and the sum of their weights"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -100,11 +101,7 @@ class WeightedMean(_Weighted):
         -------
         WeightedMean
         """
-        if not isinstance(values, Moments):
-            array = np.asarray(validation.matrix("values", values), dtype=np.float64)
-            self._require_weight(float(self._weights(array).max()))
-        else:
-            self._require_weight(float(values.mean[self._index("weights", self.weights)]))
+        self._moments(values)
         return self
 
     def units(self, means: npt.ArrayLike, n: int) -> Doubles:
@@ -152,6 +149,9 @@ class WeightedRatio(_Weighted):
     exact: ClassVar[Exactness] = "asymptotic"
     kind: ClassVar[str] = "weighted-ratio"
     blockwise: ClassVar[bool] = True
+    said: ClassVar[str] = (
+        "The weighted mean of n = {records} records (not the sum of their weights)"
+    )
     _sum: float = field(default=0.0, kw_only=True, repr=False)
     _means: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
     _count: int = field(default=0, kw_only=True, repr=False)
@@ -167,23 +167,10 @@ class WeightedRatio(_Weighted):
         -------
         WeightedRatio
         """
-        if isinstance(values, Moments):
-            at, others_at = self._index("weights", self.weights), self._numbers(self.weights)
-            mean = float(values.mean[at])
-            self._require_weight(mean)
-            means = values.mean[others_at] + values.cov[at, others_at] / mean
-            return replace(self, _sum=mean, _means=tuple(means.tolist()), _count=values.count)
-        array = np.asarray(validation.matrix("values", values), dtype=np.float64)
-        weight, others = self._weighed(array)
-        self._require_weight(float(weight.max()))
-        means = (weight * others).sum(axis=0) / weight.sum()
-        mean = float(weight.mean())
-        return replace(self, _sum=mean, _means=tuple(means.tolist()), _count=len(array))
-
-    def published(self, records: int, columns: str) -> str:
-        """Say what is published, as the start of a sentence."""
-        del columns  # they are those of the mean
-        return f"The weighted mean of n = {records} records (not the sum of their weights)"
+        moments, at = self._moments(values), self._index("weights", self.weights)
+        mean, others = float(moments.mean[at]), self._numbers(self.weights)
+        means = moments.mean[others] + moments.cov[at, others] / mean
+        return replace(self, _sum=mean, _means=tuple(means.tolist()), _count=moments.count)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -237,10 +224,9 @@ class KnownWeights(_Weighted):
     """
 
     kind: ClassVar[str] = "known-weights"
-
-    def published(self, records: int, columns: str) -> str:
-        """Say what is published, as the start of a sentence."""
-        return f"The mean of n = {records} records in {columns}, with weights that are known,"
+    said: ClassVar[str] = (
+        "The mean of n = {records} records in {columns}, with weights that are known,"
+    )
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -158,17 +158,12 @@ def _costs(reply: Reply) -> str:
         f"{_number(reply.limit)} is allowed."
     )
     if isinstance(answer, Answer) and answer.free:
-        costs = f"It follows from {_known(reply)} and tells nothing new. {costs}"
+        counted_free = reply.rule == "public" and reply.question.statistic == "count"
+        origin = "the selection, which is public," if counted_free else "earlier answers"
+        costs = f"It follows from {origin} and tells nothing new. {costs}"
     if answer.standard_errors:
         costs += f" Its noise is {_number(answer.standard_errors)} of its own standard error."
     return costs
-
-
-def _known(reply: Reply) -> str:
-    """Say what a free answer follows from."""
-    if reply.rule == "public" and reply.question.statistic == "count":
-        return "the selection, which is public,"
-    return "earlier answers"
 
 
 def _refusal(reply: Reply, refusal: Refusal) -> list[doc.Part]:
@@ -263,7 +258,7 @@ def _ledger(file: LedgerFile, values: Any, limits: Mapping[str, Any]) -> Ledger:
     """Return the ledger of a file; a new one if there is none yet."""
     budget = any(name in limits for name in _LIMITS)
     if file.content is None:
-        begun = {"max_noise": 1.0} if budget else {"max_noise": 1.0, "max_advantage": 0.2}
+        default = {"max_noise": 1.0} if budget else {"max_noise": 1.0, "max_advantage": 0.2}
         if limits.get("rule") == "public" and "bounds" not in limits:
             raise ValueError("--rule public needs --bounds NAME=LOW:HIGH,...")
         if "bounds" in limits and limits.get("rule") != "exact" and "reference" not in limits:
@@ -271,45 +266,29 @@ def _ledger(file: LedgerFile, values: Any, limits: Mapping[str, Any]) -> Ledger:
                 "--bounds needs --reference FILE, a table of other records that is public, or "
                 "--reference uniform"
             )
-        return Ledger(values, **{**begun, **limits})
+        return Ledger(values, **{**default, **limits})
     try:
         ledger = Ledger.from_bytes(file.content, values)
     except ValueError as error:
         raise ValueError(f"{visible(file.path)}: {error}") from None
-    usual: dict[str, Any] = {} if budget else {"max_leakage": 1.0}
+    begun = {"rule": "exact"} | _head(file.content)
+    usual = {"max_noise": begun["max_noise"], "share": begun["share"]}
+    usual |= {} if budget else {"max_leakage": begun["limit"]}
     if ledger.rule == "public" and limits.get("rule") != "exact":
-        usual |= {"bounds": ledger.bounds, "reference": ledger.reference}
+        law = Reference(begun["mean"], begun["cov"])
+        usual |= {"bounds": ledger.bounds, "reference": law}
     limits = {**usual, **limits}
     rows = np.zeros((3, values.shape[1]))
     for j, (low, _) in limits.get("bounds", {}).items():
         rows[:, j] = low
-    _require_same(file, ledger, Ledger(rows, **limits), limits, budget)
-    return ledger
-
-
-def _require_same(
-    file: LedgerFile, ledger: Ledger, fresh: Ledger, limits: Mapping[str, Any], budget: bool
-) -> None:
-    """Refuse options that are not those of the ledger."""
-    first, second = ledger.reference, fresh.reference
-    differs = {
-        "rule": "rule" in limits and fresh.rule != ledger.rule,
-        "limit": budget and fresh.limit != ledger.limit,
-        "max_noise": "max_noise" in limits and fresh.max_noise != ledger.max_noise,
-        "share": "share" in limits and fresh.share != ledger.share,
-        "bounds": "bounds" in limits and fresh.bounds != ledger.bounds,
-        "reference": first is not None
-        and second is not None
-        and not (np.array_equal(first.mean, second.mean) and np.array_equal(first.cov, second.cov)),
-    }
-    for name, other in differs.items():
-        if other:
-            value = getattr(ledger, name)
-            shown = f", {value:.6g}" if isinstance(value, float) else ""
+    for name, value in _head(Ledger(rows, **limits).to_bytes()).items():
+        if begun.get(name) != value and name not in ("version", "sha256", "digest"):
+            words = {"mean": "reference", "cov": "reference"}.get(name, name.replace("_", " "))
+            shown = f", {begun[name]:.6g}" if isinstance(value, float) else ""
             raise ValueError(
-                f"{visible(file.path)} was begun with another {name.replace('_', ' ')}{shown}: "
-                "leave the option out"
+                f"{visible(file.path)} was begun with another {words}{shown}: leave the option out"
             )
+    return ledger
 
 
 # --- the ledger's file ---------------------------------------------------------------------------
@@ -370,6 +349,11 @@ def _lock(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
+def _head(content: bytes) -> dict[str, Any]:
+    """Return the first line of a ledger."""
+    return dict(json.loads(content.split(b"\n", 1)[0]))
+
+
 # --- columns -------------------------------------------------------------------------------------
 
 
@@ -382,9 +366,9 @@ def _bounds(
     if file.content is None or bounds:
         return bounds
     try:
-        head = json.loads(file.content.split(b"\n", 1)[0])
-        return {j: (low, high) for j, low, high in head.get("bounds", ()) if j < len(numbers)}
-    except (ValueError, TypeError, AttributeError):
+        ends = _head(file.content).get("bounds", ())
+        return {j: (low, high) for j, low, high in ends if j < len(numbers)}
+    except (ValueError, TypeError):
         return {}  # the ledger refuses it with the line
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
-from leakscore.statistics import Covariance, Quantile, Statistic
+from leakscore.statistics import Covariance, Statistic
 from leakscore_app._visible import visible
 from leakscore_app.document.text import counted
 from leakscore_app.report._model import (
@@ -107,12 +107,6 @@ def checked(options: AnalysisOptions) -> AnalysisOptions:
         validation.count("decimals", options.decimals, -_MOST_DECIMALS, _MOST_DECIMALS)
     if options.statistic is not None and not isinstance(options.statistic, Statistic):
         raise TypeError(f"statistic={options.statistic!r} must be one of leakscore.statistics")
-    if isinstance(options.statistic, Quantile):
-        raise ValueError(
-            "statistic must be another one than Quantile: a published quantile may be the "
-            "value of a record itself, which no distance bounds; publish counts between fixed "
-            "limits instead (Histogram)"
-        )
     return replace(
         options,
         max_noise=validation.scalar("max_noise", options.max_noise, 0, np.inf, closed="left"),
