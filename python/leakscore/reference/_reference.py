@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.reference import dense, fitting, forms
-from leakscore.reference.covariances import CovarianceForm, Diagonal, Full, Kind
+from leakscore.reference.covariances import Diagonal, Full, Kind
 from leakscore.reference.fitting import CovarianceFit
-from leakscore.reference.low_rank import low_rank
+from leakscore.reference.low_rank import CovarianceForm, low_rank
 from leakscore.typing import Doubles, Row, Rows
 
 
@@ -77,25 +77,17 @@ class Reference:
         dim = centre.size
         given = validation.real_array("cov", cov)
         if given.shape not in ((dim,), (dim, dim)):
-            raise ValueError(f"cov of shape {given.shape} must be ({dim},) or ({dim}, {dim})")
-        exact = True
+            raise ValueError(
+                f"Expected cov of shape {given.shape} to be ({dim},) or ({dim}, {dim})"
+            )
         if given.ndim == 1:
-            values = np.array(validation.doubles("cov", given))
-        else:
-            values, exact = dense.copied("cov", given)
-        variances = values if values.ndim == 1 else np.diag(values)
-        if (variances < 0).any():
-            j = int(np.argmax(variances < 0))
-            where = f"cov[{j}]" if values.ndim == 1 else f"cov[{j}, {j}]"
-            raise ValueError(f"{where}={float(variances[j])!r}, a variance, must be >= 0")
-        rounding = dense.rounding(given.dtype)
-        if values.ndim == 1:
-            self._set(centre.copy(), Diagonal(values, rounding), None)
+            variances = np.array(validation.doubles("cov", given))
+            dense.require_variances("cov", variances, 1)
+            self._set(centre.copy(), Diagonal(variances, dense.rounding(given.dtype)), None)
             return
-        if not exact:
-            values = dense.symmetric(values, rounding)
+        values, rounding = dense.symmetric("cov", given)
         self._set(centre.copy(), Full(values, rounding), None)
-        if self._problem() is not None:
+        if self._covariance.problem() is not None:
             dense.require_semidefinite(values, rounding)
 
     def _set(
@@ -153,7 +145,7 @@ class Reference:
     @property
     def logdet(self) -> float:
         """Natural logarithm of the determinant of the covariance; -inf if it is singular."""
-        return self._covariance.logdet() if self._problem() is None else -np.inf
+        return self._covariance.logdet() if self._covariance.problem() is None else -np.inf
 
     @overload
     def squared_mahalanobis(self, Z: Rows) -> Doubles: ...
@@ -214,7 +206,7 @@ class Reference:
         >>> leakscore.Reference([0.0, 1.0], [1.0, 4.0]).invertible().kind
         'diagonal'
         """
-        problem = self._problem()
+        problem = self._covariance.problem()
         if problem is not None:
             raise SingularCovarianceError(problem)
         return self._covariance
@@ -459,10 +451,6 @@ class Reference:
             return self
         fit = None if self._fit is None else self._fit.with_ridge(extra)
         return _restore(self._mean, self._covariance.plus(extra), fit)
-
-    def _problem(self) -> str | None:
-        """Say why the covariance is singular; None if it is not."""
-        return self._covariance.problem()
 
 
 def _restore(mean: Doubles, covariance: CovarianceForm, fit: CovarianceFit | None) -> Reference:

@@ -225,7 +225,8 @@ def refitted(
         return _estimated(mean, covariances.Diagonal(variances, fitting.EPSILON), None)
     cov = dense.scatter(others, mean, single=False)
     cov /= freedom
-    fitting.shrink(cov, fit.shrinkage, others, mean, freedom=freedom)
+    products = fitting.products_of(others, mean)
+    fitting.shrink(cov, fit.shrinkage, len(others), freedom, products=products)
     cov.flat[:: len(mean) + 1] += fit.ridge
     return _estimated(mean, covariances.Full(cov, fitting.EPSILON), None)
 

@@ -259,7 +259,7 @@ class Moments:
 def reference_of(
     seen: Moments,
     options: tuple[object, object, object],
-    products: Callable[[str, Doubles], float],
+    products: fitting.RowProducts,
 ) -> Reference:
     """Return the reference of moments by shrinkage, ridge and ddof; see `products_of`.
 
@@ -378,14 +378,7 @@ class ColumnGram:
                 f"other={other!r} must have the rows and options of {self!r}: "
                 f"{theirs.options}, not {mine.options}"
             )
-        mine.extend(
-            theirs.parts,
-            theirs.means,
-            theirs.squares,
-            theirs.gram,
-            fourth=theirs.fourth,
-            single=theirs.single,
-        )
+        mine.extend(theirs)
 
     def reference(self) -> Reference:
         """Reference of kind "low-rank" of the columns seen so far.
