@@ -47,11 +47,13 @@ _EXAMPLES = {
 
 _NOTES = """A trapezoid sum on a hyperbola through a saddle point of the moment generating function
 (Rice 1980, SIAM J. Sci. Stat. Comput. 1, 438-448, has such contours for sums with positive
-weights), with its exponent in 32 digits. Unlike the integrals of Imhof (1961, Biometrika 48, 419-426) and Davies
-(1980, Applied Statistics 29, 323-333) it has a small relative error in both tails: below 1e-12
-for tails down to 1e-300, and for logarithms far beyond. `error` estimates it from every other node
-of the sum and from the size of its summands. Beyond log tails of -1e18 and at nc beyond 1e30 the
-sum cannot be used; there the saddle point's first order and the normal law are right to all digits.
+weights), with its exponent in 32 digits. Unlike the integrals of Imhof (1961, Biometrika 48,
+419-426) and Davies (1980, Applied Statistics 29, 323-333) it has a small relative error in both
+tails: below 1e-12 for tails down to 1e-300, and for logarithms far beyond. `error` estimates it
+from every other node of the sum and from the size of its summands. Beyond log tails of -1e18 and at
+nc beyond 1e30 the sum cannot be used; there the saddle point's first order and the normal law are
+right to all digits.
+
 The rounding of the arguments is not covered: a relative error of 1e-16 in `x` changes a tail by
 1e-16 `x` times the hazard. The time grows with the number of different weights, and not with `df`
 or `nc`."""
@@ -63,7 +65,7 @@ RuntimeError
 """
 _KINDS = {"weights": "array_like (k,)", "df": "float or array_like (k,)"}
 _PARAMETERS = {
-    "weights": "Of either sign, not all zero. Zeros are left out, terms of equal weight are merged.",
+    "weights": "Of either sign, not all zero. Zeros are left out, equal weights are merged.",
     "df": "Degrees of freedom, above zero, at most 1e300.",
     "nc": "Noncentralities, from 0 to 1e300.",
 }

@@ -38,24 +38,22 @@ class CovarianceFit:
 
 
 def checked_options(
-    rows: int, kind: str, shrinkage: object, ridge: object, ddof: object
+    rows: int, kind: str, shrinkage: Any, ridge: object, ddof: object
 ) -> tuple[Shrinkage, float, int]:
-    """Return the shrinkage, the ridge and the divisor of the sums of squares."""
-    method = checked_shrinkage(shrinkage, kind)
-    extra = validation.scalar("ridge", ridge, 0.0)
-    return method, extra, rows - validation.count("ddof", ddof, 0, rows - 1)
+    """Return the shrinkage, the ridge and the divisor of the sums of squares.
 
-
-def checked_shrinkage(shrinkage: object, kind: str) -> Shrinkage:
-    """Refuse all but None, an intensity in [0, 1] or the name of a rule for it; 0 becomes None."""
+    Shrinkage is None, an intensity in [0, 1] or the name of a rule for it; 0 becomes None.
+    """
     if shrinkage is None:
-        return "auto" if kind == "low-rank" else None
-    if isinstance(shrinkage, str):
+        shrinkage = "auto" if kind == "low-rank" else None
+    elif not isinstance(shrinkage, str):
+        shrinkage = validation.scalar("shrinkage", shrinkage, 0.0, 1.0) or None
+    else:
         validation.choice("shrinkage", shrinkage, ("auto", "ledoit-wolf", "oas"))
         if kind != "full" and shrinkage != "auto":
-            raise ValueError(f"cov={kind!r} must be 'full' with shrinkage={shrinkage!r}")
-        return shrinkage  # type: ignore[return-value]
-    return validation.scalar("shrinkage", shrinkage, 0.0, 1.0) or None
+            raise ValueError(f"Expected cov='full' with shrinkage={shrinkage!r}, not cov={kind!r}")
+    extra = validation.scalar("ridge", ridge, 0.0)
+    return shrinkage, extra, rows - validation.count("ddof", ddof, 0, rows - 1)
 
 
 def require_finite(name: str, table: Table, squares: Doubles) -> None:

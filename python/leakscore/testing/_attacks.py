@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import betaln
 
-from leakscore.typing import Doubles, Flags
+from leakscore.typing import Counts, Doubles, Flags
 
 MISSING = -1e6
 RAISED = -1.0  # in the place of how many numbers an output has
@@ -26,6 +26,8 @@ Mechanism = Callable[[Any, np.random.Generator], object]
 
 Score = Callable[[Doubles], Doubles]
 Fit = Callable[[Doubles, Flags], Score]
+Key = Callable[[Doubles], np.ndarray]
+Keys = Callable[[Doubles], Key]
 _QUANTILES = 12
 _LOW_BITS = (4, 12, 20, 28, 36, 44)
 _ATOMS = 40  # values of a column that get a bin of their own, at most
@@ -88,11 +90,17 @@ def played(
 
 def table(outputs: list[list[float]]) -> Doubles:
     """Return one row for each output: length, form, its numbers, then MISSING."""
-    width = max(map(len, outputs))
-    rows = np.full((len(outputs), width), MISSING)
+    rows = np.full((len(outputs), max(map(len, outputs))), MISSING)
     for row, output in zip(rows, outputs, strict=True):
         row[: len(output)] = output
     return rows
+
+
+def widened(rows: Doubles, width: int) -> Doubles:
+    """Return rows of this width: cut, or with MISSING at their end."""
+    result = np.full((len(rows), width), MISSING)
+    result[:, : rows.shape[1]] = rows[:, :width]
+    return result
 
 
 def _flatten(value: object, parts: list[float], form: list[str]) -> None:
@@ -208,18 +216,19 @@ class ScoreAttack:
 
 def attacks(rows: Doubles) -> Iterator[ScoreAttack]:
     """Yield the candidates for outputs of this shape."""
-    yield ScoreAttack("how often the exact output occurs", _whole)
+    yield ScoreAttack("how often the exact output occurs", _looked_up(_whole))
     varying = np.flatnonzero((rows != rows[0]).any(axis=0))[:_WIDE]
     for column in varying.tolist():
         name = _WORDS[column] if column < len(_WORDS) else f"number {column - 1} of the output"
         yield ScoreAttack(f"{name}, large values", _column(column, 1.0))
         yield ScoreAttack(f"{name}, small values", _column(column, -1.0))
-        yield ScoreAttack(f"the ranges of {name}", _binned(column))
+        yield ScoreAttack(f"the ranges of {name}", _looked_up(_binned(column)))
         if (rows[:, column] % 1.0 != 0.0).any():
             for power in _LOW_BITS:
-                yield ScoreAttack(f"the bits of {name} below 2^-{power}", _low_bits(column, power))
+                bits = _looked_up(_low_bits(column, power))
+                yield ScoreAttack(f"the bits of {name} below 2^-{power}", bits)
     if varying.size > 1:
-        yield ScoreAttack("a linear combination of the output", _ridge(varying, _linear))
+        yield ScoreAttack("a linear combination of the output", _ridge(varying, np.asarray))
         yield ScoreAttack("the ranges of all numbers together", _sum_of_binned(varying))
     if varying.size:
         yield ScoreAttack("a combination of the output and squares", _ridge(varying, _squares))
@@ -227,37 +236,39 @@ def attacks(rows: Doubles) -> Iterator[ScoreAttack]:
         yield ScoreAttack("a combination of the output and products", _ridge(varying, _products))
 
 
-def _log_ratio(members: Doubles, others: Doubles) -> Doubles:
+def _log_ratio(members: Counts, others: Counts) -> Doubles:
     shares = ((x + 0.5) / (x.sum() + 1.0) for x in (members, others))
     inside, outside = (np.log(share) for share in shares)
     return np.asarray(inside - outside)
 
 
-def _by_value(keys: np.ndarray, member: Flags) -> tuple[np.ndarray, Doubles]:
-    values, place = np.unique(keys, return_inverse=True)
-    place = place.ravel()
-    inside = np.bincount(place[member], minlength=values.size).astype(np.float64)
-    outside = np.bincount(place[~member], minlength=values.size).astype(np.float64)
-    return values, _log_ratio(inside, outside)
+def _looked_up(keys_of: Keys) -> Fit:
+    """Learn the ratio of each key of the outputs; it is 0 of keys that were never seen."""
+
+    def fit(rows: Doubles, member: Flags) -> Score:
+        keys = keys_of(rows)
+        values, place = np.unique(keys(rows), return_inverse=True)
+        sides = (place.ravel()[side] for side in (member, ~member))
+        ratios = _log_ratio(*(np.bincount(side, minlength=values.size) for side in sides))
+
+        def score(array: Doubles) -> Doubles:
+            given = keys(array)
+            at = np.minimum(np.searchsorted(values, given), values.size - 1)
+            return np.where(values[at] == given, ratios[at], 0.0)
+
+        return score
+
+    return fit
 
 
-def _looked_up(keys: np.ndarray, values: np.ndarray, ratios: Doubles) -> Doubles:
-    """Return the ratio of each key, 0 where it was never seen."""
-    place = np.minimum(np.searchsorted(values, keys), values.size - 1)
-    return np.where(values[place] == keys, ratios[place], 0.0)
-
-
-def _whole(rows: Doubles, member: Flags) -> Score:
+def _whole(rows: Doubles) -> Key:
     width = rows.shape[1]
 
     def keys(array: Doubles) -> np.ndarray:
-        fixed = np.full((array.shape[0], width), -1e6)
-        shared = min(width, array.shape[1])
-        fixed[:, :shared] = array[:, :shared]
-        return np.ascontiguousarray(fixed + 0.0).view(f"S{8 * width}").ravel()
+        plain = np.ascontiguousarray(widened(array, width) + 0.0)
+        return plain.view(f"S{8 * width}").ravel()
 
-    values, ratios = _by_value(keys(rows), member)
-    return lambda array: _looked_up(keys(array), values, ratios)
+    return keys
 
 
 def _column(column: int, sign: float) -> Fit:
@@ -267,19 +278,15 @@ def _column(column: int, sign: float) -> Fit:
     return fit
 
 
-def _low_bits(column: int, power: int) -> Fit:
-    def part(array: Doubles) -> Doubles:
+def _low_bits(column: int, power: int) -> Keys:
+    def bits(array: Doubles) -> np.ndarray:
         return np.asarray(np.mod(array[:, column], 2.0**-power))
 
-    def fit(rows: Doubles, member: Flags) -> Score:
-        values, ratios = _by_value(part(rows), member)
-        return lambda array: _looked_up(part(array), values, ratios)
-
-    return fit
+    return lambda _rows: bits
 
 
-def _binned(column: int) -> Fit:
-    def fit(rows: Doubles, member: Flags) -> Score:
+def _binned(column: int) -> Keys:
+    def keys_of(rows: Doubles) -> Key:
         edges, atoms = _edges(rows[:, column])
 
         def bins(array: Doubles) -> np.ndarray:
@@ -288,10 +295,9 @@ def _binned(column: int) -> Fit:
             hit = atoms[atom] == array[:, column] if atoms.size else np.zeros(len(array), bool)
             return np.where(hit, -1.0 - atom, place)
 
-        values, ratios = _by_value(bins(rows), member)
-        return lambda array: _looked_up(bins(array), values, ratios)
+        return bins
 
-    return fit
+    return keys_of
 
 
 def _edges(column: Doubles) -> tuple[Doubles, Doubles]:
@@ -305,14 +311,10 @@ def _edges(column: Doubles) -> tuple[Doubles, Doubles]:
 
 def _sum_of_binned(columns: np.ndarray) -> Fit:
     def fit(rows: Doubles, member: Flags) -> Score:
-        scores = [_binned(column)(rows, member) for column in columns.tolist()]
+        scores = [_looked_up(_binned(column))(rows, member) for column in columns.tolist()]
         return lambda array: np.sum([score(array) for score in scores], axis=0)
 
     return fit
-
-
-def _linear(z: Doubles) -> Doubles:
-    return z
 
 
 def _squares(z: Doubles) -> Doubles:
