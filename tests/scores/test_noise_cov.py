@@ -140,7 +140,14 @@ CALLS: dict[str, Callable[..., Any]] = {
         parameters(X), np.tile(Z[0], (5, 1)), R, 1.0, N, **noise
     ),
     "white_box_score": lambda R, X, Z, **noise: white_box_score(
-        parameters(X), np.tile(Z[0], (5, 1)), [Z + x for x in X], 1.0, N, 2.0, ridge=1.0, **noise
+        parameters(X),
+        np.tile(Z[0], (5, 1)),
+        [Z + x for x in X],
+        1.0,
+        n=N,
+        c=2.0,
+        ridge=1.0,
+        **noise,
     )[0],
 }
 DRAWN = {"EmpiricalMean", "sequential"}  # tests/games

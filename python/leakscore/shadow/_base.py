@@ -264,9 +264,9 @@ def rmia(
     observed: npt.ArrayLike,
     signals: npt.ArrayLike,
     included: npt.ArrayLike,
+    *,
     population_observed: npt.ArrayLike,
     population_signals: npt.ArrayLike,
-    *,
     gamma: float = 1.0,
     kind: Literal["online", "offline"] = "online",
     a: float = 0.3,
@@ -324,9 +324,9 @@ def rmia(
     >>> import leakscore
     >>> signals = np.array([[3.0, 0.0], [1.0, 2.0], [2.0, 1.0], [0.0, 3.0]])
     >>> included = np.array([[1, 0], [0, 1], [1, 0], [0, 1]])
-    >>> leakscore.shadow.rmia(
-    ...     [2.5, 0.5], signals, included, [1.0, 0.0], [[1.1, 0.2], [0.8, 0.1]] * 2
-    ... )
+    >>> population = [[1.1, 0.2], [0.8, 0.1], [1.1, 0.2], [0.8, 0.1]]
+    >>> others = {"population_observed": [1.0, 0.0], "population_signals": population}
+    >>> leakscore.shadow.rmia([2.5, 0.5], signals, included, **others)
     array([1., 0.])
     """
     ratio = validation.scalar("gamma", gamma, 0.0, closed="neither")

@@ -44,8 +44,8 @@ def linear_law(
     target: npt.ArrayLike,
     label: npt.ArrayLike,
     beta: npt.ArrayLike,
-    sigma: float,
     *,
+    sigma: float,
     ridge: float = 0.0,
     noise_std: float = 0.0,
 ) -> LinearLaw:
@@ -103,7 +103,7 @@ def linear_law(
     --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(50, 3))
-    >>> law = linear_law(X, [2.0, 0.0, 0.0], 3.0, [1.0, 1.0, 1.0], 1.0)
+    >>> law = linear_law(X, [2.0, 0.0, 0.0], 3.0, [1.0, 1.0, 1.0], sigma=1.0)
     >>> print(round(law.shift, 3), round(law.scale, 3))
     0.239 0.939
     """
