@@ -86,7 +86,7 @@ def test_an_influence_beyond_all_signals_is_refused() -> None:
 def test_gamma_is_above_zero(gamma: float) -> None:
     observed, signals, included = example(8, 30, 4)
     others = np.arange(5.0)
-    with pytest.raises(ValueError, match=r"gamma=\S+ in \(0, inf\)"):
+    with pytest.raises(ValueError, match=r"gamma=\S+ must be in \(0, inf\)"):
         rmia(observed, signals, included, others, np.tile(others, (8, 1)), gamma=gamma)
 
 

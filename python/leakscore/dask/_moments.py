@@ -163,7 +163,7 @@ def _rows_of(data: Any) -> Any:
     """Return a table of two rows at least."""
     table = blocks.table("data", data)
     if table.shape[0] < 2:
-        raise ValueError(f"Expected data of shape {table.shape} to have at least 2 rows")
+        raise ValueError(f"data of shape {table.shape} must have at least 2 rows")
     return table
 
 

@@ -113,7 +113,7 @@ class Binned(Empirical):
             raise ValueError(f"n={n} must be <= {size} records that are not put back")
 
     def _rows(self) -> RecordTable:
-        raise ValueError("Expected a population of records, not of bins: here each record is drawn")
+        raise ValueError("population must hold records, not bins: this game draws each record")
 
     def _sampler(self, target: Doubles, mean: ReleasedMean) -> Sampler:
         if self.bins is None or target.ndim > 1:

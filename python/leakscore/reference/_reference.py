@@ -77,9 +77,7 @@ class Reference:
         dim = centre.size
         given = validation.real_array("cov", cov)
         if given.shape not in ((dim,), (dim, dim)):
-            raise ValueError(
-                f"Expected cov of shape {given.shape} to be ({dim},) or ({dim}, {dim})"
-            )
+            raise ValueError(f"cov of shape {given.shape} must be ({dim},) or ({dim}, {dim})")
         if given.ndim == 1:
             variances = np.array(validation.doubles("cov", given))
             dense.require_variances("cov", variances, 1)

@@ -171,9 +171,7 @@ def require_variances(name: str, variances: Doubles, ndim: int = 2) -> None:
     if (variances < 0).any():
         j = int(np.argmax(variances < 0))
         place = ", ".join([str(j)] * ndim)
-        raise ValueError(
-            f"Expected {name}[{place}]={float(variances[j])!r}, a variance, to be >= 0"
-        )
+        raise ValueError(f"{name}[{place}]={float(variances[j])!r}, a variance, must be >= 0")
 
 
 def _make_symmetric(name: str, cov: Doubles, epsilon: float) -> None:

@@ -51,7 +51,7 @@ def checked_options(
     else:
         validation.choice("shrinkage", shrinkage, ("auto", "ledoit-wolf", "oas"))
         if kind != "full" and shrinkage != "auto":
-            raise ValueError(f"Expected cov='full' with shrinkage={shrinkage!r}, not cov={kind!r}")
+            raise ValueError(f"cov={kind!r} must be 'full' with shrinkage={shrinkage!r}")
     extra = validation.scalar("ridge", ridge, 0.0)
     return shrinkage, extra, rows - validation.count("ddof", ddof, 0, rows - 1)
 

@@ -96,7 +96,7 @@ def given(noise_std: object, noise_cov: object, noise_factor: object, dim: int) 
 def _of_matrix(value: object, dim: int) -> GaussianNoise:
     array = validation.real_array("noise_cov", value)
     if array.shape != (dim, dim):
-        raise ValueError(f"Expected noise_cov of shape {array.shape} to be ({dim}, {dim})")
+        raise ValueError(f"noise_cov of shape {array.shape} must be ({dim}, {dim})")
     cov, rounding = dense.symmetric("noise_cov", array)
     variances = np.diag(cov)
     dense.require_semidefinite(cov, rounding, "noise_cov")
