@@ -189,7 +189,7 @@ def _products(part: Any, dtype: Any, at: tuple[Moments, Doubles], rule: str) -> 
 def _summed(table: Any, options: Options, dtype: Any) -> tuple[Any, Any]:
     """Return the table cut by columns, and the task of its sums; refuse wrong options before."""
     shrinkage, ridge, ddof = cast("Any", options)
-    rule = "auto" if shrinkage is None else shrinkage
+    rule: Any = "auto" if shrinkage is None else shrinkage
     empty = partial(ColumnGram, table.shape[0], shrinkage=rule, ridge=ridge, ddof=ddof)
     empty()
     cut = table.rechunk({0: -1, 1: columns_of(table.shape[0])})

@@ -123,7 +123,7 @@ def _function(name: str, argument: tuple[str, str], summary: str) -> WeightedSum
     def call(*args: Any, sigma: float = 0.0, offset: float = 0.0, **kwargs: Any) -> Any:
         points, *terms = bound(public, signature, args, kwargs)
         points = np.asarray(_plain(first, points), dtype=np.float64)
-        law = _law(*terms, sigma, offset=offset)
+        law = _law(*terms, sigma=sigma, offset=offset)
         try:
             values = compiled(np.ascontiguousarray(points).reshape(points.shape), *law)
         except RuntimeError as error:
@@ -143,10 +143,10 @@ def _function(name: str, argument: tuple[str, str], summary: str) -> WeightedSum
         raises=_RAISES,
     )
     publish(call, public, doc, signature)
-    return call
+    return call  # type: ignore[return-value]
 
 
-def _law(weights: Any, df: Any, nc: Any, sigma: Any, *, offset: Any) -> tuple[Any, ...]:
+def _law(weights: Any, df: Any, nc: Any, *, sigma: Any, offset: Any) -> tuple[Any, ...]:
     """Check the parameters and return them as the compiled functions take them."""
     weights = validation.vector("weights", _plain("weights", weights))
     if not weights.any():

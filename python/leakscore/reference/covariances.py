@@ -24,6 +24,9 @@ _SMALL = 1e-6
 class Correlated(Protocol):
     """What the exact ratio asks of a covariance C whose coordinates are not independent."""
 
+    def solve(self, rows: Doubles) -> Doubles:
+        """C^-1 v of every row v of a contiguous array, which may be overwritten."""
+
     def log_ratio(self, other: Any, extra: Doubles) -> float:
         """Logarithm of det C / det C' for C' of the same kind with C = C' + diag(extra)."""
 

@@ -180,7 +180,7 @@ class ConfidenceSums:
         count_in, sum_in, count_out, sum_out = self.sums
         outside = sum_out / count_out
         if self.how.kind == "online":
-            return 0.5 * (sum_in / count_in + outside)
+            return np.asarray(0.5 * (sum_in / count_in + outside))
         # Not (1 + a) p + 1 - a from left to right: at a = 1 that eats p < 1e-16.
         constant = 0.0 if self.complement else 1.0 - self.how.a
         return np.asarray(0.5 * ((1.0 + self.how.a) * outside + constant))

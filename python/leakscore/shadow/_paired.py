@@ -183,7 +183,9 @@ def _laws_of(sums: PairSums) -> PairedLaws:
     laws = np.empty((4, size))
     for where in _blocks(size):
         laws[:, where] = fit.laws(where, usual_gain, spread)
-    return PairedLaws(sides.outside.centre.copy(), *laws, nu)
+    location_in, location_out, scale2_in, scale2_out = laws
+    centre = sides.outside.centre.copy()
+    return PairedLaws(centre, location_in, location_out, scale2_in, scale2_out, nu)
 
 
 def _blocks(size: int, width: int = _BLOCK) -> Iterator[slice]:
