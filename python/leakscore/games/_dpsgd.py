@@ -93,7 +93,7 @@ def dpsgd(
         Maps parameters (r, T + 1, k) to scores (r,) or (r, j). The game then hands it blocks of
         about 16 MB and never holds all parameters. Scores may be infinite but not NaN.
     other : (d + 1,) array_like, optional
-        With `Batches`: the record in the target's place where it is out. None: nobody, or in
+        With `Batches`: the record in the target's place where it is out. None: no record, or in
         batches of a fixed size and shuffles a record without gradient ("zero-out").
 
     Returns
@@ -104,12 +104,12 @@ def dpsgd(
         Whether the target was in.
     step : (R,) ndarray of int
         Its step, -1 if it was in none: the target moved the parameters from index step to step + 1.
-        With `Batches` (R, T) of bool: the steps that held the target, or who is in its place.
+        With `Batches` (R, T) of bool: the steps that held the target, or the record in its place.
 
     Raises
     ------
     TypeError
-        If the population, the training or the generator is none.
+        If the population, the training or the generator is of another type.
     ValueError
         If target, population and model do not fit, `insertion` is not a step, parameters overflow,
         or a score is NaN or of the wrong shape.
@@ -257,16 +257,16 @@ class _TableRecords:
         self.block = max(1, min(most, _STREAM_BLOCK // ((steps + 1) * parameters)))
 
     def batches(self, key: Key, first: int, rounds: int) -> Callable[[int], Doubles]:
-        """Return what gives the records (rounds, n, d + 1) of each step, for the next call only."""
+        """Return a function that gives the records (rounds, n, d + 1) of a step, in one array."""
         X, chosen = self.rows.X, self.chosen(key, first, rounds)
-        room = np.empty((rounds, self.training.n, X.shape[1]))
+        records = np.empty((rounds, self.training.n, X.shape[1]))
 
         def batch(t: int) -> Doubles:
-            if X.dtype == room.dtype:
-                np.take(X, chosen[:, t], axis=0, out=room, mode="clip")  # without a buffer
+            if X.dtype == records.dtype:
+                np.take(X, chosen[:, t], axis=0, out=records, mode="clip")  # without a buffer
             else:
-                room[...] = X[chosen[:, t]]
-            return room
+                records[...] = X[chosen[:, t]]
+            return records
 
         return batch
 
@@ -333,9 +333,9 @@ class _LinearTable:
 
 def _aligned_zeros(rows: int, cols: int) -> Doubles:
     """Return zeros whose rows start cache lines: loads across two lines take twice as long."""
-    room = np.zeros(rows * cols + _ROW)
-    start = -(room.__array_interface__["data"][0] // room.itemsize) % _ROW
-    return room[start : start + rows * cols].reshape(rows, cols)
+    zeros = np.zeros(rows * cols + _ROW)
+    start = -(zeros.__array_interface__["data"][0] // zeros.itemsize) % _ROW
+    return zeros[start : start + rows * cols].reshape(rows, cols)
 
 
 class _SampledRecords:
@@ -351,7 +351,7 @@ class _SampledRecords:
         self.block = max(1, _BLOCK // (drawn * self.dim * step)) * step
 
     def batches(self, key: Key, first: int, rounds: int) -> Callable[[int], Doubles]:
-        """Return what gives the records (rounds, n, d + 1) of each step."""
+        """Return a function that gives the records (rounds, n, d + 1) of a step."""
         steps, n = self.training.num_steps, self.training.n
         records = np.empty((rounds, steps, n, self.dim))
         nobody = np.zeros(rounds * steps * n, dtype=np.bool_)
@@ -438,7 +438,7 @@ class _DataSetBatches(_Trainer):
     def _descend(
         self, first: int, out: Doubles, steps: npt.NDArray[Any], noise: Doubles | None
     ) -> None:
-        """Play a block and write which steps held the target, or who is in its place.
+        """Play a block, and write which steps held the target or the record in its place.
 
         A block is always drawn whole, so that the width of its batches, and with it the order of
         sums, does not depend on the number of rounds.

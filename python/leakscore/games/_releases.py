@@ -72,7 +72,7 @@ def fixed_target(
     Raises
     ------
     TypeError
-        If the population, the mechanism or the generator is none.
+        If the population, the mechanism or the generator is of another type.
     ValueError
         If the target does not fit the population, n exceeds a table whose rows are not put back,
         rounds is odd in a balanced game, or a score is NaN or of the wrong shape.
@@ -192,7 +192,7 @@ def average_target(
     Raises
     ------
     TypeError
-        If the population, the mechanism or the generator is none.
+        If the population, the mechanism or the generator is of another type.
     ValueError
         If rows that are not put back do not suffice for n records and a target beside them, or
         rounds is odd in a balanced game.
@@ -336,7 +336,7 @@ def sequential(
     Raises
     ------
     TypeError
-        If the population or the generator is none.
+        If the population or the generator is of another type.
     ValueError
         If the target does not fit the population, `insertion` is neither a batch nor a distribution
         over T, or rows that are not put back do not suffice for n T records.

@@ -247,7 +247,7 @@ def key_from(rng: Seed) -> tuple[Key, int | None]:
 
 
 def require_score(score: object, of: str) -> None:
-    """Refuse what is neither a function of `of` nor None."""
+    """Refuse a score that is neither None nor a function; `of` says of what."""
     if score is not None and not callable(score):
         raise TypeError(f"score={score!r} must be a function of the {of}, or None")
 

@@ -186,7 +186,7 @@ class Reference:
         return self._covariance
 
     def invertible(self) -> CovarianceForm:
-        """The covariance, of which an inverse is known to exist.
+        """The covariance, once its inverse is known to exist.
 
         Returns
         -------

@@ -286,7 +286,7 @@ def side_by_side(parts: Sequence[Moments]) -> Moments:
 
 
 def _no_rows(rule: str, weights: Doubles) -> float:
-    """Stand where rules that need the rows were refused."""
+    """Refuse rules of shrinkage that read the rows again."""
     raise ValueError(f"The rows must be given for shrinkage={rule!r} with {weights.size} weights")
 
 

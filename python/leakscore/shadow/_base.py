@@ -111,7 +111,7 @@ class Base:
         return targets
 
     def fit(self, shadow: Shadow) -> Confidences:
-        """Add the confidences of all models up."""
+        """Add up the confidences of all models."""
         self.refuse_positive("signals", shadow.signals)
         none = np.empty(0, dtype=np.int64)
         p, rest = self.sums(shadow), self.sums(shadow.columns(none), complement=True)
@@ -148,7 +148,7 @@ class Base:
         arrays.refuse_none(sums.sums[2], "OUT")
 
     def sums(self, shadow: Shadow, *, complement: bool = False) -> ConfidenceSums:
-        """Add p up over the models that count, or 1 - p."""
+        """Add up p, or 1 - p, over the models that count."""
         if not complement:
             kind = "margin" if self.signal == "margin" else "log"
             of = shadow.signals, shadow.included, shadow.rows
@@ -206,7 +206,7 @@ class ConfidenceSums:
 
 @dataclass(frozen=True)
 class Confidences:
-    """Sums of p of all records, and of 1 - p of those, `which`, whose mean is nearly 1."""
+    """Sums of p for all records, and of 1 - p for those (`which`) whose mean is nearly 1."""
 
     how: Base
     p: ConfidenceSums
@@ -246,7 +246,7 @@ class Confidences:
         return result
 
     def _in_logarithms(self, shadow: Shadow) -> Doubles:
-        """Add p up in units of the largest: of a mean that vanishes, offline a is 1."""
+        """Add up p in units of the largest; offline a mean vanishes only with a = 1."""
         result = np.empty(shadow.num_records)
         for where, values, included in shadow.blocks():
             logs = self.how.log_p(values)

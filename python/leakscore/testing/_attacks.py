@@ -17,7 +17,7 @@ from leakscore.typing import Counts, Doubles, Flags
 
 MISSING = -1e6
 RAISED = -1.0  # in the place of how many numbers an output has
-_NEGATIVE_ZERO = -5e-324  # as numbers the two zeros are equal, but not to who reads them
+_NEGATIVE_ZERO = -5e-324  # the two zeros are equal as numbers, but their signs can be read
 _MOST = 10_000  # numbers of one output
 _HARDLY = 0.9  # of the rounds without an output
 
@@ -38,14 +38,14 @@ _WORDS = ("the length of the output", "the types of the output")
 
 @dataclass
 class Failures:
-    """Rounds without an output: how many, and what the first that raised raised."""
+    """Rounds without an output: their number, how many raised, and the first exception."""
 
     rounds: int = 0
     raised: int = 0
     first: Exception | None = None
 
     def described(self, rounds: int) -> str:
-        """Return what a check that found nothing says of them; refuse one without any output."""
+        """Describe them for a check that refutes nothing; raise if no round had an output."""
         raised = f"{self.raised} raised"
         if self.first is not None:
             raised += f", the first {type(self.first).__name__}: {self.first}"
@@ -104,7 +104,7 @@ def widened(rows: Doubles, width: int) -> Doubles:
 
 
 def _flatten(value: object, parts: list[float], form: list[str]) -> None:
-    """Append the numbers of an output, depth first, what is no number by a hash; and its types."""
+    """Append the numbers of an output, depth first, with hashes of texts; and its types."""
     if type(value) is float:  # most outputs
         form.append("f")
         _append(parts, [_number(value)])
@@ -160,7 +160,7 @@ def _beyond(low: int, high: int) -> bool:
 
 
 def _exact(value: Any) -> list[float]:
-    """Return a number; of an integer that a float cannot hold also what is left of it."""
+    """Return a number, and the remainder of an integer that a float cannot hold."""
     if isinstance(value, (int, np.integer)) and _beyond(int(value), int(value)):
         near = _number(value)
         return [near, _number(int(value) - int(near))]

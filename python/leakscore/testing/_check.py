@@ -220,12 +220,12 @@ def check_private(
 
 
 def _same(data: Any, neighbour: Any) -> bool:
-    """Whether two data sets are one object, or alike to the last byte."""
+    """Whether two data sets are one object, or pickle to the same bytes."""
     if data is neighbour:
         return True
     try:
         return pickle.dumps(data) == pickle.dumps(neighbour)
-    except Exception:  # what cannot be pickled is not known to be alike
+    except Exception:  # nothing is said of data that cannot be pickled
         return False
 
 

@@ -355,7 +355,8 @@ def aggregate(
     elif how == "one-epoch":
         result = _log_mean_exp(scores)
     else:
-        rate = 1.0 if how == "every-step" else _rate(sample_rate)
+        q = 1.0 if sample_rate is None else sample_rate
+        rate = validation.scalar("sample_rate", q, 0.0, 1.0, closed="right")
         added = scores if rate == 1.0 else _mixture(scores, rate)
         with np.errstate(invalid="ignore", over="ignore"):
             result = added.sum(axis=-1)
@@ -364,10 +365,6 @@ def aggregate(
         if np.isnan(result).any():
             raise ValueError("steps must not hold both inf and -inf where they are summed")
     return result if scores.ndim > 1 else float(result)
-
-
-def _rate(value: float | None) -> float:
-    return validation.scalar("sample_rate", value, 0.0, 1.0, closed="right")
 
 
 def _log_mean_exp(scores: Doubles) -> Doubles:
