@@ -168,8 +168,12 @@ def _weighed(
         away /= np.sqrt(diagonal)
         releases, targets = away[: len(x)], away[len(x) :]
         squares = np.einsum("ij,ij->i", away, away)
-        both = np.einsum("ij,ij->i", releases, targets) if paired else releases @ targets.T
-    return squares[: len(x)], squares[len(x) :], np.asarray(both)
+        both = _pairs(releases, targets, paired)
+    return squares[: len(x)], squares[len(x) :], both
+
+
+def _pairs(releases: Doubles, targets: Doubles, paired: bool) -> Doubles:
+    return np.einsum("ij,ij->i", releases, targets) if paired else releases @ targets.T
 
 
 def _final(
@@ -179,8 +183,7 @@ def _final(
     releases, targets = dual[:count], dual[count:]
     squares = [np.einsum("ij,ij->i", rows, rows) for rows in (releases, targets)]
     n, dim, scale = call["n"], call["dim"], call["scale"]
-    paired = np.einsum("ij,ij->i", releases, targets) if call["paired"] else None
-    across = releases @ targets.T if paired is None else paired
+    across = _pairs(releases, targets, call["paired"])
     xx, zz = sums[0] + scale * squares[0], sums[1] + scale * squares[1]
     xz = sums[2] + scale * across
     if not call["paired"]:

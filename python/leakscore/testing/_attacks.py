@@ -85,7 +85,7 @@ def played(
         raise ValueError("mechanism must return no output that is so deeply nested") from None
     if answer is None or not parts:
         failures.rounds += 1
-    return [float(len(parts)), _form("".join(form)), *parts]
+    return [float(len(parts)), _hashed("".join(form)), *parts]
 
 
 def table(outputs: list[list[float]]) -> Doubles:
@@ -194,12 +194,7 @@ def _number(value: Any) -> float:
     return min(max(number, -1e300), 1e300)
 
 
-@lru_cache(maxsize=256)
-def _form(types: str) -> float:
-    """Return a number that depends on the types and the nesting of an output."""
-    return _hashed(types)
-
-
+@lru_cache(maxsize=256)  # most outputs have one form
 def _hashed(text: str) -> float:
     """Return a number in [0, 1) that depends on the text only."""
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).digest()
