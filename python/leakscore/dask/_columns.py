@@ -173,7 +173,7 @@ def _weighed(
 
 
 def _pairs(releases: Doubles, targets: Doubles, paired: bool) -> Doubles:
-    return np.einsum("ij,ij->i", releases, targets) if paired else releases @ targets.T
+    return np.asarray(np.einsum("ij,ij->i", releases, targets) if paired else releases @ targets.T)
 
 
 def _final(
