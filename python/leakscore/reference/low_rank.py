@@ -109,19 +109,17 @@ class LowRank:
 
     def distances(self, rows: Table, centre: Doubles) -> Doubles:
         table = np.atleast_2d(rows)
-        result = np.empty(len(table))
+        block, distances = max(1, _ELEMENTS // self.centre.size), self._solved_distances
         if self.streams(len(table)):
-            for start in range(0, len(table), STREAMED):
-                part = table[start : start + STREAMED]
-                result[start : start + STREAMED] = self._streamed_distances(part, centre)
-            return result
-        block = max(1, _ELEMENTS // self.centre.size)
-        for start in range(0, len(table), block):
-            away = np.subtract(table[start : start + block], centre, order="C")
-            dual = self._solve(away, correct=False)
-            squares = np.square(away, out=away) @ self.diagonal
-            result[start : start + block] = squares + self.scale * np.square(dual).sum(axis=1)
-        return result
+            block, distances = STREAMED, self._streamed_distances
+        parts = (table[start : start + block] for start in range(0, len(table), block))
+        return np.concatenate([distances(part, centre) for part in parts])
+
+    def _solved_distances(self, rows: Table, centre: Doubles) -> Doubles:
+        away = np.subtract(rows, centre, order="C")
+        dual = self._solve(away, correct=False)
+        squares = np.square(away, out=away) @ self.diagonal
+        return np.asarray(squares + self.scale * np.square(dual).sum(axis=1))
 
     def distances_about(self, rows: Table, centres: Table) -> Doubles:
         # Each turn reads F for all rows; differences of squares about one centre would cancel.

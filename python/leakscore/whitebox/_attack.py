@@ -147,11 +147,7 @@ def _learning_rate(value: npt.ArrayLike, steps: int) -> Doubles:
 
 def _references(value: Reference | Sequence[Reference], steps: int, dim: int) -> list[Reference]:
     """Return one reference, or as many as there are steps."""
-    if isinstance(value, Reference):
-        references = [value]
-    else:
-        if not isinstance(value, (list, tuple)):
-            validation.instance("reference", value, Reference)
+    if isinstance(value, (list, tuple)):
         references = [
             validation.instance(f"reference[{i}]", each, Reference) for i, each in enumerate(value)
         ]
@@ -159,6 +155,8 @@ def _references(value: Reference | Sequence[Reference], steps: int, dim: int) ->
             raise ValueError(
                 f"reference must be one Reference or {steps} of them, not {len(references)}"
             )
+    else:
+        references = [validation.instance("reference", value, Reference)]
     for each in references:
         if each.dim != dim:
             raise ValueError(
