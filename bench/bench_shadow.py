@@ -174,7 +174,13 @@ def run() -> None:
     )
     compare(
         "rmia, 10,000 others",
-        lambda: shadow.rmia(observed, signals, included, others, population),
+        lambda: shadow.rmia(
+            observed,
+            signals,
+            included,
+            population_observed=others,
+            population_signals=population,
+        ),
         lambda: rmia_in_numpy(observed, signals, included, others, population),
         same=allclose(0.0, 2.0 / OTHERS),
         limit=limit,

@@ -1161,8 +1161,8 @@ RECORDS = (
     Mutation(
         "records-power",
         RECORDS_OF_SHADOWS,
-        'clopper_pearson(self.hits, self.of, confidence, "lower")',
-        'clopper_pearson(self.hits, self.of, 0.9 * confidence, "lower")',
+        'clopper_pearson(self.hits, self.trials, confidence, "lower")',
+        'clopper_pearson(self.hits, self.trials, 0.9 * confidence, "lower")',
         ("tests/shadow/test_risk.py",),
     ),
     Mutation(

@@ -68,7 +68,7 @@ def _arrays(body: bytes, count: int) -> list[Array]:
                 raise ValueError
             dtype = np.dtype(code.decode())
             size = math.prod(shape)
-            if size * dtype.itemsize > len(body) - place:  # no room is made for what is not there
+            if size * dtype.itemsize > len(body) - place:  # nothing is allocated for absent bytes
                 raise ValueError
             values = np.frombuffer(body, dtype, size, place).reshape(shape)
             arrays.append(values.astype(dtype.newbyteorder("=")))

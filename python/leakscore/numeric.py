@@ -28,7 +28,7 @@ _STEPS = 400
 
 
 def frozen(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-    """Return the array, which nobody writes to any more."""
+    """Make an array read-only, and return it."""
     array.setflags(write=False)
     return array
 
@@ -41,9 +41,9 @@ def bisect(
     steps: int = 2000,
     close: Callable[[float, float], bool] | None = None,
 ) -> tuple[float, float]:
-    """Halve a bracket of the place up to which `before` holds.
+    """Bisect for the place up to which `before` holds, and return the last bracket.
 
-    Ends after so many steps, once the ends are `close`, or with no double left between them.
+    It ends after `steps`, once the ends are `close`, or with no double between them.
     """
     for _ in range(steps):
         middle = 0.5 * (low + high)

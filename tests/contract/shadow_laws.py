@@ -69,7 +69,7 @@ SHADOW_LAWS: dict[str, list[Call]] = {
                 given.get("target", X[0]),
                 1.0,
                 given.get("beta", X[1]),
-                sigma,
+                sigma=sigma,
                 ridge=ridge,
                 noise_std=noise_std,
             ),

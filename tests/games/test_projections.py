@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 import leakscore
-from leakscore.games import Empirical, EmpiricalMean, fixed_target, projections
+from leakscore.games import Empirical, EmpiricalMean, average_target, fixed_target, projections
 from leakscore.games.projections import Binned, Bins, Projections
 from tests.games.test_bins import table
 
@@ -127,6 +127,14 @@ def test_strided_single_precision_and_constant_tables() -> None:
         for scale in (1e300, 1.0)
     )
     np.testing.assert_allclose(huge, unit * 1e300, rtol=1e-9)
+
+
+@pytest.mark.parametrize("replace", [True, False])
+def test_single_records_are_not_drawn_of_bins(replace: bool) -> None:
+    """Games that draw each record refuse them: the rows are not at hand."""
+    population = Binned(bins=Bins.of(table("normal", 5000)), replace=replace)
+    with pytest.raises(ValueError, match="bins"):
+        average_target(population, EmpiricalMean(10), 50, 1)
 
 
 def test_one_column_of_numbers_is_needed() -> None:

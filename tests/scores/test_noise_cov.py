@@ -139,8 +139,8 @@ CALLS: dict[str, Callable[..., Any]] = {
     "covariance_attack": lambda R, X, Z, **noise: covariance_attack(
         parameters(X), np.tile(Z[0], (5, 1)), R, 1.0, N, **noise
     ),
-    "white_box_score": lambda R, X, Z, **noise: white_box_score(
-        parameters(X), np.tile(Z[0], (5, 1)), [Z + x for x in X], 1.0, N, 2.0, ridge=1.0, **noise
+    "white_box_score": lambda R, X, Z, **more: white_box_score(
+        parameters(X), np.tile(Z[0], (5, 1)), [Z + x for x in X], 1.0, n=N, c=2.0, ridge=1.0, **more
     )[0],
 }
 DRAWN = {"EmpiricalMean", "sequential"}  # tests/games

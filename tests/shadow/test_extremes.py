@@ -12,7 +12,7 @@ from scipy import stats
 
 from leakscore import shadow
 from leakscore.shadow._power import log_tail, student_isf
-from tests.shadow.test_scores import example
+from tests.shadow.test_scores import example, rmia
 
 
 @pytest.mark.parametrize("alpha", [1e-100, 1e-250, 1e-300])
@@ -87,7 +87,7 @@ def test_gamma_is_above_zero(gamma: float) -> None:
     observed, signals, included = example(8, 30, 4)
     others = np.arange(5.0)
     with pytest.raises(ValueError, match=r"gamma=\S+ must be in \(0, inf\)"):
-        shadow.rmia(observed, signals, included, others, np.tile(others, (8, 1)), gamma=gamma)
+        rmia(observed, signals, included, others, np.tile(others, (8, 1)), gamma=gamma)
 
 
 @pytest.mark.filterwarnings("ignore:The records are in as many models each")

@@ -13,7 +13,7 @@ import pytest
 import leakscore
 from leakscore import shadow
 from tests.helpers.layouts import LAYOUTS, memmap
-from tests.shadow.test_scores import example
+from tests.shadow.test_scores import example, rmia
 
 Array = npt.NDArray[Any]
 OBSERVED, SIGNALS, INCLUDED = example(12, 700, 1)
@@ -111,17 +111,17 @@ def test_transposed_arrays_are_named() -> None:
     with pytest.raises(ValueError, match=r"pass observed\.T"):
         shadow.lira(np.tile(OBSERVED, (3, 1)).T, SIGNALS, INCLUDED)
     with pytest.raises(ValueError, match="population_signals is transposed"):
-        shadow.rmia(OBSERVED, SIGNALS, INCLUDED, OBSERVED[:50], SIGNALS[:, :50].T)
+        rmia(OBSERVED, SIGNALS, INCLUDED, OBSERVED[:50], SIGNALS[:, :50].T)
     with pytest.raises(ValueError, match="takes no augmentations"):
         shadow.base(OBSERVED, SIGNALS[..., np.newaxis], INCLUDED)
 
 
 def test_a_population_apart_from_the_records() -> None:
     with pytest.raises(ValueError, match=r"50 records of signals are among them.*index 100;"):
-        shadow.rmia(OBSERVED, SIGNALS, INCLUDED, OBSERVED[100:150], SIGNALS[:, 100:150])
+        rmia(OBSERVED, SIGNALS, INCLUDED, OBSERVED[100:150], SIGNALS[:, 100:150])
     # Signals of two values agree by chance.
     coarse, target = np.sign(SIGNALS), np.sign(OBSERVED)
-    assert np.isfinite(shadow.rmia(target, coarse, INCLUDED, -target[:50], -coarse[:, :50])).all()
+    assert np.isfinite(rmia(target, coarse, INCLUDED, -target[:50], -coarse[:, :50])).all()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

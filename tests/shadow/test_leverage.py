@@ -58,7 +58,7 @@ def test_moments_of_the_prediction(ridge: float, noise: float) -> None:
     out, inside = (w @ x for w in _fits(X, x, 2.0, beta, 0.8, ridge))
     rng = np.random.default_rng(6)
     out, inside = (z + noise * rng.standard_normal(ROUNDS) for z in (out, inside))
-    law = linear_law(X, x, 2.0, beta, 0.8, ridge=ridge, noise_std=noise)
+    law = linear_law(X, x, 2.0, beta, sigma=0.8, ridge=ridge, noise_std=noise)
     sd = out.std(ddof=1)
     assert abs((inside.mean() - out.mean()) / sd - law.shift) < 4 * np.sqrt(2 / ROUNDS) * (
         1 + abs(law.shift)
@@ -88,7 +88,7 @@ def _power_of_all(ridge: float, alpha: float) -> tuple[float, float, float]:
     out, inside = _fits(X, x, y, beta, sigma, ridge)
     threshold = np.quantile(_ratio(out, laws), 1 - alpha)
     power = float((_ratio(inside, laws) > threshold).mean())
-    law = linear_law(X, x, y, beta, sigma, ridge=ridge)
+    law = linear_law(X, x, y, beta, sigma=sigma, ridge=ridge)
     curve = shifted_gaussian(law.shift, law.scale)
     slope = (curve.power(alpha * 1.1) - curve.power(alpha * 0.9)) / (0.2 * alpha)
     error = np.sqrt(power * (1 - power) / ROUNDS) + slope * np.sqrt(alpha / ROUNDS)
@@ -110,16 +110,16 @@ def test_with_a_ridge_they_tell_more() -> None:
 def test_many_records_at_once_and_refusals() -> None:
     X, x, beta = _problem()
     rows = np.array([x, 2 * x, 0 * x])
-    many = linear_law(X, rows, [1.0, 2.0, 3.0], beta, 1.0)
-    one = linear_law(X, 2 * x, 2.0, beta, 1.0)
+    many = linear_law(X, rows, [1.0, 2.0, 3.0], beta, sigma=1.0)
+    one = linear_law(X, 2 * x, 2.0, beta, sigma=1.0)
     assert (many.shift[1], many.scale[1]) == pytest.approx((one.shift, one.scale), rel=1e-13)
     assert (many.shift[2], many.scale[2]) == (0.0, 1.0)
     with pytest.raises(ValueError, match="full rank"):
-        linear_law(X[:2], x, 1.0, beta, 1.0)
+        linear_law(X[:2], x, 1.0, beta, sigma=1.0)
     with pytest.raises(ValueError, match="nothing is random"):
-        linear_law(X, x, 1.0, beta, 0.0)
+        linear_law(X, x, 1.0, beta, sigma=0.0)
     with pytest.raises(ValueError, match="label"):
-        linear_law(X, rows, 1.0, beta, 1.0)
+        linear_law(X, rows, 1.0, beta, sigma=1.0)
 
 
 def _shadowed(classes: int, ridge: float, models: int) -> tuple[np.ndarray, ...]:

@@ -13,4 +13,4 @@ def test_designs_too_large_to_square_are_refused() -> None:
     with pytest.raises(
         ValueError, match=r"design must have entries whose squares are finite, not 1\.7e"
     ):
-        shadow.linear_law(design, np.zeros(4), 0.0, np.zeros(4), 1.0)
+        shadow.linear_law(design, np.zeros(4), 0.0, np.zeros(4), sigma=1.0)

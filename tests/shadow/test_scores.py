@@ -164,6 +164,13 @@ def test_baselines() -> None:
     close(shadow.difficulty(observed, signals, included), gaps, 1e-14)
 
 
+def rmia(observed: Any, signals: Any, included: Any, *population: Any, **options: Any) -> Any:
+    """Score by a population: the targets' signals at its records, and the shadow models'."""
+    names = ("population_observed", "population_signals")
+    options |= dict(zip(names, population, strict=True))
+    return shadow.rmia(observed, signals, included, **options)
+
+
 @pytest.mark.parametrize("kind", ["online", "offline"])
 @pytest.mark.parametrize(("gamma", "offset"), [(1.0, 0.0), (2.5, 0.0), (1.0, 25.0), (1.0, 400.0)])
 def test_rmia(kind: Any, gamma: float, offset: float) -> None:
@@ -173,7 +180,7 @@ def test_rmia(kind: Any, gamma: float, offset: float) -> None:
     observed, signals, others, population = (
         part + offset for part in (observed, signals, others, population)
     )
-    found = shadow.rmia(observed, signals, included, others, population, kind=kind, gamma=gamma)
+    found = rmia(observed, signals, included, others, population, kind=kind, gamma=gamma)
     with mp.workdps(400):
         x = oracle.base(observed, signals, included, kind)
         z = []

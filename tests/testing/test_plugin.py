@@ -84,8 +84,12 @@ def test_options_and_processes(tmp_path: Path) -> None:
     options = ("--privacy-rounds=600", "--privacy-seed=3", "-n1", "-p", "no:cacheprovider")
     said, kept = ran(tmp_path, *options)
     assert said.count("not refuted in 600 rounds") == 2
-    seeds = [Privacy("test_suite.py::test_private", seed, None)._next_seed() for seed in (3, 0)]
-    assert kept["test_private"]["privacy[0].seed"] == str(seeds[0]) != str(seeds[1])
+    seeds = []
+    for seed in (3, 0):
+        checks = Privacy("test_suite.py::test_private", seed, 100)
+        checks.check(lambda data, rng: data + rng.laplace(), 0, 1, claim=(1.0, 0.0))
+        seeds.append(checks.checks[0]["seed"])
+    assert kept["test_private"]["privacy[0].seed"] == seeds[0] != seeds[1]
 
 
 @pytest.mark.parametrize("name", ["numpy", "scipy"])

@@ -117,7 +117,7 @@ def test_descent_steps_raise_the_score_of_those_who_took_part() -> None:
 
 def test_white_box_score_clips_fits_and_attacks() -> None:
     tables = 3.0 * RNG.normal(size=(L, 60, D))
-    steps, largest = white_box_score(THETA, TARGETS, tables, 0.5, N, 2.0, noise_std=0.1, ddof=1)
+    steps, largest = white_box_score(THETA, TARGETS, tables, 0.5, n=N, c=2.0, noise_std=0.1, ddof=1)
     expected = []
     for t in range(L):
         rows = np.array([oracle.clipped(row, 2.0) for row in tables[t]])
@@ -129,7 +129,7 @@ def test_white_box_score_clips_fits_and_attacks() -> None:
     np.testing.assert_allclose(steps, expected, rtol=1e-10)
     assert largest == steps.max()
     again, _ = white_box_score(
-        THETA, TARGETS, (table.astype(np.float64) for table in tables), 0.5, N, 2.0,
+        THETA, TARGETS, (table.astype(np.float64) for table in tables), 0.5, n=N, c=2.0,
         noise_std=0.1, ddof=1,
     )  # fmt: skip
     np.testing.assert_array_equal(again, steps)
@@ -180,4 +180,4 @@ def test_reference_gradients_that_do_not_fit(
     tables: object, error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words):
-        white_box_score(THETA, TARGETS, tables, 0.5, N, 2.0, ridge=1.0)  # type: ignore[arg-type]
+        white_box_score(THETA, TARGETS, tables, 0.5, n=N, c=2.0, ridge=1.0)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -67,10 +68,8 @@ def audit(scores: Any, member: Any, *, edges: npt.ArrayLike | None = None) -> Au
     values, inside = _rounds(scores, member)
     pairs = list(zip(blocks.tasks(values), blocks.tasks(inside), strict=True))
     bounds = _edges(values, pairs) if edges is None else _given_edges(edges)
-    counted, added = (cluster.dask().delayed(task) for task in (_counted, _added))
-    at = cluster.dask().delayed(bounds)
-    leaves = [counted(*pair, at) for pair in pairs]
-    counts = cluster.compute(blocks.levels(leaves, added)[-1][0])[0]
+    counted, at = cluster.dask().delayed(_counted), cluster.dask().delayed(bounds)
+    counts = cluster.compute(blocks.root([counted(*pair, at) for pair in pairs], add))[0]
     _require_both(counts.sum(axis=1))
     return Audit.from_counts(bounds, *counts)
 
@@ -131,10 +130,6 @@ def _counted(scores: Array, member: Array, edges: Doubles) -> Counts:
     return result
 
 
-def _added(first: Counts, second: Counts) -> Counts:
-    return np.asarray(first + second)
-
-
 # --- edges ----------------------------------------------------------------------------------------
 
 
@@ -185,10 +180,10 @@ def _thinned(ranks: Doubles) -> Flags:
 def _edges(values: Any, pairs: list[Any]) -> Doubles:
     """Return edges that depend on the scores only, not on how they are cut."""
     step = _prime(-(-values.shape[0] // _SAMPLE))
-    seen, merged = (cluster.dask().delayed(task) for task in (_seen, _merged))
+    seen = cluster.dask().delayed(_seen)
     starts = np.concatenate([[0], np.cumsum(values.chunks[0])]).tolist()
     leaves = [seen(*pair, -start % step, step) for pair, start in zip(pairs, starts, strict=False)]
-    both = cluster.compute(blocks.levels(leaves, merged)[-1][0])[0]
+    both = cluster.compute(blocks.root(leaves, _merged))[0]
     _require_both(np.array([each.count for each in both]))
     inner = np.unique(np.concatenate([each.thresholds(step) for each in both]))
     finite = inner[np.isfinite(inner)]

@@ -9,7 +9,6 @@ is summed over blocks of columns has n0^2, n0 (T + k) or T k numbers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -103,29 +102,18 @@ class ColumnReference:
 
     def _score(self, name: str, observed: Any, target: Any, *, n: int, paired: bool) -> Any:
         """Return scores (T, k), or (T,) if paired, as a dask array."""
-        laid = [_cut_like(self._cut, array) for array in (observed, target)]
+        chunks = {0: -1, 1: self._cut.chunks[1]}
+        laid = [array.rechunk(chunks) for array in (observed, target)]
         shapes = [array.shape[0] for array in laid]
-        delayed = cluster.dask().delayed
-        seen, added, weighed, final = map(delayed, (_seen, _added, _weighed, _final))
-        parts = [
-            _Part(rows, x, z, slices)
-            for rows, x, z, slices in zip(
-                blocks.tasks(self._cut),
-                *(blocks.tasks(array) for array in laid),
-                self._slices(),
-                strict=True,
-            )
-        ]
-        scale = self._covariance.scale
-        leaves = [seen(part.rows, part.observed, part.target, part.law) for part in parts]
+        delayed, scale = cluster.dask().delayed, self._covariance.scale
+        seen, weighed, final = map(delayed, (_seen, _weighed, _final))
+        tasks = (blocks.tasks(array) for array in (self._cut, *laid))
+        parts = list(zip(*tasks, self._slices(), strict=True))
         # At once: in one graph with the second reading, every block would wait for that in memory.
-        first = cluster.compute(blocks.levels(leaves, added)[-1][0])[0]
+        first = cluster.compute(blocks.root([seen(*part) for part in parts], _added))[0]
         solved = delayed(self._capacity.solve(first))
-        leaves = [
-            weighed(part.rows, part.observed, part.target, part.law, solved, scale, paired)
-            for part in parts
-        ]
-        second = blocks.levels(leaves, added)[-1][0]
+        leaves = [weighed(*part, solved, scale, paired) for part in parts]
+        second = blocks.root(leaves, _added)
         call = {"name": name, "n": n, "dim": self.dim, "scale": scale, "paired": paired}
         shape = (shapes[0],) if paired else tuple(shapes)
         return cluster.dask().array.from_delayed(
@@ -140,20 +128,6 @@ class ColumnReference:
             cluster.dask().delayed(tuple(values[start:stop].copy() for values in law))
             for start, stop in pairs
         ]
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Tasks of one block of columns: the rows, releases, targets, mean and diagonal."""
-
-    rows: Any
-    observed: Any
-    target: Any
-    law: Any
-
-
-def _cut_like(cut: Any, array: Any) -> Any:
-    return array.rechunk({0: -1, 1: cut.chunks[1]})
 
 
 def _away(x: Array, z: Array, mean: Doubles) -> Doubles:
@@ -194,8 +168,12 @@ def _weighed(
         away /= np.sqrt(diagonal)
         releases, targets = away[: len(x)], away[len(x) :]
         squares = np.einsum("ij,ij->i", away, away)
-        both = np.einsum("ij,ij->i", releases, targets) if paired else releases @ targets.T
-    return squares[: len(x)], squares[len(x) :], np.asarray(both)
+        both = _pairs(releases, targets, paired)
+    return squares[: len(x)], squares[len(x) :], both
+
+
+def _pairs(releases: Doubles, targets: Doubles, paired: bool) -> Doubles:
+    return np.asarray(np.einsum("ij,ij->i", releases, targets) if paired else releases @ targets.T)
 
 
 def _final(
@@ -205,8 +183,7 @@ def _final(
     releases, targets = dual[:count], dual[count:]
     squares = [np.einsum("ij,ij->i", rows, rows) for rows in (releases, targets)]
     n, dim, scale = call["n"], call["dim"], call["scale"]
-    paired = np.einsum("ij,ij->i", releases, targets) if call["paired"] else None
-    across = releases @ targets.T if paired is None else paired
+    across = _pairs(releases, targets, call["paired"])
     xx, zz = sums[0] + scale * squares[0], sums[1] + scale * squares[1]
     xz = sums[2] + scale * across
     if not call["paired"]:

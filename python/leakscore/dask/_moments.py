@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from functools import partial
+from operator import add
 from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
@@ -146,33 +147,34 @@ def fit(
     array([1., 4.])
     """
     validation.choice("cov", cov, ("full", "diagonal", "low-rank"))
-    table = blocks.table("data", data)
-    if table.shape[0] < 2:
-        raise ValueError(f"data of shape {table.shape} must have at least 2 rows")
+    options, table = (shrinkage, ridge, ddof), _rows_of(data)
     if cov == "low-rank":
-        rule: Any = "auto" if shrinkage is None else shrinkage
-        empty = partial(ColumnGram, table.shape[0], shrinkage=rule, ridge=ridge, ddof=ddof)
-        return _by_columns(table, empty)
-    options = shrinkage, ridge, ddof
-    _require_options(table.shape[0], cov, options)
+        cut, sums = _summed(table, options, table.dtype)
+        parts = blocks.tasks(cut)
+        # In one graph: the rows are read once.
+        whole, *columns = cluster.compute(sums, *parts)
+        rows = [blocks.block(each, table.dtype) for each in columns]
+        return with_columns(cast("ColumnGram", whole), rows).reference()
+    checked_options(table.shape[0], cov, *options)  # before anything is read
     return reference_of(moments_of(table, cov), table, options)
 
 
-def _require_options(rows: int, cov: Literal["full", "diagonal"], options: Options) -> None:
-    """Refuse wrong options before anything is read."""
-    checked_options(rows, cov, *options)
+def _rows_of(data: Any) -> Any:
+    """Return a table of two rows at least."""
+    table = blocks.table("data", data)
+    if table.shape[0] < 2:
+        raise ValueError(f"data of shape {table.shape} must have at least 2 rows")
+    return table
 
 
 def reference_of(seen: Moments, table: Any, options: Options) -> Reference:
     """Return the reference of moments; rules that need the rows read the table again."""
 
     def products(rule: str, weights: Doubles) -> float:
-        summed, added = (cluster.dask().delayed(task) for task in (_products, _added))
-        at = cluster.dask().delayed((seen, weights))
-        leaves = [
-            summed(part, table.dtype, at, rule) for part in blocks.tasks(blocks.by_rows(table))
-        ]
-        return float(cluster.compute(blocks.levels(leaves, added)[-1][0])[0])
+        summed, at = cluster.dask().delayed(_products), cluster.dask().delayed((seen, weights))
+        parts = blocks.tasks(blocks.by_rows(table))
+        leaves = [summed(part, table.dtype, at, rule) for part in parts]
+        return float(cluster.compute(blocks.root(leaves, add))[0])
 
     return reference_of_moments(seen, options, products)
 
@@ -181,22 +183,18 @@ def _products(part: Any, dtype: Any, at: tuple[Moments, Doubles], rule: str) -> 
     return products_of(at[0], rule, blocks.block(part, dtype), at[1])
 
 
-def _added(first: float, second: float) -> float:
-    return first + second
-
-
 # --- low rank -------------------------------------------------------------------------------------
 
 
-def _by_columns(table: Any, empty: Callable[[], ColumnGram]) -> Reference:
-    empty()  # refuses wrong options before anything is read
+def _summed(table: Any, options: Options, dtype: Any) -> tuple[Any, Any]:
+    """Return the table cut by columns, and the task of its sums; refuse wrong options before."""
+    shrinkage, ridge, ddof = cast("Any", options)
+    rule: Any = "auto" if shrinkage is None else shrinkage
+    empty = partial(ColumnGram, table.shape[0], shrinkage=rule, ridge=ridge, ddof=ddof)
+    empty()
     cut = table.rechunk({0: -1, 1: columns_of(table.shape[0])})
-    seen, joined = (cluster.dask().delayed(task) for task in (_gram, _joined))
-    parts = blocks.tasks(cut)
-    grams = [seen(part, table.dtype, empty) for part in parts]
-    sums, *columns = cluster.compute(blocks.levels(grams, joined)[-1][0], *parts)
-    rows = [blocks.block(each, table.dtype) for each in columns]
-    return with_columns(cast("ColumnGram", sums), rows).reference()
+    seen = cluster.dask().delayed(_gram)
+    return cut, blocks.root([seen(part, dtype, empty) for part in blocks.tasks(cut)], _joined)
 
 
 def fit_columns(
@@ -246,17 +244,9 @@ def fit_columns(
     >>> scores.compute().round(3)
     array([ 0.025, -0.175])
     """
-    table = blocks.table("data", data)
-    if table.shape[0] < 2:
-        raise ValueError(f"data of shape {table.shape} must have at least 2 rows")
-    rule: Any = "auto" if shrinkage is None else shrinkage
-    empty = partial(ColumnGram, table.shape[0], shrinkage=rule, ridge=ridge, ddof=ddof)
-    empty()  # refuses wrong options before anything is read
-    cut = table.rechunk({0: -1, 1: columns_of(table.shape[0])})
-    seen, joined = (cluster.dask().delayed(task) for task in (_gram, _joined))
     # In float64: sums in float32 would have to be corrected with the rows at hand.
-    grams = [seen(part, np.float64, empty) for part in blocks.tasks(cut)]
-    sums = cast("ColumnGram", cluster.compute(blocks.levels(grams, joined)[-1][0])[0])
+    cut, task = _summed(_rows_of(data), (shrinkage, ridge, ddof), np.float64)
+    sums = cast("ColumnGram", cluster.compute(task)[0])
     return ColumnReference(cut, *estimate(sums))
 
 
@@ -340,22 +330,16 @@ def leave_one_out(
     reference.invertible()
     shares = cluster.persist(_shares(cut, reference))
     exact = _without_each(cut, merges, shares)
-    # The bits of n0 are in the reference's fit, which the tasks receive.
-    return shares.map_blocks(
-        _scores, reference=_shared(reference), divisor=divisor, exact=exact, dtype=np.float64
-    )
-
-
-def _shared(reference: Reference) -> Any:
-    """Return a task of its own, so that a worker receives the reference once."""
-    return cluster.dask().delayed(reference)
+    # The reference is a task of its own, so that a worker receives it once; its fit knows n0.
+    at = cluster.dask().delayed(reference)
+    return shares.map_blocks(_scores, reference=at, divisor=divisor, exact=exact, dtype=np.float64)
 
 
 def _shares(cut: Any, reference: Reference) -> Any:
     return cut.map_blocks(
         _shares_of,
         given=cut.dtype,
-        reference=_shared(reference),
+        reference=cluster.dask().delayed(reference),
         drop_axis=1,
         dtype=np.float64,
         meta=np.empty(0),

@@ -112,6 +112,11 @@ def levels(leaves: Sequence[Any], merge: Callable[[Any, Any], Any]) -> list[list
     return result
 
 
+def root(leaves: Sequence[Any], merge: Callable[[Any, Any], Any]) -> Any:
+    """Return the task that merges the results of all leaves by a function of two of them."""
+    return levels(leaves, cluster.dask().delayed(merge))[-1][0]
+
+
 def root_with(
     tree: list[list[Any]], place: int, leaf: Any, merge: Callable[[Any, Any], Any]
 ) -> Any:

@@ -86,10 +86,10 @@ def opened(*, workers: int | None = None, scheduler: str | None = None) -> Itera
         Address of a scheduler, as ``tcp://host:8786``.
     """
     dask()
-    room = distributed()
+    module = distributed()
     if scheduler is None:
         with _interrupts_blocked():
-            local = room.LocalCluster(
+            local = module.LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,
                 processes=True,
@@ -97,12 +97,12 @@ def opened(*, workers: int | None = None, scheduler: str | None = None) -> Itera
                 silence_logs=_CRITICAL,
                 env={"LEAKSCORE_NUM_THREADS": "1"},
             )
-        with local, room.Client(local, set_as_default=False) as client:
+        with local, module.Client(local, set_as_default=False) as client:
             yield client
         return
     _require_address(scheduler)
     try:
-        client = room.Client(scheduler, timeout=_PATIENCE, set_as_default=False)
+        client = module.Client(scheduler, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError) as problem:
         raise ClusterError(f"No dask scheduler answers at {scheduler}") from problem
     with client:
@@ -128,11 +128,11 @@ def _interrupts_blocked() -> Iterator[None]:
 
 def _require_address(address: str) -> None:
     """Refuse what no client can reach, before it tries: it would print what went wrong later."""
-    room = distributed()
+    module = distributed()
     try:
-        scheme, place = room.comm.parse_address(address)
-        port = room.comm.addressing.parse_host_port(place)[1] if scheme in _NETWORKS else 1
-        valid = scheme in room.comm.registry.backends and 1 <= port <= _LAST_PORT
+        scheme, place = module.comm.parse_address(address)
+        port = module.comm.addressing.parse_host_port(place)[1] if scheme in _NETWORKS else 1
+        valid = scheme in module.comm.registry.backends and 1 <= port <= _LAST_PORT
     except ValueError:
         valid = False
     if not valid:
@@ -173,9 +173,9 @@ def told(client: Any = None) -> Iterator[None]:
 
 
 def _is_lost(problem: BaseException) -> bool:
-    room = distributed()
+    module = distributed()
     return isinstance(
-        problem, (room.CancelledError, room.KilledWorker, room.comm.core.CommClosedError)
+        problem, (module.CancelledError, module.KilledWorker, module.comm.core.CommClosedError)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from inspect import Parameter, Signature
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, overload
 
@@ -33,6 +33,20 @@ FUNCTIONS = {
 
 Double: TypeAlias = Literal["float64", "d"] | type[float] | type[np.float64] | None
 Written = TypeVar("Written", bound=Array)
+Example: TypeAlias = tuple[str, str]
+"""The arguments of a call, and the numbers of the array that it returns."""
+
+_WRITTEN = """out : ndarray, optional
+    Where to write the result; partly written if the call is interrupted.
+"""
+_WHERE = """where : array_like of bool, optional
+    Where to evaluate. Other elements keep their value in `out`, or are NaN without `out`.
+"""
+DTYPE_TEXT = """dtype : {None, float32, float64}, optional
+    Of the result. The default is float64, for float32 input too.
+"""
+_VALUE = """scalar or ndarray
+    One value for each element of the broadcast arguments; NaN where an argument is NaN."""
 
 HOME = "leakscore.distributions"  # where users and pickle look up what is made here
 
@@ -115,8 +129,8 @@ class Distribution(NamedLaw[Elementwise]):
         Names and meanings of the parameters, in order, after the point or probability.
     notes : str
         The law and the accuracy of its functions.
-    examples : dict of str to str
-        A doctest for each function.
+    examples : dict of str to (str, str)
+        For each function the arguments of a call, and the array that it returns.
 
     Examples
     --------
@@ -128,42 +142,46 @@ class Distribution(NamedLaw[Elementwise]):
     """
 
     def __init__(
-        self, name: str, parameters: dict[str, str], notes: str, examples: dict[str, str]
+        self, name: str, parameters: dict[str, str], notes: str, examples: dict[str, Example]
     ) -> None:
         self._name = name
         for function, (argument, summary) in FUNCTIONS.items():
-            arguments = dict([argument, *parameters.items()])
-            doc = docstring(summary, arguments, notes, examples[function])
-            public = f"{name}.{function}"
+            arguments, public = dict([argument, *parameters.items()]), f"{name}.{function}"
+            doc = docstring(summary, arguments, notes, shown(public, examples[function]))
             setattr(self, function, elementwise(public, tuple(arguments), doc))
 
 
 Distribution.__module__ = HOME
 
 
-def docstring(summary: str, arguments: dict[str, str], notes: str, example: str) -> str:
-    """Return the numpydoc text of one function of a ufunc."""
-    described = "\n".join(f"{name} : array_like\n    {text}" for name, text in arguments.items())
+def docstring(
+    summary: str,
+    arguments: dict[str, str],
+    notes: str,
+    example: str,
+    *,
+    kinds: Mapping[str, str] = {},
+    options: str = _WRITTEN + _WHERE + DTYPE_TEXT,
+    returns: str = _VALUE,
+    raises: str = "",
+) -> str:
+    """Return the numpydoc text of a function; `kinds` of arguments that are not plain arrays."""
+    described = "\n".join(
+        f"{name} : {kinds.get(name, 'array_like')}\n    {text}" for name, text in arguments.items()
+    )
     return f"""{summary}
 
 Parameters
 ----------
 {described}
-out : ndarray, optional
-    Where to write the result; partly written if the call is interrupted.
-where : array_like of bool, optional
-    Where to evaluate. Other elements keep their value in `out`, or are NaN without `out`.
-dtype : {{None, float32, float64}}, optional
-    Of the result. The default is float64, for float32 input too.
-
+{options}
 Returns
 -------
-scalar or ndarray
-    One value for each element of the broadcast arguments; NaN where an argument is NaN.
+{returns}
 
 Raises
 ------
-TypeError
+{raises}TypeError
     If an argument does not hold real numbers (bool, complex, str and object are refused).
 
 Notes
@@ -174,6 +192,11 @@ Examples
 --------
 {example}
 """
+
+
+def shown(public: str, example: Example) -> str:
+    """Return a doctest: the call of a function, and the array that it returns."""
+    return f">>> {public}({example[0]})\narray({example[1]})"
 
 
 def positional(names: Iterable[str]) -> list[Parameter]:
@@ -210,7 +233,7 @@ def elementwise(public: str, names: tuple[str, ...], doc: str) -> Elementwise:
         **kwargs: npt.ArrayLike,
     ) -> Any:
         if kwargs or len(args) != len(names):
-            args = _bind(call, args, kwargs)
+            args = bound(public, signature, args, kwargs)
         values = [validation.elementwise(n, v) for n, v in zip(names, args, strict=True)]
         return _evaluate(ufunc, values, out, where, dtype)
 
@@ -220,13 +243,15 @@ def elementwise(public: str, names: tuple[str, ...], doc: str) -> Elementwise:
     return call  # type: ignore[return-value]
 
 
-def _bind(call: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """Put named arguments in order; an extra positional argument is an error, never `out`."""
+def bound(
+    public: str, signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, ...]:
+    """Put named arguments in order; an extra positional one is an error, never `out`."""
     try:
-        bound = call.__signature__.bind(*args, **kwargs)
+        arguments = signature.bind(*args, **kwargs).arguments
     except TypeError as error:
-        raise TypeError(f"{call.__qualname__}(): {error}") from None
-    return tuple(bound.arguments.values())
+        raise TypeError(f"{public}(): {error}") from None
+    return tuple(arguments.values())
 
 
 def _evaluate(ufunc: np.ufunc, values: list[Any], out: Any, where: Any, dtype: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from leakscore import _core, validation
 from leakscore.distributions._distribution import (
     DTYPE,
+    DTYPE_TEXT,
     FUNCTIONS,
     MASS,
     OUT,
@@ -18,8 +19,11 @@ from leakscore.distributions._distribution import (
     Double,
     NamedLaw,
     Written,
+    bound,
+    docstring,
     positional,
     publish,
+    shown,
 )
 from leakscore.typing import Array, Doubles, Flags, Row, Scalar
 
@@ -104,14 +108,12 @@ class Edgeworth(NamedLaw[Expansion]):
 def _function(name: str, argument: tuple[str, str], summary: str, notes: str) -> Any:
     """Make the public function over the compiled generalised ufunc of the same name."""
     ufunc: np.ufunc = getattr(_core, f"edgeworth_{name}")
-    first, meaning = argument
-    flags = name == "valid"
+    first, public, flags = argument[0], f"edgeworth.{name}", name == "valid"
+    names = dict([argument, ("cumulants", _CUMULANTS)])
+    plain = Signature(positional(names))
 
     def call(*args: Any, out: Any = None, dtype: npt.DTypeLike | None = None, **kwargs: Any) -> Any:
-        try:
-            first_value, cumulants = signature.bind(*args, **kwargs).arguments.values()
-        except TypeError as error:
-            raise TypeError(f"edgeworth.{name}(): {error}") from None
+        first_value, cumulants = bound(public, plain, args, kwargs)
         options: dict[str, Any] = {} if out is None else {"out": out}
         points = validation.elementwise(first, first_value)
         if isinstance(points, np.ma.MaskedArray):  # generalised ufuncs do not take it
@@ -123,72 +125,41 @@ def _function(name: str, argument: tuple[str, str], summary: str, notes: str) ->
         result = ufunc(points, validation.cumulants("cumulants", cumulants), **options)
         return result if kind is None or out is not None else result.astype(kind)
 
-    arguments = positional((first, "cumulants"))
-    signature = Signature(arguments)
-    options = [OUT] if flags else [OUT, DTYPE]
-    result = np.bool_ | Flags if flags else float | Array
-    public = Signature([*arguments, *options], return_annotation=result)
-    doc = _docstring(name, first, meaning, summary, notes)
-    publish(call, f"edgeworth.{name}", doc, public, ufunc=ufunc)
-    return call
-
-
-def _docstring(name: str, first: str, meaning: str, summary: str, notes: str) -> str:
-    dtype = """dtype : {None, float32, float64}, optional
-    Of the result. The default is float64, for float32 input too.
-"""
-    return f"""{summary}
-
-Parameters
-----------
-{first} : array_like
-    {meaning}
-cumulants : array_like of shape (..., 2) to (..., 6)
-    {_CUMULANTS}
-out : ndarray, optional
-    Where to write the result.
-{"" if name == "valid" else dtype}
-Returns
--------
-scalar or ndarray
-    One {"flag" if name == "valid" else "value"} for each element of the broadcast arguments.
-
-Raises
-------
-ValueError
+    doc = docstring(
+        summary,
+        names,
+        notes,
+        shown(public, (f"{_CALLS[name][0]}, [40.0, 40.0, 80.0, 240.0]", _CALLS[name][1])),
+        kinds={"cumulants": "array_like of shape (..., 2) to (..., 6)"},
+        options="out : ndarray, optional\n    Where to write the result.\n"
+        + (DTYPE_TEXT * (not flags)),
+        returns=f"""scalar or ndarray
+    One {"flag" if flags else "value"} for each element of the broadcast arguments.""",
+        raises="""ValueError
     If there are fewer than 2 or more than 6 cumulants, one is not finite, or the variance is not
     positive.
-TypeError
-    If an argument does not hold real numbers (bool, complex, str and object are refused).
-
-Notes
------
-{notes}
-
-Examples
---------
-{_EXAMPLES[name]}
-"""
+""",
+    )
+    options = [OUT] if flags else [OUT, DTYPE]
+    result = np.bool_ | Flags if flags else float | Array
+    signature = Signature([*positional(names), *options], return_annotation=result)
+    publish(call, public, doc, signature, ufunc=ufunc)
+    return call
 
 
 # Of the sum of 40 exponential variables.
 _CALLS = {
-    "pdf": ("[40.0, 50.0]", "array([0.0629469 , 0.01715608])"),
-    "logpdf": ("[40.0, 50.0]", "array([-2.76546377, -4.06540282])"),
-    "cdf": ("[35.0, 40.0, 80.0]", "array([0.21987054, 0.5210261 ,        nan])"),
-    "sf": ("[50.0, 80.0]", "array([0.06445325,        nan])"),
-    "logcdf": ("[35.0, 50.0]", "array([-1.51471635, -0.06662416])"),
-    "logsf": ("[35.0, 50.0]", "array([-0.2482954 , -2.74181514])"),
-    "ppf": ("[0.05, 0.5, 0.99]", "array([30.18859127, 39.6672106 , 56.21834011])"),
-    "isf": ("[0.05, 1e-9]", "array([50.93494376,         nan])"),
-    "ilogcdf": ("[-3.0, -1.0]", "array([30.17777776, 37.58100817])"),
-    "ilogsf": ("[-3.0, -1.0]", "array([50.95035125, 41.82935891])"),
-    "valid": ("[35.0, 40.0, 80.0]", "array([ True,  True, False])"),
-    "cornish_fisher": ("[0.05, 0.5, 0.99]", "array([30.1965711 , 39.66666667, 56.16752092])"),
+    "pdf": ("[40.0, 50.0]", "[0.0629469 , 0.01715608]"),
+    "logpdf": ("[40.0, 50.0]", "[-2.76546377, -4.06540282]"),
+    "cdf": ("[35.0, 40.0, 80.0]", "[0.21987054, 0.5210261 ,        nan]"),
+    "sf": ("[50.0, 80.0]", "[0.06445325,        nan]"),
+    "logcdf": ("[35.0, 50.0]", "[-1.51471635, -0.06662416]"),
+    "logsf": ("[35.0, 50.0]", "[-0.2482954 , -2.74181514]"),
+    "ppf": ("[0.05, 0.5, 0.99]", "[30.18859127, 39.6672106 , 56.21834011]"),
+    "isf": ("[0.05, 1e-9]", "[50.93494376,         nan]"),
+    "ilogcdf": ("[-3.0, -1.0]", "[30.17777776, 37.58100817]"),
+    "ilogsf": ("[-3.0, -1.0]", "[50.95035125, 41.82935891]"),
+    "valid": ("[35.0, 40.0, 80.0]", "[ True,  True, False]"),
+    "cornish_fisher": ("[0.05, 0.5, 0.99]", "[30.1965711 , 39.66666667, 56.16752092]"),
 }
-_EXAMPLES = {
-    name: f">>> edgeworth.{name}({given}, [40.0, 40.0, 80.0, 240.0])\n{result}"
-    for name, (given, result) in _CALLS.items()
-}
-
 edgeworth = Edgeworth()

@@ -14,9 +14,12 @@ from leakscore.distributions._distribution import (
     HOME,
     POINT,
     NamedLaw,
+    bound,
+    docstring,
     option,
     positional,
     publish,
+    shown,
 )
 from leakscore.typing import Doubles, Scalar
 
@@ -28,52 +31,63 @@ _ERROR = (
 )
 
 _EXAMPLES = {
-    "pdf": ">>> gx2.pdf([-1.0, 2.0], [1.0, -0.5], 1, 0)\narray([0.10703007, 0.07934168])",
-    "logpdf": ">>> gx2.logpdf([-1e4], [1.0, -0.5], 1, 0)\narray([-10005.72685794])",
-    "cdf": ">>> gx2.cdf([-300.0, 2.0], [1.0, -0.5], 1, 0)\n"
-    "array([9.66047450e-133, 8.77149502e-001])",
-    "sf": ">>> gx2.sf([400.0], [1.0, 0.5, 0.25], 2, [0.0, 1.0, 9.0])\narray([2.72685042e-86])",
-    "logcdf": ">>> gx2.logcdf([1e-9], [1.0, 0.5, 0.25], 20, 0)\narray([-696.35621146])",
-    "logsf": ">>> gx2.logsf([1e5], [1.0, 0.5], 1, 0, sigma=3.0)\narray([-50004.51066299])",
-    "ppf": ">>> gx2.ppf([0.5, 1e-300], [1.0, -0.5], 1, 0)\n"
-    "array([ 1.40504691e-01, -6.86387167e+02])",
-    "isf": ">>> gx2.isf([0.05], [1.0, 0.5], 1, 0, offset=7.0)\narray([11.62828301])",
-    "ilogcdf": ">>> gx2.ilogcdf([-5000.0], [1.0, -0.5], 1, 0)\narray([-4994.62013715])",
-    "ilogsf": ">>> gx2.ilogsf([-5000.0], [1.0, -0.5], 1, 0)\narray([9989.93338547])",
-    "error": ">>> gx2.error([400.0], [1.0, 0.5, 0.25], 2, 1) < 1e-13\narray([ True])",
+    "pdf": ("[-1.0, 2.0], [1.0, -0.5], 1, 0", "[0.10703007, 0.07934168]"),
+    "logpdf": ("[-1e4], [1.0, -0.5], 1, 0", "[-10005.72685794]"),
+    "cdf": ("[-300.0, 2.0], [1.0, -0.5], 1, 0", "[9.66047450e-133, 8.77149502e-001]"),
+    "sf": ("[400.0], [1.0, 0.5, 0.25], 2, [0.0, 1.0, 9.0]", "[2.72685042e-86]"),
+    "logcdf": ("[1e-9], [1.0, 0.5, 0.25], 20, 0", "[-696.35621146]"),
+    "logsf": ("[1e5], [1.0, 0.5], 1, 0, sigma=3.0", "[-50004.51066299]"),
+    "ppf": ("[0.5, 1e-300], [1.0, -0.5], 1, 0", "[ 1.40504691e-01, -6.86387167e+02]"),
+    "isf": ("[0.05], [1.0, 0.5], 1, 0, offset=7.0", "[11.62828301]"),
+    "ilogcdf": ("[-5000.0], [1.0, -0.5], 1, 0", "[-4994.62013715]"),
+    "ilogsf": ("[-5000.0], [1.0, -0.5], 1, 0", "[9989.93338547]"),
+    "error": ("[-1.0], [1.0, 0.5], 2, 1", "[0.]"),
 }
 
 
-class _Function(Protocol):
-    """The value at every element of the first argument."""
+_NOTES = """A trapezoid sum on a hyperbola through a saddle point of the moment generating function
+(Rice 1980, SIAM J. Sci. Stat. Comput. 1, 438-448, has such contours for sums with positive
+weights), with its exponent in 32 digits. Unlike the integrals of Imhof (1961, Biometrika 48,
+419-426) and Davies (1980, Applied Statistics 29, 323-333) it has a small relative error in both
+tails: below 1e-12 for tails down to 1e-300, and for logarithms far beyond. `error` estimates it
+from every other node of the sum and from the size of its summands. Beyond log tails of -1e18 and at
+nc beyond 1e30 the sum cannot be used; there the saddle point's first order and the normal law are
+right to all digits.
+
+The rounding of the arguments is not covered: a relative error of 1e-16 in `x` changes a tail by
+1e-16 `x` times the hazard. The time grows with the number of different weights, and not with `df`
+or `nc`."""
+_RAISES = """ValueError
+    If there is no term or all weights are zero, if a parameter is out of its range or not finite,
+    or if `weights`, `df` and `nc` do not broadcast.
+RuntimeError
+    If the quadrature does not converge, as for df below 1e-9: no best guess is returned.
+"""
+_KINDS = {"weights": "array_like (k,)", "df": "float or array_like (k,)"}
+_PARAMETERS = {
+    "weights": "Of either sign, not all zero. Zeros are left out, equal weights are merged.",
+    "df": "Degrees of freedom, above zero, at most 1e300.",
+    "nc": "Noncentralities, from 0 to 1e300.",
+}
+_OPTIONS = """sigma : float, default 0.0
+    Standard deviation of the normal term.
+offset : float, default 0.0
+    Added to the sum.
+"""
+
+
+class WeightedSum(Protocol):
+    """The value at every element of the first argument, for weights, df, nc, sigma and offset."""
 
     @overload
-    def __call__(
-        self,
-        x: Scalar,
-        /,
-        weights: npt.ArrayLike,
-        df: npt.ArrayLike,
-        nc: npt.ArrayLike,
-        *,
-        sigma: float = 0.0,
-        offset: float = 0.0,
-    ) -> float: ...
+    def __call__(self, x: Scalar, /, *law: npt.ArrayLike, **more: npt.ArrayLike) -> float: ...
     @overload
     def __call__(
-        self,
-        x: npt.ArrayLike,
-        /,
-        weights: npt.ArrayLike,
-        df: npt.ArrayLike,
-        nc: npt.ArrayLike,
-        *,
-        sigma: float = 0.0,
-        offset: float = 0.0,
+        self, x: npt.ArrayLike, /, *law: npt.ArrayLike, **more: npt.ArrayLike
     ) -> Doubles: ...
 
 
-class GeneralizedChiSquare(NamedLaw[_Function]):
+class GeneralizedChiSquare(NamedLaw[WeightedSum]):
     """The law of ``sum_i weights[i] * chi2'(df[i], nc[i]) + sigma * Z + offset``.
 
     Here chi2'(df, nc) are independent noncentral chi-square variables and Z is standard normal.
@@ -90,7 +104,7 @@ class GeneralizedChiSquare(NamedLaw[_Function]):
 
     _name = "gx2"
 
-    error: _Function
+    error: WeightedSum
 
     def __init__(self) -> None:
         for name, (argument, summary) in (FUNCTIONS | {"error": _ERROR}).items():
@@ -100,91 +114,39 @@ class GeneralizedChiSquare(NamedLaw[_Function]):
 GeneralizedChiSquare.__module__ = HOME
 
 
-def _docstring(name: str, argument: tuple[str, str], summary: str) -> str:
-    first, meaning = argument
-    returned = (
-        "NaN where it is NaN; 0 outside the support, where the tails are exact."
-        if name == "error"
-        else "NaN where it is NaN."
-    )
-    return f"""{summary}
-
-Parameters
-----------
-{first} : array_like
-    {meaning}
-weights : array_like (k,)
-    Of either sign. Zeros are left out (not all may be zero), terms of equal weight are merged.
-df : float or array_like (k,)
-    Degrees of freedom, above zero, at most 1e300.
-nc : float or array_like (k,)
-    Noncentralities, from 0 to 1e300.
-sigma : float, default 0.0
-    Standard deviation of the normal term.
-offset : float, default 0.0
-    Added to the sum.
-
-Returns
--------
-float or ndarray of float64
-    One value for each element of `{first}`; {returned}
-
-Raises
-------
-ValueError
-    If there is no term or all weights are zero, if a parameter is out of its range or not finite,
-    or if `weights`, `df` and `nc` do not broadcast.
-TypeError
-    If an argument does not hold real numbers (bool, complex, str and object are refused).
-RuntimeError
-    If the quadrature does not converge, as for df below 1e-9: no best guess is returned.
-
-Notes
------
-A trapezoid sum on a hyperbola through a saddle point of the moment generating function (Rice 1980,
-SIAM J. Sci. Stat. Comput. 1, 438-448, has such contours for sums with positive weights), with its
-exponent in 32 digits. Unlike the integrals of Imhof (1961, Biometrika 48, 419-426) and Davies
-(1980, Applied Statistics 29, 323-333) it has a small relative error in both tails: below 1e-12
-for tails down to 1e-300, and for logarithms far beyond. `error` estimates it from every other node
-of the sum and from the size of its summands. Beyond log tails of -1e18 and at nc beyond 1e30 the
-sum cannot be used; there the saddle point's first order and the normal law are right to all digits.
-The rounding of the arguments is not covered: a relative error of 1e-16 in `x` changes a tail by
-1e-16 `x` times the hazard. The time grows with the number of different weights, and not with `df`
-or `nc`.
-
-Examples
---------
->>> from leakscore.distributions import gx2
-{_EXAMPLES[name]}
-"""
-
-
-def _function(name: str, argument: tuple[str, str], summary: str) -> _Function:
-    compiled = getattr(_core, f"gx2_{name}")
+def _function(name: str, argument: tuple[str, str], summary: str) -> WeightedSum:
+    compiled, public = getattr(_core, f"gx2_{name}"), f"gx2.{name}"
+    first, arguments = argument[0], dict([argument, *_PARAMETERS.items()])
     options = [option(parameter, 0.0, float) for parameter in ("sigma", "offset")]
-    parameters = [*positional((argument[0], "weights", "df", "nc")), *options]
-    signature = Signature(parameters, return_annotation=float | Doubles)
+    signature = Signature([*positional(arguments), *options], return_annotation=float | Doubles)
 
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            bound = signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"gx2.{name}(): {error}") from None
-        bound.apply_defaults()
-        points, weights, df, nc, sigma, offset = bound.arguments.values()
-        points = np.asarray(_plain(argument[0], points), dtype=np.float64)
-        law = _law(weights, df, nc, sigma, offset=offset)
+    def call(*args: Any, sigma: float = 0.0, offset: float = 0.0, **kwargs: Any) -> Any:
+        points, *terms = bound(public, signature, args, kwargs)
+        points = np.asarray(_plain(first, points), dtype=np.float64)
+        law = _law(*terms, sigma=sigma, offset=offset)
         try:
             values = compiled(np.ascontiguousarray(points).reshape(points.shape), *law)
         except RuntimeError as error:
-            raise RuntimeError(f"gx2.{name}: {error}") from None
+            raise RuntimeError(f"{public}: {error}") from None
         return values[()]
 
-    publish(call, f"gx2.{name}", _docstring(name, argument, summary), signature)
-    return call
+    outside = "; 0\n    outside the support, where the tails are exact" if name == "error" else ""
+    doc = docstring(
+        summary,
+        arguments,
+        _NOTES,
+        shown(public, _EXAMPLES[name]),
+        kinds=_KINDS | {"nc": _KINDS["df"]},
+        options=_OPTIONS,
+        returns=f"""float or ndarray of float64
+    One value for each element of `{first}`; NaN where it is NaN{outside}.""",
+        raises=_RAISES,
+    )
+    publish(call, public, doc, signature)
+    return call  # type: ignore[return-value]
 
 
-def _law(weights: Any, df: Any, nc: Any, sigma: Any, *, offset: Any) -> tuple[Any, ...]:
+def _law(weights: Any, df: Any, nc: Any, *, sigma: Any, offset: Any) -> tuple[Any, ...]:
     """Check the parameters and return them as the compiled functions take them."""
     weights = validation.vector("weights", _plain("weights", weights))
     if not weights.any():

@@ -14,7 +14,7 @@ from leakscore import _core, validation
 from leakscore._drawn import Drawn
 from leakscore.games import _sampling
 from leakscore.games._populations import Empirical, Gaussian, Population, require_population
-from leakscore.games._releases import draw_steps, insertion_law
+from leakscore.games._releases import draw_steps, insertion_law, released
 from leakscore.games._sampling import Key, below, coins, key_from, key_of, number, require_score
 from leakscore.games._training import Batches, Training, data_set, padded
 from leakscore.typing import Array, Doubles, Flags, Indices, Seed
@@ -93,7 +93,7 @@ def dpsgd(
         Maps parameters (r, T + 1, k) to scores (r,) or (r, j). The game then hands it blocks of
         about 16 MB and never holds all parameters. Scores may be infinite but not NaN.
     other : (d + 1,) array_like, optional
-        With `Batches`: the record in the target's place where it is out. None: nobody, or in
+        With `Batches`: the record in the target's place where it is out. None: no record, or in
         batches of a fixed size and shuffles a record without gradient ("zero-out").
 
     Returns
@@ -104,12 +104,12 @@ def dpsgd(
         Whether the target was in.
     step : (R,) ndarray of int
         Its step, -1 if it was in none: the target moved the parameters from index step to step + 1.
-        With `Batches` (R, T) of bool: the steps that held the target, or who is in its place.
+        With `Batches` (R, T) of bool: the steps that held the target, or the record in its place.
 
     Raises
     ------
     TypeError
-        If the population, the training or the generator is none.
+        If the population, the training or the generator is of another type.
     ValueError
         If target, population and model do not fit, `insertion` is not a step, parameters overflow,
         or a score is NaN or of the wrong shape.
@@ -189,18 +189,12 @@ class _Trainer(ABC):
         score: Callable[[Doubles], npt.ArrayLike] | None,
     ) -> Doubles:
         """Return the parameters of all rounds, or their scores; `steps` are read or written."""
-        shape = self.training.num_steps + 1, self.size
-        if score is None:
-            theta = np.empty((rounds, *shape))
-            self._play(0, theta, steps)
-            return theta
-        block = max(1, _STREAM_BLOCK // (shape[0] * shape[1] * self.block)) * self.block
-        blocks = []
-        for first in range(0, rounds, block):
-            theta = np.empty((min(block, rounds - first), *shape))
-            self._play(first, theta, steps[first:])
-            blocks.append(_scores(score(theta), len(theta)))
-        return np.concatenate(blocks)
+        shape = rounds, self.training.num_steps + 1, self.size
+
+        def play(first: int, out: Doubles) -> None:
+            self._play(first, out, steps[first:])
+
+        return released(play, shape, score, tile=self.block, checked=_scores)
 
     def _play(self, first: int, out: Doubles, steps: npt.NDArray[Any]) -> None:
         """Write the parameters before and after every step of rounds [first, first + len(out))."""
@@ -255,41 +249,36 @@ class _TableRecords:
     """Single rows of a table, put back: one random word each, where a mean uses 128."""
 
     def __init__(self, rows: _sampling.RecordTable, training: Training) -> None:
-        self.rows = rows
+        self.rows, self.training = rows, training
         # Rows are taken step by step, so that a step finds them in the cache.
         n, steps = training.n, training.num_steps
         parameters = training.size(rows.X.shape[1] - 1)
         most = min(_BLOCK // (n * rows.X.shape[1]), _BLOCK // (n * steps))
         self.block = max(1, min(most, _STREAM_BLOCK // ((steps + 1) * parameters)))
 
-    def batches(
-        self, key: Key, first: int, rounds: int, training: Training
-    ) -> Callable[[int], Doubles]:
-        """Return what gives the records (rounds, n, d + 1) of each step, for the next call only."""
-        shape = rounds, training.num_steps, training.n
-        X, chosen = self.rows.X, self._chosen(key, first, shape)
-        room = np.empty((rounds, training.n, X.shape[1]))
+    def batches(self, key: Key, first: int, rounds: int) -> Callable[[int], Doubles]:
+        """Return a function that gives the records (rounds, n, d + 1) of a step, in one array."""
+        X, chosen = self.rows.X, self.chosen(key, first, rounds)
+        records = np.empty((rounds, self.training.n, X.shape[1]))
 
         def batch(t: int) -> Doubles:
-            if X.dtype == room.dtype:
-                np.take(X, chosen[:, t], axis=0, out=room, mode="clip")  # without a buffer
+            if X.dtype == records.dtype:
+                np.take(X, chosen[:, t], axis=0, out=records, mode="clip")  # without a buffer
             else:
-                room[...] = X[chosen[:, t]]
-            return room
+                records[...] = X[chosen[:, t]]
+            return records
 
         return batch
 
-    def _chosen(self, key: Key, first_round: int, shape: tuple[int, int, int]) -> Indices:
-        """Draw the row of each record."""
-        rows = np.empty(shape, dtype=np.int64)
-        first = first_round * shape[1] * shape[2]
+    def chosen(self, key: Key, first_round: int, rounds: int) -> Indices:
+        """Draw the row of each record, (rounds, T, n)."""
+        rows = np.empty((rounds, self.training.num_steps, self.training.n), dtype=np.int64)
+        first = first_round * self.training.num_steps * self.training.n
         end = first + rows.size
         for place in range(first // _WORDS, -(-end // _WORDS)):
             low, high = max(first, place * _WORDS), min(end, (place + 1) * _WORDS)
-            words = _core.coin_words(key_of(key, place), high - place * _WORDS)[
-                low - place * _WORDS :
-            ]
-            chosen = below(words, np.array(self.rows.available))
+            words = _core.coin_words(key_of(key, place), high - place * _WORDS)
+            chosen = below(words[low - place * _WORDS :], np.array(self.rows.available))
             if self.rows.exclude is not None:
                 chosen += chosen >= self.rows.exclude
             rows.reshape(-1)[low - first : high - first] = chosen
@@ -303,11 +292,9 @@ class _LinearTable:
     are gathered, and how far a residual may go unclipped is found once for each row.
     """
 
-    def __init__(
-        self, rows: _TableRecords, training: Training, target: Doubles, rounds: int
-    ) -> None:
-        self.rows, self.training, self.target = rows, training, target
-        inputs = target.size - 1
+    def __init__(self, rows: _TableRecords, target: Doubles, rounds: int) -> None:
+        self.rows, self.training, self.target = rows, rows.training, target
+        training, inputs = rows.training, target.size - 1
         drawn, moved = training.n * training.num_steps, inputs * (training.num_steps + 1)
         self.block = max(1, min(_BLOCK // drawn, _STREAM_BLOCK // moved))
         X = rows.rows.X
@@ -324,8 +311,9 @@ class _LinearTable:
             return inputs, responses, self.training._longest(inputs[:, :size])
 
     @staticmethod
-    def fits(rows: _TableRecords, training: Training) -> bool:
+    def fits(rows: _TableRecords) -> bool:
         """Whether a copy of the table stays near the cache, and a training is a short call."""
+        training = rows.training
         work = training.n * training.num_steps * rows.rows.X.shape[1]
         return training.model == "linear" and rows.rows.X.size <= _COPIED and work <= _WORK
 
@@ -333,8 +321,7 @@ class _LinearTable:
         self, key: Key, first: int, steps: Indices
     ) -> tuple[tuple[Doubles, Doubles, Doubles], Indices]:
         """Return inputs, responses and longest residuals, and which rows each batch takes."""
-        shape = len(steps), self.training.num_steps, self.training.n
-        chosen = self.rows._chosen(key, first, shape)
+        chosen = self.rows.chosen(key, first, len(steps))
         table = self.known
         if table is None:
             table = self._known(self.rows.rows.X[chosen.reshape(-1)])
@@ -346,31 +333,29 @@ class _LinearTable:
 
 def _aligned_zeros(rows: int, cols: int) -> Doubles:
     """Return zeros whose rows start cache lines: loads across two lines take twice as long."""
-    room = np.zeros(rows * cols + _ROW)
-    start = -(room.__array_interface__["data"][0] // room.itemsize) % _ROW
-    return room[start : start + rows * cols].reshape(rows, cols)
+    zeros = np.zeros(rows * cols + _ROW)
+    start = -(zeros.__array_interface__["data"][0] // zeros.itemsize) % _ROW
+    return zeros[start : start + rows * cols].reshape(rows, cols)
 
 
 class _SampledRecords:
     """Records of a law: the means of one record each."""
 
     def __init__(self, population: Population, training: Training) -> None:
-        single = _sampling.ReleasedMean(1, True, _sampling.NO_NOISE)
+        single = _sampling.ReleasedMean(1)
         self.sampler: _sampling.Sampler = population._sampler(np.zeros(population.dim), single)
-        self.dim = population.dim
+        self.dim, self.training = population.dim, training
         # A block of rounds depends only on sizes, and starts at a tile of the sampler.
         drawn = training.n * training.num_steps
         step = self.sampler.tile // gcd(self.sampler.tile, drawn)
         self.block = max(1, _BLOCK // (drawn * self.dim * step)) * step
 
-    def batches(
-        self, key: Key, first: int, rounds: int, training: Training
-    ) -> Callable[[int], Doubles]:
-        """Return what gives the records (rounds, n, d + 1) of each step."""
-        shape = rounds, training.num_steps, training.n
-        records = np.empty((*shape, self.dim))
-        nobody = np.zeros(records[..., 0].size, dtype=np.bool_)
-        start = first * training.num_steps * training.n
+    def batches(self, key: Key, first: int, rounds: int) -> Callable[[int], Doubles]:
+        """Return a function that gives the records (rounds, n, d + 1) of a step."""
+        steps, n = self.training.num_steps, self.training.n
+        records = np.empty((rounds, steps, n, self.dim))
+        nobody = np.zeros(rounds * steps * n, dtype=np.bool_)
+        start = first * steps * n
         self.sampler.fill(key, start, nobody, records.reshape(-1, self.dim))
         return lambda t: records[:, t]
 
@@ -389,8 +374,8 @@ class _FreshBatches(_Trainer):
             else _SampledRecords(population, training)
         )
         self.table: _LinearTable | None = None
-        if isinstance(self.records, _TableRecords) and _LinearTable.fits(self.records, training):
-            self.table = _LinearTable(self.records, training, target, rounds)
+        if isinstance(self.records, _TableRecords) and _LinearTable.fits(self.records):
+            self.table = _LinearTable(self.records, target, rounds)
         self.block = self.records.block if self.table is None else self.table.block
 
     def _descend(
@@ -401,7 +386,7 @@ class _FreshBatches(_Trainer):
             rates = np.full(self.training.num_steps, self.training.learning_rate)
             _core.linear_descents(*table, chosen, self.start, rates, noise, out)
             return
-        batch = self.records.batches(self.key, first, len(out), self.training)
+        batch = self.records.batches(self.key, first, len(out))
 
         def with_target(t: int) -> Doubles:
             records = batch(t)
@@ -453,7 +438,7 @@ class _DataSetBatches(_Trainer):
     def _descend(
         self, first: int, out: Doubles, steps: npt.NDArray[Any], noise: Doubles | None
     ) -> None:
-        """Play a block and write which steps held the target, or who is in its place.
+        """Play a block, and write which steps held the target or the record in its place.
 
         A block is always drawn whole, so that the width of its batches, and with it the order of
         sums, does not depend on the number of rounds.

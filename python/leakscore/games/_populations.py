@@ -51,7 +51,7 @@ class Bernoulli:
         p = np.asarray(self.p)
         if target.ndim == 1:
             return _sampling.BernoulliMeans(p, validation.binary("target", target), mean)
-        others = _sampling.BernoulliMeans(p, np.zeros_like(p), mean.without_noise())
+        others = _sampling.BernoulliMeans(p, np.zeros_like(p), mean.noise_free())
         return _sampling.OwnTargets(others, target, mean, counts=True)
 
 
@@ -100,7 +100,7 @@ class Gaussian:
         means = _sampling.GaussianMeans if factor.ndim == 1 else _sampling.CorrelatedGaussianMeans
         if target.ndim == 1:
             return means(mu, factor, target, mean)
-        others = means(mu, factor, np.zeros_like(mu), mean.without_noise())
+        others = means(mu, factor, np.zeros_like(mu), mean.noise_free())
         return _sampling.OwnTargets(others, target, mean, counts=False)
 
 

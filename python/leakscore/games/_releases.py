@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Literal
 
 import numpy as np
@@ -71,7 +72,7 @@ def fixed_target(
     Raises
     ------
     TypeError
-        If the population, the mechanism or the generator is none.
+        If the population, the mechanism or the generator is of another type.
     ValueError
         If the target does not fit the population, n exceeds a table whose rows are not put back,
         rounds is odd in a balanced game, or a score is NaN or of the wrong shape.
@@ -113,20 +114,39 @@ def fixed_target(
 
     member = coins(key, rounds, balanced)
     included = mechanism._included(key, member)
+
+    def fill(first: int, out: Doubles) -> None:
+        sampler.fill(key, first, included[first : first + len(out)], out)
+
+    shape = rounds, population.dim
+    outputs = released(fill, shape, score, tile=sampler.tile, checked=_scores)
+    return Drawn((outputs, member), seed)
+
+
+def _scores(given: npt.ArrayLike, rounds: int) -> Doubles:
+    return validation.scores("score(outputs)", given, rounds)
+
+
+def released(
+    fill: Callable[[int, Doubles], None],
+    shape: tuple[int, ...],
+    score: Callable[[Doubles], npt.ArrayLike] | None,
+    *,
+    tile: int,
+    checked: Callable[[npt.ArrayLike, int], Doubles],
+) -> Doubles:
+    """Return what all rounds release, or its scores, of blocks of about 16 MB."""
+
+    def block(first: int, rounds: int) -> Doubles:
+        out = np.empty((rounds, *shape[1:]))
+        fill(first, out)
+        return out
+
     if score is None:
-        outputs = np.empty((rounds, population.dim))
-        sampler.fill(key, 0, included, outputs)
-        return Drawn((outputs, member), seed)
-    scores = np.empty(rounds)
-    block = max(1, _STREAM_BLOCK // population.dim // sampler.tile) * sampler.tile
-    for first in range(0, rounds, block):
-        flags = included[first : first + block]
-        outputs = np.empty((flags.size, z.size))
-        sampler.fill(key, first, flags, outputs)
-        given = score(outputs)
-        scores[first : first + block] = validation.scores("score(outputs)", given, flags.size)
-        del outputs  # before the next block is drawn
-    return Drawn((scores, member), seed)
+        return block(0, shape[0])
+    step = max(1, _STREAM_BLOCK // prod(shape[1:]) // tile) * tile
+    sizes = {first: min(step, shape[0] - first) for first in range(0, shape[0], step)}
+    return np.concatenate([checked(score(block(*size)), size[1]) for size in sizes.items()])
 
 
 def average_target(
@@ -172,7 +192,7 @@ def average_target(
     Raises
     ------
     TypeError
-        If the population, the mechanism or the generator is none.
+        If the population, the mechanism or the generator is of another type.
     ValueError
         If rows that are not put back do not suffice for n records and a target beside them, or
         rounds is odd in a balanced game.
@@ -210,8 +230,7 @@ def average_target(
         targets, outputs = _row_pairs(population._rows(), mean, keys, included)
         return Drawn((targets, outputs, member), seed)
     targets, outputs = np.empty((2, rounds, population.dim))
-    single = _sampling.ReleasedMean(1, True, _sampling.NO_NOISE)
-    nobody = np.zeros(rounds, dtype=np.bool_)
+    nobody, single = np.zeros(rounds, dtype=np.bool_), _sampling.ReleasedMean(1)
     population._sampler(np.zeros(population.dim), single).fill(keys[1], 0, nobody, targets)
     population._sampler(targets, mean).fill(keys[0], 0, included, outputs)
     return Drawn((targets, outputs, member), seed)
@@ -317,7 +336,7 @@ def sequential(
     Raises
     ------
     TypeError
-        If the population or the generator is none.
+        If the population or the generator is of another type.
     ValueError
         If the target does not fit the population, `insertion` is neither a batch nor a distribution
         over T, or rows that are not put back do not suffice for n T records.
@@ -368,8 +387,7 @@ def sequential(
 
 def require_rows(population: Empirical, n: int, num_steps: int) -> None:
     """Refuse batches of more rows than the table has, where they are not put back."""
-    most = population._rows().available
-    if not population.replace and n * num_steps > most:
+    if not population.replace and n * num_steps > (most := population._rows().available):
         raise ValueError(
             f"n={n} times num_steps={num_steps} must be <= {most}, the rows of X that may be "
             "drawn, with replace=False"
@@ -415,10 +433,9 @@ def _fill_growing(
     included = np.zeros(rounds * count, dtype=np.bool_)
     present = np.flatnonzero(steps >= 0)
     included[present * count + steps[present]] = True
-    mean = _sampling.ReleasedMean(n, True, _sampling.NO_NOISE)
-    sampler = population._sampler(target, mean)
+    sampler = population._sampler(target, _sampling.ReleasedMean(n))
     if isinstance(sampler, _sampling.GaussianMeans):
-        sampler.fill_growing(key, included, out)
+        sampler.fill(key, 0, included, out)
     else:
         sampler.fill(key, 0, included, out.reshape(rounds * count, dim))
         _core.running_means(out)

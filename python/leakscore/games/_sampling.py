@@ -27,17 +27,17 @@ class ReleasedMean:
     """A released mean: number of records and noise; see games.EmpiricalMean."""
 
     records: int
-    replaced: bool  # a round without the target has another record in its place
-    noise: GaussianNoise
+    replaced: bool = True  # a round without the target has another record in its place
+    noise: GaussianNoise = NO_NOISE
 
     @property
     def independent(self) -> Doubles:
         """Standard deviations of the noise, () or (d,), if its coordinates are independent."""
         return self.noise.std if self.noise.independent else np.zeros(())
 
-    def without_noise(self) -> ReleasedMean:
+    def noise_free(self) -> ReleasedMean:
         """Return the same mean without noise."""
-        return ReleasedMean(self.records, self.replaced, NO_NOISE)
+        return ReleasedMean(self.records, self.replaced)
 
     def add_noise(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
         """Add Gaussian noise in place."""
@@ -120,14 +120,10 @@ class GaussianMeans:
         self.mean = mean
 
     def fill(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
-        """Write released means; see Sampler."""
+        """Write released means; see Sampler. Into (rounds, T, d): the means of all rows so far."""
         _core.normals(key, first, included, *self.offsets, *self.scales, out)
         if not self.mean.noise.independent:
             self.mean.add_noise(key, first, included, out)
-
-    def fill_growing(self, key: Key, included: Flags, out: Doubles) -> None:
-        """Write the mean of all rows so far in every round, (rounds, T, d); no noise."""
-        _core.normals(key, 0, included, *self.offsets, *self.scales, out)
 
 
 class CorrelatedGaussianMeans:
@@ -137,7 +133,7 @@ class CorrelatedGaussianMeans:
         self.transposed = np.ascontiguousarray(factor.T)
         self.tile = min(128, max(1, _BLOCK // mu.size))
         self.mean = mean
-        unit = mean.without_noise()
+        unit = mean.noise_free()
         self.white = GaussianMeans(np.zeros_like(mu), np.ones_like(mu), np.zeros_like(mu), unit)
         self.offsets = np.stack(GaussianMeans(mu, np.zeros_like(mu), target, unit).offsets)
 
@@ -251,7 +247,7 @@ def key_from(rng: Seed) -> tuple[Key, int | None]:
 
 
 def require_score(score: object, of: str) -> None:
-    """Refuse what is neither a function of `of` nor None."""
+    """Refuse a score that is neither None nor a function; `of` says of what."""
     if score is not None and not callable(score):
         raise TypeError(f"score={score!r} must be a function of the {of}, or None")
 

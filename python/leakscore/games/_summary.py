@@ -134,29 +134,27 @@ def summarize(
 
     audit = Audit(values[inside], values[~inside])
     members, others = np.sort(values[inside]), np.sort(values[~inside])
-    fpr, fpr_se = _rate(int((others > cut).sum()), others.size)
-    fnr, fnr_se = _rate(int((members <= cut).sum()), members.size)
-    both = float(np.hypot(fpr_se, fnr_se))
-    inner, outer = _moments(members), _moments(others)
+    false_positives = _rate(int((others > cut).sum()), others.size)
+    false_negatives = _rate(int((members <= cut).sum()), members.size)
+    fpr, fnr = false_positives[0], false_negatives[0]
+    both = float(np.hypot(false_positives[1], false_negatives[1]))
+    measured: dict[str, tuple[Any, Any]] = {
+        "fpr": false_positives,
+        "fnr": false_negatives,
+        "accuracy": (1.0 - 0.5 * (fpr + fnr), 0.5 * both),
+        "advantage": (1.0 - fpr - fnr, both),
+        "auc": (audit.auc(), _auc_error(members, others)),
+        "power": (np.asarray(audit.tpr_at(levels)), _power_errors(audit, levels)),
+    }
+    for name, values in (("member", members), ("nonmember", others)):
+        measured[f"{name}_mean"], measured[f"{name}_variance"] = _moments(values)
     return GameSummary(
         n_members=members.size,
         n_nonmembers=others.size,
         threshold=cut,
-        fpr=fpr,
-        fpr_se=fpr_se,
-        fnr=fnr,
-        fnr_se=fnr_se,
-        accuracy=1.0 - 0.5 * (fpr + fnr),
-        accuracy_se=0.5 * both,
-        advantage=1.0 - fpr - fnr,
-        advantage_se=both,
-        auc=audit.auc(),
-        auc_se=_auc_error(members, others),
         alpha=levels,
-        power=np.asarray(audit.tpr_at(levels)),
-        power_se=_power_errors(audit, levels),
-        **{f"member_{name}": number for name, number in inner.items()},
-        **{f"nonmember_{name}": number for name, number in outer.items()},
+        **{name: number for name, (number, _) in measured.items()},
+        **{f"{name}_se": error for name, (_, error) in measured.items()},
     )
 
 
@@ -196,12 +194,12 @@ def share_below(values: Doubles, others: Doubles) -> Doubles:
     return np.asarray(0.5 * (low + high) / others.size)
 
 
-def _moments(values: Doubles) -> dict[str, Any]:
-    """Return mean and variance with their standard errors."""
-    names = ("mean", "mean_se", "variance", "variance_se")
+def _moments(values: Doubles) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the mean and the variance of sorted scores, each with its standard error."""
+    nan = float("nan")
     if values.size == 1 or not np.isfinite(values[[0, -1]]).all():
-        mean = float(values[0]) if values.size == 1 and np.isfinite(values[0]) else float("nan")
-        return dict(zip(names, (mean, *[float("nan")] * 3), strict=True))
+        single = values.size == 1 and np.isfinite(values[0])
+        return (float(values[0]) if single else nan, nan), (nan, nan)
     # In units of a power of two, so that fourth powers of the largest do not overflow.
     largest = float(np.abs(values[[0, -1]]).max())
     unit = 2.0 ** max(int(np.frexp(largest)[1]) - 200, 0)
@@ -209,10 +207,12 @@ def _moments(values: Doubles) -> dict[str, Any]:
     mean, variance = float(values.mean()), float(values.var(ddof=1))
     fourth = float(((values - mean) ** 4).mean())
     spread = max(fourth - variance**2, 0.0) / values.size
-    numbers = (mean, float(np.sqrt(variance / values.size)), variance, float(np.sqrt(spread)))
-    units = (unit, unit, unit * unit if unit < 2.0**500 else float("inf"))
-    with np.errstate(over="ignore"):
-        grown = [
-            float(n * u) if n else n for n, u in zip(numbers, (*units, units[-1]), strict=True)
-        ]
-    return dict(zip(names, grown, strict=True))
+    square = unit * unit if unit < 2.0**500 else float("inf")
+
+    def grown(number: float, times: float) -> float:
+        return float(number * times) if number else number
+
+    return (
+        (grown(mean, unit), grown(float(np.sqrt(variance / values.size)), unit)),
+        (grown(variance, square), grown(float(np.sqrt(spread)), square)),
+    )

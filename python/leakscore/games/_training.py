@@ -472,7 +472,7 @@ class Batches:
         return steps // epochs
 
     def _expected(self, records: int, steps: int) -> int:
-        """Return about how many records a batch has."""
+        """Return roughly how many records a batch has."""
         if self.kind == "fixed":
             return self.batch_size or 1
         if self.participation is not None:
@@ -510,7 +510,7 @@ def padded(rows: npt.NDArray[np.int32], sizes: Indices, fill: int) -> Indices:
 
 
 def data_set(others: Doubles, target: Doubles, other: Doubles | None) -> Doubles:
-    """Return the table of a game: target, others, a record of no gradient, who stands in."""
+    """Return the rows of a game: target, others, a record without gradient, the stand-in."""
     nothing = np.zeros((1, target.size))
     last = nothing if other is None else other[np.newaxis]
     return np.concatenate([target[np.newaxis], others, nothing, last])

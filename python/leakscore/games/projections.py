@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.games._populations import Empirical
-from leakscore.games._sampling import Key, ReleasedMean, Sampler, TableMeans
+from leakscore.games._sampling import Key, RecordTable, ReleasedMean, Sampler, TableMeans
 from leakscore.typing import Doubles, Flags
 
 __all__ = ["LARGEST_DRAWN", "Binned", "Bins", "Projections", "weighted_sums"]
@@ -111,6 +111,9 @@ class Binned(Empirical):
         size = others if self.bins is None else int(self.bins.sizes.sum())
         if not self.replace and n > size:
             raise ValueError(f"n={n} must be <= {size} records that are not put back")
+
+    def _rows(self) -> RecordTable:
+        raise ValueError("population must hold records, not bins: this game draws each record")
 
     def _sampler(self, target: Doubles, mean: ReleasedMean) -> Sampler:
         if self.bins is None or target.ndim > 1:
@@ -316,20 +319,18 @@ class Bins:
         among = rng.binomial(k, len(single) / size, size=rounds)
         means, variances = _sums_of(rng, single, among), np.zeros(rounds)
         if len(single) < len(self.sizes):
-            rest = self._of(~alone)
+            names = ("sizes", "means", "variances", "widths")
+            rest = changed(self, **{name: getattr(self, name)[~alone] for name in names})
             counts = rng.multinomial(k - among, rest.sizes / rest.sizes.sum())
             more, variances = rest.given(counts, replace=True)
             means += more
         return means, variances
 
-    def _of(self, chosen: Flags) -> Bins:
-        return changed(
-            self,
-            sizes=self.sizes[chosen],
-            means=self.means[chosen],
-            variances=self.variances[chosen],
-            widths=self.widths[chosen],
-        )
+    def _drawn(self, rng: np.random.Generator, k: int, rounds: int, *, replace: bool) -> Doubles:
+        """Draw sums of k records, each normal given how many records lie in each bin."""
+        means, variances = self.sums(rng, k, rounds, replace=replace)
+        means += np.sqrt(variances) * rng.standard_normal(rounds)
+        return np.asarray(k * self.centre + self.unit * means)
 
     def given(self, counts: npt.NDArray[np.int64], *, replace: bool) -> tuple[Doubles, Doubles]:
         """Return mean and variance of the sum, given how many records lie in each bin.
@@ -397,9 +398,7 @@ class BinnedMeans:
         for inside in (True, False):
             rounds = included == inside
             drawn = records - (inside or not self.mean.replaced)
-            means, variances = bins.sums(rng, drawn, int(rounds.sum()), replace=self.replace)
-            means += np.sqrt(variances) * rng.standard_normal(len(means))
-            total = drawn * bins.centre + bins.unit * means
+            total = bins._drawn(rng, drawn, int(rounds.sum()), replace=self.replace)
             out[rounds] = (total + inside * self.target[0]) / records
 
 
@@ -473,7 +472,5 @@ def _sums(
     joined = bins.joined(count, replace=True)
     for start in range(0, rounds, _TILE):
         part = result[start : start + _TILE]
-        means, variances = joined.sums(rng, count, len(part), replace=True)
-        means += np.sqrt(variances) * rng.standard_normal(len(part))
-        part[:] = count * joined.centre + joined.unit * means
+        part[:] = joined._drawn(rng, count, len(part), replace=True)
     return result

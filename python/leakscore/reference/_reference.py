@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.reference import dense, fitting, forms
-from leakscore.reference.covariances import CovarianceForm, Diagonal, Full, Kind
+from leakscore.reference.covariances import Diagonal, Full, Kind
 from leakscore.reference.fitting import CovarianceFit
-from leakscore.reference.low_rank import low_rank
+from leakscore.reference.low_rank import CovarianceForm, low_rank
 from leakscore.typing import Doubles, Row, Rows
 
 
@@ -78,22 +78,12 @@ class Reference:
         given = validation.real_array("cov", cov)
         if given.shape not in ((dim,), (dim, dim)):
             raise ValueError(f"cov of shape {given.shape} must be ({dim},) or ({dim}, {dim})")
-        exact = True
         if given.ndim == 1:
-            values = np.array(validation.doubles("cov", given))
-        else:
-            values, exact = dense.copied("cov", given)
-        variances = values if values.ndim == 1 else np.diag(values)
-        if (variances < 0).any():
-            j = int(np.argmax(variances < 0))
-            where = f"cov[{j}]" if values.ndim == 1 else f"cov[{j}, {j}]"
-            raise ValueError(f"{where}={float(variances[j])!r}, a variance, must be >= 0")
-        rounding = dense.rounding(given.dtype)
-        if values.ndim == 1:
-            self._set(centre.copy(), Diagonal(values, rounding), None)
+            variances = np.array(validation.doubles("cov", given))
+            dense.require_variances("cov", variances, 1)
+            self._set(centre.copy(), Diagonal(variances, dense.rounding(given.dtype)), None)
             return
-        if not exact:
-            values = dense.symmetric(values, rounding)
+        values, rounding = dense.symmetric("cov", given)
         self._set(centre.copy(), Full(values, rounding), None)
         if self._problem() is not None:
             dense.require_semidefinite(values, rounding)
@@ -196,7 +186,7 @@ class Reference:
         return self._covariance
 
     def invertible(self) -> CovarianceForm:
-        """The covariance, of which an inverse is known to exist.
+        """The covariance, once its inverse is known to exist.
 
         Returns
         -------

@@ -1,4 +1,8 @@
-"""How the covariance of a Reference is held: one class a kind, all with the same few methods."""
+"""How the covariance C of a Reference is held: one class a kind, all with the same few methods.
+
+`Diagonal` says what the methods return; an inverse is asked for where `problem` is None. Instances
+do not change, except for factors, which are kept after their first computation.
+"""
 
 from __future__ import annotations
 
@@ -17,60 +21,11 @@ Kind: TypeAlias = Literal["diagonal", "full", "low-rank"]
 _SMALL = 1e-6
 
 
-class CovarianceForm(Protocol):
-    """What a Reference asks of its covariance C.
-
-    The caller asks `problem` before it uses an inverse of C. Instances do not change, except for
-    factors, which are kept after their first computation.
-    """
-
-    @property
-    def kind(self) -> Kind:
-        """Name of the form in which it is held."""
-
-    @property
-    def rounding(self) -> float:
-        """Relative spacing of the numbers with which it was computed."""
-
-    @property
-    def variances(self) -> Doubles:
-        """Diagonal of C, (d,)."""
-
-    @property
-    def values(self) -> Doubles:
-        """Variances (d,) of a diagonal covariance, the matrix (d, d) of the others."""
-
-    def problem(self) -> str | None:
-        """Why C is singular; None if it is not."""
-
-    def logdet(self) -> float:
-        """Logarithm of det C."""
-
-    def distances(self, rows: Table, centre: Doubles) -> Doubles:
-        """(z - centre)' C^-1 (z - centre) of every row; not finite where a row is not."""
-
-    def distances_about(self, rows: Table, centres: Table) -> Doubles:
-        """Return the same about each of many centres, (T, k)."""
+class Correlated(Protocol):
+    """What the exact ratio asks of a covariance C whose coordinates are not independent."""
 
     def solve(self, rows: Doubles) -> Doubles:
         """C^-1 v of every row v of a contiguous array, which may be overwritten."""
-
-    def form(self, first: Doubles, second: Doubles) -> Doubles:
-        """Return u' C v of every row u of one argument and the same row v of the other."""
-
-    def between_all(self, rows: Doubles) -> Doubles:
-        """Return R C R' of rows R, (k, k)."""
-
-    def plus(self, extra: Doubles) -> CovarianceForm:
-        """C + diag(extra) for one number or one a coordinate, at least 0."""
-
-    @property
-    def single(self) -> bool:
-        """Whether distances may be computed in float32 where that keeps five digits."""
-
-
-class Correlated(CovarianceForm, Protocol):
-    """What the exact ratio asks besides, where coordinates are not independent."""
 
     def log_ratio(self, other: Any, extra: Doubles) -> float:
         """Logarithm of det C / det C' for C' of the same kind with C = C' + diag(extra)."""
@@ -78,9 +33,16 @@ class Correlated(CovarianceForm, Protocol):
     def between(self, first: Any, second: Any, rows: Doubles) -> Doubles:
         """Return e' A^-1 C B^-1 e of every row e, for covariances A and B that are sums with C."""
 
+    def form(self, first: Doubles, second: Doubles) -> Doubles:
+        """Return u' C v of every row u of one argument and the same row v of the other."""
+
 
 class Diagonal:
-    """Variances of uncorrelated coordinates."""
+    """Variances of uncorrelated coordinates.
+
+    `rounding` is the relative spacing of the numbers with which they were computed, and `single`
+    whether distances may be computed in float32 where that keeps five digits.
+    """
 
     __slots__ = ("rounding", "variances")
 
@@ -96,31 +58,40 @@ class Diagonal:
 
     @property
     def values(self) -> Doubles:
+        """Variances (d,) of a diagonal covariance, the matrix (d, d) of the others."""
         return self.variances
 
     def problem(self) -> str | None:
+        """Why C is singular; None if it is not."""
         return dense.why_singular(self.variances, None)
 
     def logdet(self) -> float:
+        """Logarithm of det C."""
         return float(np.log(self.variances).sum())
 
     def distances(self, rows: Table, centre: Doubles) -> Doubles:
+        """(z - centre)' C^-1 (z - centre) of every row; not finite where a row is not."""
         return _core.quadratic(rows, centre, 1 / self.variances)
 
     def distances_about(self, rows: Table, centres: Table) -> Doubles:
+        """Return the same about each of many centres, (T, k)."""
         return _core.quadratic_about(rows, centres, 1 / self.variances)
 
     def solve(self, rows: Doubles) -> Doubles:
+        """C^-1 v of every row v of a contiguous array, which may be overwritten."""
         rows /= self.variances
         return rows
 
     def form(self, first: Doubles, second: Doubles) -> Doubles:
+        """Return u' C v of every row u of one argument and the same row v of the other."""
         return np.asarray(np.einsum("ij,ij,j->i", first, second, self.variances))
 
     def between_all(self, rows: Doubles) -> Doubles:
+        """Return R C R' of rows R, (k, k)."""
         return np.asarray((rows * self.variances) @ rows.T)
 
     def plus(self, extra: Doubles) -> Diagonal:
+        """C + diag(extra) for one number or one a coordinate, at least 0."""
         return Diagonal(self.variances + extra, self.rounding)
 
 

@@ -151,16 +151,31 @@ def _away_in_single(block: Array, centre: Doubles) -> Floats:
 _BAND = 128  # rows that are compared with as many columns, read along rows of the matrix
 
 
-def copied(name: str, cov: Array) -> tuple[Doubles, bool]:
-    """Copy a finite square matrix, and say whether it is symmetric to the last bit."""
+def symmetric(name: str, cov: Array) -> tuple[Doubles, float]:
+    """Copy a square matrix with variances >= 0, symmetric or so up to rounding, which is returned.
+
+    Refuse any other; what rounding alone makes unsymmetric is replaced by its symmetric part.
+    """
     values, exact = _core.copy_symmetric(cov)
+    epsilon = rounding(cov.dtype)
     if not exact:
         validation.finite(name, values)
-    return values, exact
+    require_variances(name, np.diag(values))
+    if not exact:
+        _make_symmetric(name, values, epsilon)
+    return values, epsilon
 
 
-def symmetric(cov: Doubles, epsilon: float, name: str = "cov") -> Doubles:
-    """Replace a matrix that is symmetric up to rounding by its symmetric part; refuse any other."""
+def require_variances(name: str, variances: Doubles, ndim: int = 2) -> None:
+    """Refuse negative variances, those of a matrix or of a vector."""
+    if (variances < 0).any():
+        j = int(np.argmax(variances < 0))
+        place = ", ".join([str(j)] * ndim)
+        raise ValueError(f"{name}[{place}]={float(variances[j])!r}, a variance, must be >= 0")
+
+
+def _make_symmetric(name: str, cov: Doubles, epsilon: float) -> None:
+    """Replace a matrix that is symmetric up to rounding by its symmetric part, in place."""
     bands = [slice(first, first + _BAND) for first in range(0, len(cov), _BAND)]
     sd, worst = np.sqrt(np.diag(cov)), (0.0, 0, 0)
     for band in bands:
@@ -179,7 +194,6 @@ def symmetric(cov: Doubles, epsilon: float, name: str = "cov") -> Doubles:
         right = slice(band.start, None)
         half = 0.5 * (cov[band, right] + cov[right, band].T)
         cov[band, right], cov[right, band] = half, half.T
-    return cov
 
 
 def require_semidefinite(cov: Doubles, epsilon: float, name: str = "cov") -> None:

@@ -17,6 +17,8 @@ from leakscore.reference.covariances import Table
 from leakscore.typing import Doubles
 
 Shrinkage: TypeAlias = float | Literal["auto", "ledoit-wolf", "oas"] | None
+RowProducts: TypeAlias = Callable[[str, Doubles], float]
+"""Of a rule of shrinkage and weights: the sum of `row_products` over all rows."""
 
 
 @dataclass(frozen=True)
@@ -36,24 +38,22 @@ class CovarianceFit:
 
 
 def checked_options(
-    rows: int, kind: str, shrinkage: object, ridge: object, ddof: object
+    rows: int, kind: str, shrinkage: Any, ridge: object, ddof: object
 ) -> tuple[Shrinkage, float, int]:
-    """Return the shrinkage, the ridge and the divisor of the sums of squares."""
-    method = checked_shrinkage(shrinkage, kind)
-    extra = validation.scalar("ridge", ridge, 0.0)
-    return method, extra, rows - validation.count("ddof", ddof, 0, rows - 1)
+    """Return the shrinkage, the ridge and the divisor of the sums of squares.
 
-
-def checked_shrinkage(shrinkage: object, kind: str) -> Shrinkage:
-    """Refuse all but None, an intensity in [0, 1] or the name of a rule for it; 0 becomes None."""
+    Shrinkage is None, an intensity in [0, 1] or the name of a rule for it; 0 becomes None.
+    """
     if shrinkage is None:
-        return "auto" if kind == "low-rank" else None
-    if isinstance(shrinkage, str):
+        shrinkage = "auto" if kind == "low-rank" else None
+    elif not isinstance(shrinkage, str):
+        shrinkage = validation.scalar("shrinkage", shrinkage, 0.0, 1.0) or None
+    else:
         validation.choice("shrinkage", shrinkage, ("auto", "ledoit-wolf", "oas"))
         if kind != "full" and shrinkage != "auto":
             raise ValueError(f"cov={kind!r} must be 'full' with shrinkage={shrinkage!r}")
-        return shrinkage  # type: ignore[return-value]
-    return validation.scalar("shrinkage", shrinkage, 0.0, 1.0) or None
+    extra = validation.scalar("ridge", ridge, 0.0)
+    return shrinkage, extra, rows - validation.count("ddof", ddof, 0, rows - 1)
 
 
 def require_finite(name: str, table: Table, squares: Doubles) -> None:
@@ -107,29 +107,21 @@ class GramColumns:
         dense._use_blas()
         single = low_rank.sums_in_float(part)
         rule = self.shrinkage == "auto"
-        sums = _core.gram_and_moments(part, *self._units(), rule, single)
-        mean, squares, gram, fourth = sums
+        mean, squares, gram, fourth = _core.gram_and_moments(part, *self._units(), rule, single)
         require_finite(name, part, squares)
-        self.extend([_view(part)], [mean], [squares], gram, fourth=fourth, single=single)
+        view = part.view()
+        view.flags.writeable = False
+        self.extend(GramColumns(*self.options, [view], [mean], [squares], gram, fourth, single))
 
-    def extend(
-        self,
-        parts: list[Table],
-        means: list[Doubles],
-        squares: list[Doubles],
-        gram: Doubles | None,
-        *,
-        fourth: float,
-        single: bool,
-    ) -> None:
-        """Append the columns of another object."""
-        self.parts = self.parts + parts
-        self.means = self.means + means
-        self.squares = self.squares + squares
-        if gram is not None:
-            self.gram = gram if self.gram is None else self.gram + gram
-        self.fourth += fourth
-        self.single |= single
+    def extend(self, other: GramColumns) -> None:
+        """Append the columns of another object with the same options."""
+        self.parts = self.parts + other.parts
+        self.means = self.means + other.means
+        self.squares = self.squares + other.squares
+        if other.gram is not None:
+            self.gram = other.gram if self.gram is None else self.gram + other.gram
+        self.fourth += other.fourth
+        self.single |= other.single
 
     def estimate(self) -> tuple[Doubles, low_rank.LowRank, CovarianceFit]:
         """Return mean and covariance, and how they were made."""
@@ -167,12 +159,6 @@ def _joined(arrays: list[Doubles]) -> Doubles:
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
-def _view(part: Table) -> Table:
-    view: Table = part.view()
-    view.flags.writeable = False
-    return view
-
-
 def estimate_of_gram(
     table: Table, shrinkage: Shrinkage, ridge: float, freedom: int
 ) -> tuple[Doubles, low_rank.LowRank, CovarianceFit]:
@@ -193,7 +179,7 @@ _SINGLE_SHARE = 0.05
 
 def estimate(
     X: object, kind: str, *, shrinkage: object, ridge: object, ddof: object
-) -> tuple[Doubles, covariances.CovarianceForm, CovarianceFit]:
+) -> tuple[Doubles, low_rank.CovarianceForm, CovarianceFit]:
     """Validate the arguments of `Reference.fit`; return mean, covariance and how it was made."""
     validation.choice("cov", kind, ("full", "diagonal", "low-rank"))
     table = validation.matrix("X", X, min_rows=2)
@@ -216,7 +202,7 @@ def estimate(
     for single in (True, False) if large else (False,):
         cov = dense.scatter(table, mean, single=single)
         cov /= freedom
-        intensity = shrink(cov, method, table, mean, freedom=freedom)
+        intensity = shrink(cov, method, rows, freedom, products=products_of(table, mean))
         cov.flat[:: dim + 1] += extra
         if not single:
             factor = None
@@ -241,8 +227,8 @@ def from_scatter(
     rows: int,
     *,
     options: tuple[object, object, object],
-    products: Callable[[str, Doubles], float],
-) -> tuple[Doubles, covariances.CovarianceForm, CovarianceFit]:
+    products: RowProducts,
+) -> tuple[Doubles, low_rank.CovarianceForm, CovarianceFit]:
     """Estimate from sums of squares and products; shrinkage, ridge and ddof are the options.
 
     `products(rule, weights)` is the sum of `row_products` over all rows, for rules that need it.
@@ -258,32 +244,32 @@ def from_scatter(
             f"There must be more than the {rows} rows seen, {mean.size} at least for a covariance "
             "that is not singular. Pass shrinkage='oas', ridge > 0 or cov='diagonal'"
         )
-    fit = CovarianceFit(rows, rows - freedom, method, 0.0, extra, np.diag(cov).copy())
-    if method is not None:
-        intensity = intensity_of(cov * (freedom / rows), method, rows, products)
-        fit = replace(fit, intensity=towards_target(cov, method, intensity))
+    variances = np.diag(cov).copy()
+    intensity = shrink(cov, method, rows, freedom, products=products)
+    fit = CovarianceFit(rows, rows - freedom, method, intensity, extra, variances)
     cov.flat[:: mean.size + 1] += extra
     return mean, covariances.Full(cov, EPSILON), fit
 
 
 def shrink(
-    cov: Doubles, shrinkage: Shrinkage, table: Table, mean: Doubles, *, freedom: int
+    cov: Doubles, shrinkage: Shrinkage, rows: int, freedom: int, *, products: RowProducts
 ) -> float:
-    """Shrink a sample covariance in place and return the intensity."""
+    """Shrink a sample covariance with the divisor `freedom` in place; return the intensity."""
     if shrinkage is None:
         return 0.0
 
-    def products(rule: str, weights: Doubles) -> float:
-        return row_products(rule, table, mean, weights)
+    def each(rule: str, weights: Doubles) -> Doubles:
+        return np.array([products(rule, weights[0])])
 
-    intensity = intensity_of(cov * (freedom / len(table)), shrinkage, len(table), products)
-    return towards_target(cov, shrinkage, intensity)
+    plain = cov * (freedom / rows)
+    intensities = intensities_of(plain[np.newaxis], shrinkage, rows, each)
+    towards_targets(cov[np.newaxis], shrinkage, intensities)
+    return float(intensities[0])
 
 
-def towards_target(cov: Doubles, shrinkage: Shrinkage, intensity: float) -> float:
-    """Shrink a covariance in place by the given intensity, and return the intensity."""
-    towards_targets(cov[np.newaxis], shrinkage, np.array([intensity]))
-    return intensity
+def products_of(table: Table, mean: Doubles) -> RowProducts:
+    """Return `row_products` of a whole table."""
+    return lambda rule, weights: row_products(rule, table, mean, weights)
 
 
 def towards_targets(covs: Doubles, shrinkage: Shrinkage, intensities: Doubles) -> None:
@@ -293,17 +279,6 @@ def towards_targets(covs: Doubles, shrinkage: Shrinkage, intensities: Doubles) -
     target = variances.mean(axis=1, keepdims=True) if common else variances
     covs *= 1 - intensity[:, :, np.newaxis]
     np.einsum("ijj->ij", covs)[...] = (1 - intensity) * variances + intensity * target
-
-
-def intensity_of(
-    cov: Doubles, shrinkage: Shrinkage, rows: int, products: Callable[[str, Doubles], float]
-) -> float:
-    """Return the intensity for the sample covariance with ddof=0."""
-
-    def one(rule: str, weights: Doubles) -> Doubles:
-        return np.array([products(rule, weights[0])])
-
-    return float(intensities_of(cov[np.newaxis], shrinkage, rows, one)[0])
 
 
 def intensities_of(

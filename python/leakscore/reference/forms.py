@@ -11,7 +11,7 @@ import numpy as np
 
 from leakscore import validation
 from leakscore.reference import dense
-from leakscore.reference.covariances import CovarianceForm
+from leakscore.reference.low_rank import CovarianceForm
 from leakscore.typing import Array, Doubles, Indices
 
 

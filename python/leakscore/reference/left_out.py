@@ -225,7 +225,8 @@ def refitted(
         return _estimated(mean, covariances.Diagonal(variances, fitting.EPSILON), None)
     cov = dense.scatter(others, mean, single=False)
     cov /= freedom
-    fitting.shrink(cov, fit.shrinkage, others, mean, freedom=freedom)
+    products = fitting.products_of(others, mean)
+    fitting.shrink(cov, fit.shrinkage, len(others), freedom, products=products)
     cov.flat[:: len(mean) + 1] += fit.ridge
     return _estimated(mean, covariances.Full(cov, fitting.EPSILON), None)
 
@@ -260,8 +261,6 @@ class Shrunk:
     def distances(self) -> Doubles:
         """Return the distance of each row from the others; nan where digits would be lost."""
         distances = np.full(self.rows, np.nan)
-        if not self.varying or self.others < 2:
-            return distances
         ridge = np.asarray(self.fit.ridge) / self.unit**2
         grow = self.rows / self.others
         for rows, covs in self._covariances():
@@ -275,8 +274,6 @@ class Shrunk:
     def weaker(self) -> Doubles:
         """Return the same to an attacker who weighs columns by their variances; without ridge."""
         distances = np.full(self.rows, np.nan)
-        if not self.varying or self.others < 2:
-            return distances
         for rows, covs in self._covariances():
             away = self.rows / self.others * self.z[rows]
             weights = away / np.diagonal(covs, axis1=1, axis2=2)
@@ -286,6 +283,8 @@ class Shrunk:
 
     def _covariances(self) -> Iterator[tuple[npt.NDArray[np.intp], Doubles]]:
         """Yield rows and the shrunk covariances of all others, without rows that dominate."""
+        if not self.varying or self.others < 2:
+            return
         grow, variances = self.rows / self.others, np.diag(self.scatter)
         step = max(1, _AT_ONCE // self.scatter.size)
         for start in range(0, self.rows, step):

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from leakscore import _core, validation
 from leakscore.reference import dense
-from leakscore.reference.covariances import Full, Table
+from leakscore.reference.covariances import Diagonal, Full, Table
 from leakscore.typing import Doubles, Indices
 
 TINY = float(np.finfo(np.float64).tiny)
@@ -39,19 +40,6 @@ STREAMED = 256
 class LowRank:
     """A diagonal and a sum over rows, which are held as they were given."""
 
-    __slots__ = (
-        "_capacity",
-        "_examined",
-        "_gram",
-        "_problem",
-        "_sums",
-        "_weights",
-        "centred",
-        "diagonal",
-        "scale",
-        "variances",
-    )
-
     kind: Literal["low-rank"] = "low-rank"
     rounding = float(np.finfo(np.float64).eps)
     single = False
@@ -65,29 +53,18 @@ class LowRank:
         variances: Doubles,
         gram: Gram | None = None,
     ) -> None:
+        self.parts, self.centre = parts, centre
         self.centred, self.scale = CentredRows(parts, centre), scale
         self.diagonal, self.variances = diagonal, variances
         diagonal.flags.writeable = variances.flags.writeable = centre.flags.writeable = False
-        self._gram: Gram | None = gram
+        self._gram = gram
         self._capacity: Capacity | None = None
-        self._problem: str | None = None
-        self._examined = False
         self._sums: tuple[tuple[Doubles, LowRank], ...] = ()
         self._weights: tuple[Doubles, Doubles] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         given = (self.parts, self.centre, self.scale, self.diagonal, self.variances, self._gram)
-        return _again, given
-
-    @property
-    def parts(self) -> Parts:
-        """The rows as they were given."""
-        return self.centred.parts
-
-    @property
-    def centre(self) -> Doubles:
-        """What is subtracted from every row."""
-        return self.centred.centre
+        return LowRank, given
 
     @property
     def values(self) -> Doubles:
@@ -105,11 +82,10 @@ class LowRank:
         return result
 
     def problem(self) -> str | None:
-        if not self._examined:
-            self._problem, self._examined = self._find_problem(), True
         return self._problem
 
-    def _find_problem(self) -> str | None:
+    @cached_property
+    def _problem(self) -> str | None:
         constant = dense.why_singular(self.variances, None)
         if constant is not None:
             return constant
@@ -133,19 +109,17 @@ class LowRank:
 
     def distances(self, rows: Table, centre: Doubles) -> Doubles:
         table = np.atleast_2d(rows)
-        result = np.empty(len(table))
+        block, distances = max(1, _ELEMENTS // self.centre.size), self._solved_distances
         if self.streams(len(table)):
-            for start in range(0, len(table), STREAMED):
-                part = table[start : start + STREAMED]
-                result[start : start + STREAMED] = self._streamed_distances(part, centre)
-            return result
-        block = max(1, _ELEMENTS // self.centre.size)
-        for start in range(0, len(table), block):
-            away = np.subtract(table[start : start + block], centre, order="C")
-            dual = self._solve(away, correct=False)
-            squares = np.square(away, out=away) @ self.diagonal
-            result[start : start + block] = squares + self.scale * np.square(dual).sum(axis=1)
-        return result
+            block, distances = STREAMED, self._streamed_distances
+        parts = (table[start : start + block] for start in range(0, len(table), block))
+        return np.concatenate([distances(part, centre) for part in parts])
+
+    def _solved_distances(self, rows: Table, centre: Doubles) -> Doubles:
+        away = np.subtract(rows, centre, order="C")
+        dual = self._solve(away, correct=False)
+        squares = np.square(away, out=away) @ self.diagonal
+        return np.asarray(squares + self.scale * np.square(dual).sum(axis=1))
 
     def distances_about(self, rows: Table, centres: Table) -> Doubles:
         # Each turn reads F for all rows; differences of squares about one centre would cancel.
@@ -295,7 +269,7 @@ class LowRank:
             dual = capacity.solve(dual + at_zeros @ capacity.rows)
 
         def combine(weights: Doubles) -> tuple[Doubles, Doubles]:
-            products = self.centred.combine_and_multiply(weights, rows, weight)
+            products = self.centred.add_combination(weights, rows, weight)
             return products, np.einsum("ij,ij,j->i", rows, rows, weight)
 
         if correct and capacity.gram.single:
@@ -340,17 +314,6 @@ class LowRank:
         )
 
 
-def _again(
-    parts: Parts,
-    centre: Doubles,
-    scale: float,
-    diagonal: Doubles,
-    variances: Doubles,
-    gram: Gram | None,
-) -> LowRank:
-    return LowRank(parts, centre, scale, diagonal, variances, gram)
-
-
 class Compact(Full):
     """A diagonal and a factor with at least as many columns as rows: no larger as a matrix.
 
@@ -390,15 +353,16 @@ def low_rank(mean: object, diagonal: object, factor: object) -> tuple[Doubles, L
 
 
 Parts: TypeAlias = tuple[Table, ...]
+CovarianceForm: TypeAlias = Diagonal | Full | LowRank
+"""How the covariance of a Reference is held; all have the methods that `Diagonal` describes."""
 
 
+@dataclass(frozen=True, eq=False)
 class CentredRows:
     """Products with F, a strip of columns at a time."""
 
-    __slots__ = ("centre", "parts")
-
-    def __init__(self, parts: Parts, centre: Doubles) -> None:
-        self.parts, self.centre = parts, centre
+    parts: Parts
+    centre: Doubles
 
     def __len__(self) -> int:
         return len(self.parts[0])
@@ -441,24 +405,24 @@ class CentredRows:
             result += _core.multiply(part, at.start, self.centre, rows)
         return result
 
-    def add_combination(self, weights: Doubles, rows: Doubles) -> None:
-        """Add F'w of every row w of `weights` to the same row of `rows`."""
-        if len(rows) >= MANY:
-            for cols, strip in self.strips(len(rows)):
-                rows[:, cols] += weights @ strip
-            return
-        for at, part in self.blocks():
-            _core.combine(part, at.start, self.centre, weights, rows)
+    def add_combination(
+        self, weights: Doubles, rows: Doubles, unit: Doubles | None = None
+    ) -> Doubles:
+        """Add F'w of every row w of `weights` to the same row u of `rows`; F is read once.
 
-    def combine_and_multiply(self, weights: Doubles, rows: Doubles, unit: Doubles) -> Doubles:
-        """Do the same, and return F (u * unit) of every changed row u: F is read once."""
+        Return F (u * unit) of every changed row; zeros without `unit`.
+        """
         result = np.zeros(weights.shape)
         if len(rows) >= MANY:
             for cols, strip in self.strips(len(rows)):
                 rows[:, cols] += weights @ strip
-                result += (rows[:, cols] * unit[cols]) @ strip.T
+                if unit is not None:
+                    result += (rows[:, cols] * unit[cols]) @ strip.T
             return result
         for at, part in self.blocks():
+            if unit is None:
+                _core.combine(part, at.start, self.centre, weights, rows)
+                continue
             result += _core.combine_and_multiply(part, at.start, self.centre, unit, weights, rows)
         return result
 
@@ -523,20 +487,10 @@ def doubly_centred(gram: Doubles) -> Doubles:
     return gram
 
 
-class Spread(Protocol):
-    """diag(D) + scale F'F, as `low_rank.LowRank` holds it."""
-
-    centred: CentredRows
-    scale: float
-    diagonal: Doubles
-    variances: Doubles
-    rounding: float
-
-
 class Capacity:
     """The factors of S, and of the rest of the coordinates with D = 0 given S."""
 
-    def __init__(self, gram: Gram, covariance: Spread, zeros: Indices) -> None:
+    def __init__(self, gram: Gram, covariance: LowRank, zeros: Indices) -> None:
         dense._use_blas()
         self.gram, self.zeros, self.scale = gram, zeros, covariance.scale
         matrix = gram.matrix * self.scale
@@ -550,7 +504,7 @@ class Capacity:
         if zeros.size and self.positive:
             self._solve_for_zeros(covariance)
 
-    def _solve_for_zeros(self, covariance: Spread) -> None:
+    def _solve_for_zeros(self, covariance: LowRank) -> None:
         self.rows = covariance.centred.columns(self.zeros).T.copy()
         half = self.rows.copy()
         _core.solve_rows(self.lower, half)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -259,7 +259,7 @@ class Moments:
 def reference_of(
     seen: Moments,
     options: tuple[object, object, object],
-    products: Callable[[str, Doubles], float],
+    products: fitting.RowProducts,
 ) -> Reference:
     """Return the reference of moments by shrinkage, ridge and ddof; see `products_of`.
 
@@ -286,7 +286,7 @@ def side_by_side(parts: Sequence[Moments]) -> Moments:
 
 
 def _no_rows(rule: str, weights: Doubles) -> float:
-    """Stand where rules that need the rows were refused."""
+    """Refuse rules of shrinkage that read the rows again."""
     raise ValueError(f"The rows must be given for shrinkage={rule!r} with {weights.size} weights")
 
 
@@ -378,14 +378,7 @@ class ColumnGram:
                 f"other={other!r} must have the rows and options of {self!r}: "
                 f"{theirs.options}, not {mine.options}"
             )
-        mine.extend(
-            theirs.parts,
-            theirs.means,
-            theirs.squares,
-            theirs.gram,
-            fourth=theirs.fourth,
-            single=theirs.single,
-        )
+        mine.extend(theirs)
 
     def reference(self) -> Reference:
         """Reference of kind "low-rank" of the columns seen so far.

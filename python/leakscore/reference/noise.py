@@ -7,8 +7,8 @@ import numpy as np
 from leakscore import validation
 from leakscore.reference import dense
 from leakscore.reference._reference import Reference, _restore
-from leakscore.reference.covariances import CovarianceForm, Diagonal, Full
-from leakscore.reference.low_rank import LARGEST_MATRIX, LowRank
+from leakscore.reference.covariances import Full
+from leakscore.reference.low_rank import LARGEST_MATRIX, CovarianceForm, LowRank
 from leakscore.typing import Doubles
 
 __all__ = ["GaussianNoise", "given", "of_factor", "standard"]
@@ -85,15 +85,9 @@ def given(noise_std: object, noise_cov: object, noise_factor: object, dim: int) 
     std = validation.per_coordinate("noise_std", noise_std, dim)
     if noise_cov is None and noise_factor is None:
         return GaussianNoise(std)
-    named = [
-        name
-        for name, present in (
-            ("noise_std", bool(std.any())),
-            ("noise_cov", noise_cov is not None),
-            ("noise_factor", noise_factor is not None),
-        )
-        if present
-    ]
+    present = std.any(), noise_cov is not None, noise_factor is not None
+    names = ("noise_std", "noise_cov", "noise_factor")
+    named = [name for name, given in zip(names, present, strict=True) if given]
     if len(named) > 1:
         raise ValueError(f"One kind of noise must be given, not {' and '.join(named)}")
     return _of_matrix(noise_cov, dim) if noise_factor is None else _of_factor(noise_factor, dim)
@@ -103,14 +97,8 @@ def _of_matrix(value: object, dim: int) -> GaussianNoise:
     array = validation.real_array("noise_cov", value)
     if array.shape != (dim, dim):
         raise ValueError(f"noise_cov of shape {array.shape} must be ({dim}, {dim})")
-    rounding = dense.rounding(array.dtype)
-    cov, exact = dense.copied("noise_cov", array)
+    cov, rounding = dense.symmetric("noise_cov", array)
     variances = np.diag(cov)
-    if (variances < 0).any():
-        j = int(np.argmax(variances < 0))
-        raise ValueError(f"noise_cov[{j}, {j}]={float(variances[j])!r}, a variance, must be >= 0")
-    if not exact:
-        cov = dense.symmetric(cov, rounding, "noise_cov")
     dense.require_semidefinite(cov, rounding, "noise_cov")
     std = np.sqrt(variances)
     if np.count_nonzero(cov) == np.count_nonzero(variances):
@@ -138,15 +126,20 @@ def _of_factor(value: object, dim: int) -> GaussianNoise:
 def _plus(covariance: CovarianceForm, noise: GaussianNoise, scale: float) -> CovarianceForm:
     """Return C + scale S: low rank where that is smaller than a matrix, otherwise a matrix."""
     dim = covariance.variances.size
-    if noise.factor is not None and noise.factor.shape[1] < dim:
-        rows = np.sqrt(scale) * noise.factor.T
-        if isinstance(covariance, Diagonal):
-            return _low_rank(rows, covariance.variances, noise, scale)
+    if (
+        noise.factor is not None
+        and noise.factor.shape[1] < dim
+        and not isinstance(covariance, Full)
+    ):
+        rows, diagonal = np.sqrt(scale) * noise.factor.T, covariance.variances
         if isinstance(covariance, LowRank):
-            factor_rows = covariance.centred.columns(np.arange(dim)) * np.sqrt(covariance.scale)
-            rows = np.vstack([factor_rows, rows])
-            if len(rows) < dim:
-                return _low_rank(rows, covariance.diagonal, noise, scale, factor_rows=factor_rows)
+            before = covariance.centred.columns(np.arange(dim)) * np.sqrt(covariance.scale)
+            rows, diagonal = np.vstack([before, rows]), covariance.diagonal
+        if len(rows) < dim:
+            rows = np.ascontiguousarray(rows)
+            rows.flags.writeable = False
+            variances = np.asarray(covariance.variances + scale * noise.std**2)
+            return LowRank((rows,), np.zeros(dim), 1.0, diagonal.copy(), variances)
     if dim > LARGEST_MATRIX:
         raise ValueError(
             f"noise_factor must have few columns for {dim} coordinates: the covariance would "
@@ -156,18 +149,3 @@ def _plus(covariance: CovarianceForm, noise: GaussianNoise, scale: float) -> Cov
     values = covariance.values
     matrix = scale * cov + (np.diag(values) if values.ndim == 1 else values)
     return Full(np.asarray(matrix), covariance.rounding)
-
-
-def _low_rank(
-    rows: Doubles,
-    diagonal: Doubles,
-    noise: GaussianNoise,
-    scale: float,
-    *,
-    factor_rows: Doubles | None = None,
-) -> LowRank:
-    squares = 0.0 if factor_rows is None else np.einsum("ij,ij->j", factor_rows, factor_rows)
-    variances = diagonal + squares + scale * noise.std**2
-    rows = np.ascontiguousarray(rows)
-    rows.flags.writeable = False
-    return LowRank((rows,), np.zeros(diagonal.size), 1.0, diagonal.copy(), np.asarray(variances))

@@ -111,7 +111,7 @@ class Base:
         return targets
 
     def fit(self, shadow: Shadow) -> Confidences:
-        """Add the confidences of all models up."""
+        """Add up the confidences of all models."""
         self.refuse_positive("signals", shadow.signals)
         none = np.empty(0, dtype=np.int64)
         p, rest = self.sums(shadow), self.sums(shadow.columns(none), complement=True)
@@ -144,16 +144,15 @@ class Base:
         """Refuse records without models on a side that is needed."""
         if self.kind == "online":
             remedy = "use more models or kind='offline'"
-            arrays.refuse_none(sums.count_in, "IN", remedy)
-        arrays.refuse_none(sums.count_out, "OUT")
+            arrays.refuse_none(sums.sums[0], "IN", remedy)
+        arrays.refuse_none(sums.sums[2], "OUT")
 
     def sums(self, shadow: Shadow, *, complement: bool = False) -> ConfidenceSums:
-        """Add p up over the models that count, or 1 - p."""
+        """Add up p, or 1 - p, over the models that count."""
         if not complement:
             kind = "margin" if self.signal == "margin" else "log"
-            count_in, sum_in, sum_out = _core.shadow_sums(
-                shadow.signals, shadow.included, shadow.rows, kind
-            )
+            of = shadow.signals, shadow.included, shadow.rows
+            count_in, sum_in, sum_out = _core.shadow_sums(*of, kind)
             if not np.isfinite(sum_in + sum_out).all():
                 arrays.finite("signals", shadow.signals)
         else:
@@ -163,63 +162,51 @@ class Base:
                 count_in[where] = included.sum(axis=0)
                 sum_in[where] = terms.sum(axis=0, where=included)
                 sum_out[where] = terms.sum(axis=0, where=~included)
-        count_out = shadow.models - count_in
-        return ConfidenceSums(self, shadow, complement, count_in, sum_in, count_out, sum_out)
+        sums = np.stack([count_in, sum_in, shadow.models - count_in, sum_out])
+        return ConfidenceSums(self, shadow, complement, sums)
 
 
 @dataclass(frozen=True)
 class ConfidenceSums:
-    """Models IN and OUT of each record, and the sums of their p, or of 1 - p."""
+    """Models IN of each record and the sum of their p, or of 1 - p, and the same OUT: (4, N)."""
 
     how: Base
     shadow: Shadow
     complement: bool
-    count_in: Doubles
-    sum_in: Doubles
-    count_out: Doubles
-    sum_out: Doubles
+    sums: Doubles
 
     def mean(self) -> Doubles:
         """Return pbar, or 1 - pbar."""
-        outside = self.sum_out / self.count_out
+        count_in, sum_in, count_out, sum_out = self.sums
+        outside = sum_out / count_out
         if self.how.kind == "online":
-            return 0.5 * (self.sum_in / self.count_in + outside)
+            return np.asarray(0.5 * (sum_in / count_in + outside))
         # Not (1 + a) p + 1 - a from left to right: at a = 1 that eats p < 1e-16.
         constant = 0.0 if self.complement else 1.0 - self.how.a
-        return 0.5 * ((1.0 + self.how.a) * outside + constant)
+        return np.asarray(0.5 * ((1.0 + self.how.a) * outside + constant))
 
     def without(self, group: Counts) -> ConfidenceSums:
         """Leave the models of a group out; what has lost its digits is added up again."""
-        count_in, sum_in, count_out, sum_out = (
-            part.copy() for part in (self.count_in, self.sum_in, self.count_out, self.sum_out)
-        )
+        sums = self.sums.copy()
         for row in group:
             x, inside = self.shadow.line(row)
             terms = self.how.term(x, complement=self.complement)
-            count_in -= inside
-            count_out -= ~inside
-            sum_in -= np.where(inside, terms, 0.0)
-            sum_out -= np.where(inside, 0.0, terms)
+            sums[0] -= inside
+            sums[1] -= np.where(inside, terms, 0.0)
+            sums[2] -= ~inside
+            sums[3] -= np.where(inside, 0.0, terms)
         remaining = self.shadow.without(group)
-        lost = (sum_in <= _KEPT * self.sum_in) & (count_in < self.count_in)
-        lost |= (sum_out <= _KEPT * self.sum_out) & (count_out < self.count_out)
-        which = np.flatnonzero(lost)
+        lost = (sums[1::2] <= _KEPT * self.sums[1::2]) & (sums[::2] < self.sums[::2])
+        which = np.flatnonzero(lost.any(axis=0))
         if which.size:
             again = self.how.sums(remaining.columns(which), complement=self.complement)
-            sum_in[which], sum_out[which] = again.sum_in, again.sum_out
-        return replace(
-            self,
-            shadow=remaining,
-            count_in=count_in,
-            sum_in=sum_in,
-            count_out=count_out,
-            sum_out=sum_out,
-        )
+            sums[1::2, which] = again.sums[1::2]
+        return replace(self, shadow=remaining, sums=sums)
 
 
 @dataclass(frozen=True)
 class Confidences:
-    """Sums of p of all records, and of 1 - p of those, `which`, whose mean is nearly 1."""
+    """Sums of p for all records, and of 1 - p for those (`which`) whose mean is nearly 1."""
 
     how: Base
     p: ConfidenceSums
@@ -259,19 +246,17 @@ class Confidences:
         return result
 
     def _in_logarithms(self, shadow: Shadow) -> Doubles:
-        """Add p up in units of the largest: of a mean that vanishes, offline a is 1."""
+        """Add up p in units of the largest; offline a mean vanishes only with a = 1."""
         result = np.empty(shadow.num_records)
         for where, values, included in shadow.blocks():
             logs = self.how.log_p(values)
             counted = np.where(included, -np.inf, logs) if self.how.kind == "offline" else logs
             top = counted.max(axis=0)
             terms = np.exp(np.minimum(logs - top, 0.0))
-            sum_in = terms.sum(axis=0, where=included)
-            sum_out = terms.sum(axis=0, where=~included)
-            count_in = included.sum(axis=0, dtype=np.float64)
-            count_out = len(included) - count_in
-            scaled = ConfidenceSums(self.how, shadow, False, count_in, sum_in, count_out, sum_out)
-            result[where] = top + np.log(scaled.mean())
+            sums = np.empty((4, terms.shape[1]))
+            for row, side in ((0, included), (2, ~included)):
+                sums[row], sums[row + 1] = side.sum(axis=0), terms.sum(axis=0, where=side)
+            result[where] = top + np.log(ConfidenceSums(self.how, shadow, False, sums).mean())
         return result
 
 
@@ -279,9 +264,9 @@ def rmia(
     observed: npt.ArrayLike,
     signals: npt.ArrayLike,
     included: npt.ArrayLike,
+    *,
     population_observed: npt.ArrayLike,
     population_signals: npt.ArrayLike,
-    *,
     gamma: float = 1.0,
     kind: Literal["online", "offline"] = "online",
     a: float = 0.3,
@@ -339,9 +324,9 @@ def rmia(
     >>> import leakscore
     >>> signals = np.array([[3.0, 0.0], [1.0, 2.0], [2.0, 1.0], [0.0, 3.0]])
     >>> included = np.array([[1, 0], [0, 1], [1, 0], [0, 1]])
-    >>> leakscore.shadow.rmia(
-    ...     [2.5, 0.5], signals, included, [1.0, 0.0], [[1.1, 0.2], [0.8, 0.1]] * 2
-    ... )
+    >>> population = [[1.1, 0.2], [0.8, 0.1], [1.1, 0.2], [0.8, 0.1]]
+    >>> others = {"population_observed": [1.0, 0.0], "population_signals": population}
+    >>> leakscore.shadow.rmia([2.5, 0.5], signals, included, **others)
     array([1., 0.])
     """
     ratio = validation.scalar("gamma", gamma, 0.0, closed="neither")

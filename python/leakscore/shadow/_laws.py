@@ -74,7 +74,7 @@ def _by_value(function: Callable[[Doubles], Doubles], dof: Doubles) -> Doubles:
 
 
 def from_variances(variance: Doubles, dof: Doubles) -> Scale:
-    """Fit the prior to positive variances of so many degrees of freedom, two at least."""
+    """Fit the prior to two or more positive variances with their degrees of freedom."""
     from scipy.special import digamma, polygamma
 
     e = log_excess(variance, dof)
@@ -527,7 +527,7 @@ class Bayes:
             arrays.refuse_few(few, f"a model {name} at least for each record", remedy)
         count = np.where(informed, side.models, np.maximum(side.models, 1.0))
         # 1 / (k0 + c) and k0 / (k0 + c) from 1 / k0, which is inf for a flat prior.
-        with np.errstate(invalid="ignore"):  # where there is nothing to be known
+        with np.errstate(invalid="ignore"):  # inf / inf where per_strength is inf
             pull = np.where(informed, 1.0 / (1.0 + count * per_strength), 0.0)
             per_total = np.where(informed, per_strength * pull, 1.0 / np.maximum(count, 1.0))
         gap = np.where(informed, (mean - side.centre) - side.rest, 0.0)
@@ -537,7 +537,7 @@ class Bayes:
         return _PredictiveLaw(side.centre, side.rest + pull * gap, scale2, scale.dof + dof), few
 
     def _prior(self, side: Side, name: str) -> tuple[Scale, Doubles, Doubles]:
-        """Return the law of variances, the mean of means, and 1 / k0: inf if nothing is known."""
+        """Return the law of variances, the mean of means, and 1 / k0: inf without knowledge."""
         if not isinstance(self.prior, str):
             prior = self.prior[0 if name == "IN" else 1]
             per_strength = 1.0 / prior.strength if prior.strength > 0.0 else np.inf

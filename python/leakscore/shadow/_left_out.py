@@ -11,13 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
+from leakscore.audit import Audit
 from leakscore.shadow import arrays
 from leakscore.shadow._base import Base
 from leakscore.shadow._laws import Bayes, Difficulty, Lira
 from leakscore.shadow._one_step import OneStep
 from leakscore.shadow._paired import Paired
 from leakscore.shadow.arrays import Shadow, ShadowScore
-from leakscore.typing import Counts, Doubles, Flags
+from leakscore.typing import Counts, Doubles
 
 Name: TypeAlias = Literal["lira", "bayes", "one_step", "base", "paired", "difficulty"]
 _SCORES: dict[str, Callable[..., ShadowScore]] = {
@@ -225,20 +226,11 @@ def choose(
         except ValueError as error:
             reasons.append(f"{name}: {error}")
             continue
-        rates[name] = _rate(scores, members, rate)
+        audit = Audit(scores[members], scores[~members])
+        rates[name] = audit.auc() if rate is None else float(audit.tpr_at(rate))
     if not rates:
         raise ValueError(
             f"signals and included must have models enough to leave some out; {reasons[0]}"
         )
     _warn_of_design(shadow, together)
     return max(rates, key=rates.__getitem__), rates
-
-
-def _rate(scores: Doubles, members: Flags, fpr: float | None) -> float:
-    """Return the largest true-positive rate at a false-positive rate, or the AUC."""
-    inside, outside = scores[members], np.sort(scores[~members])
-    if fpr is None:
-        twice = np.searchsorted(outside, inside, "left") + np.searchsorted(outside, inside, "right")
-        return float(twice.mean() / (2.0 * outside.size))
-    allowed = int(fpr * outside.size)
-    return float((inside > outside[-1 - allowed]).mean())

@@ -44,8 +44,8 @@ def linear_law(
     target: npt.ArrayLike,
     label: npt.ArrayLike,
     beta: npt.ArrayLike,
-    sigma: float,
     *,
+    sigma: float,
     ridge: float = 0.0,
     noise_std: float = 0.0,
 ) -> LinearLaw:
@@ -103,7 +103,7 @@ def linear_law(
     --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(50, 3))
-    >>> law = linear_law(X, [2.0, 0.0, 0.0], 3.0, [1.0, 1.0, 1.0], 1.0)
+    >>> law = linear_law(X, [2.0, 0.0, 0.0], 3.0, [1.0, 1.0, 1.0], sigma=1.0)
     >>> print(round(law.shift, 3), round(law.scale, 3))
     0.239 0.939
     """
@@ -332,6 +332,14 @@ def _law(fit: LogisticFit) -> LogisticLaw:
     return LogisticLaw(mean, np.einsum("ij,ij->i", push @ B, push), influence)
 
 
+def _softmax(logits: Doubles) -> tuple[Doubles, Doubles]:
+    """Return log sum exp of every row, and the exponentials over their sum."""
+    top = logits.max(axis=1, keepdims=True)
+    weights = np.exp(logits - top)
+    total = weights.sum(axis=1, keepdims=True)
+    return (top + np.log(total))[:, 0], weights / total
+
+
 class LogisticFit:
     """A fit: logits (N, C) are X W contrast', probabilities p."""
 
@@ -375,12 +383,10 @@ class LogisticFit:
 
     def _loss(self, W: Doubles) -> tuple[float, Doubles]:
         logits = self.X @ W @ self.contrast.T
-        top = logits.max(axis=1, keepdims=True)
-        weights = np.exp(logits - top)
-        total = weights.sum(axis=1, keepdims=True)
-        losses = (top + np.log(total))[:, 0] - (logits * self.hot).sum(axis=1)
+        log_sums, p = _softmax(logits)
+        losses = log_sums - (logits * self.hot).sum(axis=1)
         penalty = 0.5 * float((self.ridge[:, np.newaxis] * W * W).sum())
-        return self.share * float(losses.sum()) + penalty, weights / total
+        return self.share * float(losses.sum()) + penalty, p
 
     def hessian(self) -> Doubles:
         """Return the Hessian by columns of W; of C logits plus what fixes their common part.
@@ -409,10 +415,7 @@ class LogisticFit:
         rows = np.arange(logits.shape[0])
         others = logits.copy()
         others[rows, self.classes] = -np.inf
-        top = others.max(axis=1, keepdims=True)
-        weights = np.exp(others - top)
-        total = weights.sum(axis=1, keepdims=True)
-        margin = logits[rows, self.classes] - (top + np.log(total))[:, 0]
-        gradient = -weights / total
+        log_sums, p = _softmax(others)
+        margin, gradient = logits[rows, self.classes] - log_sums, -p
         gradient[rows, self.classes] = 1.0
         return margin, gradient, gradient * sigmoid(-margin)[:, np.newaxis]

@@ -193,7 +193,7 @@ def _blocks(size: int, width: int = _BLOCK) -> Iterator[slice]:
 
 
 class _Usual(NamedTuple):
-    """Of records: usual variances, w = var gain, share a of IN in the midpoint s, var s."""
+    """Usual variances of records; w = var(gain), IN's share a of the midpoint s, var(s)."""
 
     v_in: Doubles
     v_out: Doubles
@@ -219,7 +219,7 @@ class _PairedFit:
         return self.nu / np.maximum(self.nu - 2.0, 0.5) if self.nu < np.inf else 1.0
 
     def usual(self, where: slice) -> _Usual:
-        """Return what the midpoints of some records say."""
+        """Return the usual variances of some records, and what follows from them."""
         v_in, v_out = (np.exp(level(self.u[where])) for level in self.levels)
         a_in, a_out = (
             v / side.models[where] for v, side in zip((v_in, v_out), self.sides, strict=True)

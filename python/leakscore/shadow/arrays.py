@@ -153,7 +153,7 @@ def first_index(bad: Flags) -> tuple[int, ...]:
 
 
 def finite(name: str, values: Array, remedy: str = REMEDY) -> None:
-    """Refuse NaN and infinite signals: how many, the first of them, and what to do."""
+    """Refuse NaN and infinite signals; say how many there are, which is first, and the remedy."""
     if np.isfinite(values.min()) and np.isfinite(values.max()):
         return
     bad = ~np.isfinite(values)
@@ -218,7 +218,7 @@ def _turned(values: Array, shadow: Shadow) -> str:
 
 
 def refuse_few(bad: Flags, what: str, remedy: str) -> None:
-    """Raise ValueError if a record is bad: how many, the first of them, and what to do."""
+    """Raise ValueError if a record is bad; say how many are, which is first, and the remedy."""
     if bad.any():
         records = bad.reshape(len(bad), -1).any(axis=1)
         raise ValueError(

@@ -1,4 +1,4 @@
-"""A table of records: how far an attack moves each, and which are certainly found."""
+"""A table of records: how far an attack moves each, and which it certainly identifies."""
 
 from __future__ import annotations
 
@@ -280,7 +280,7 @@ def _threshold(shadow: Shadow, fpr: float) -> float:
 
 
 def _below(shadow: Shadow, share: float) -> float:
-    """Return a score that very likely more than a share of the non-members' scores is above."""
+    """Return a score that is very likely below more than a share of the non-members' scores."""
     step = max(1, shadow.included.size // _SAMPLE)
     sample = shadow.signals[:, ::step][shadow.included[:, ::step] == 0]
     margin = (
@@ -356,28 +356,28 @@ def _limit(t: Doubles, dof: float, miss: float) -> Doubles:
 
 @dataclass(frozen=True)
 class DistinctHits:
-    """Hits of so many, for very many records: the distinct pairs, and which one each record has."""
+    """Distinct pairs of hits and trials of many records, and which pair each record has."""
 
     hits: Doubles
-    of: Doubles
+    trials: Doubles
     owner: Counts
 
     @classmethod
-    def of_records(cls, hits: Doubles, of: Doubles) -> DistinctHits:
+    def of_records(cls, hits: Doubles, trials: Doubles) -> DistinctHits:
         """Find the distinct pairs."""
-        width = int(of.max()) + 1
-        codes = (hits * width + of).astype(np.int64)
+        width = int(trials.max()) + 1
+        codes = (hits * width + trials).astype(np.int64)
         present, owner = _codes(codes, width * width)
         return cls((present // width).astype(np.float64), (present % width).astype(float), owner)
 
     def lower_rates(self, confidence: float) -> Doubles:
         """Return Clopper and Pearson's lower bound of each record's rate."""
-        low, _ = clopper_pearson(self.hits, self.of, confidence, "lower")
+        low, _ = clopper_pearson(self.hits, self.trials, confidence, "lower")
         rates: Doubles = np.asarray(low)[self.owner]
         return rates
 
     def above(self, rate: float, level: float) -> Flags:
-        """Return whose rate is above this one, with probability `level` at most of any error."""
+        """Return whose rate is above this one; with probability `level` at most one is wrong."""
         records = np.bincount(self.owner, minlength=self.hits.size)
         rejected: Flags = holm(self.p_values(rate), records, level)[self.owner]
         return rejected
@@ -387,7 +387,7 @@ class DistinctHits:
         from scipy.special import bdtrc
 
         fewer = np.maximum(self.hits - 1.0, 0.0)
-        p = np.where(self.hits == 0.0, 1.0, bdtrc(fewer, self.of.astype(np.int64), rate))
+        p = np.where(self.hits == 0.0, 1.0, bdtrc(fewer, self.trials.astype(np.int64), rate))
         return p * (1.0 + _ROUNDING)
 
 

@@ -147,11 +147,7 @@ def _learning_rate(value: npt.ArrayLike, steps: int) -> Doubles:
 
 def _references(value: Reference | Sequence[Reference], steps: int, dim: int) -> list[Reference]:
     """Return one reference, or as many as there are steps."""
-    if isinstance(value, Reference):
-        references = [value]
-    else:
-        if not isinstance(value, (list, tuple)):
-            validation.instance("reference", value, Reference)
+    if isinstance(value, (list, tuple)):
         references = [
             validation.instance(f"reference[{i}]", each, Reference) for i, each in enumerate(value)
         ]
@@ -159,6 +155,8 @@ def _references(value: Reference | Sequence[Reference], steps: int, dim: int) ->
             raise ValueError(
                 f"reference must be one Reference or {steps} of them, not {len(references)}"
             )
+    else:
+        references = [validation.instance("reference", value, Reference)]
     for each in references:
         if each.dim != dim:
             raise ValueError(
@@ -172,9 +170,9 @@ def white_box_score(
     target_gradients: npt.ArrayLike,
     reference_gradients: Iterable[npt.ArrayLike],
     learning_rate: npt.ArrayLike,
+    *,
     n: int,
     c: float,
-    *,
     noise_std: npt.ArrayLike = 0.0,
     noise_cov: npt.ArrayLike | None = None,
     noise_factor: npt.ArrayLike | None = None,
@@ -355,7 +353,8 @@ def aggregate(
     elif how == "one-epoch":
         result = _log_mean_exp(scores)
     else:
-        rate = 1.0 if how == "every-step" else _rate(sample_rate)
+        q = 1.0 if sample_rate is None else sample_rate
+        rate = validation.scalar("sample_rate", q, 0.0, 1.0, closed="right")
         added = scores if rate == 1.0 else _mixture(scores, rate)
         with np.errstate(invalid="ignore", over="ignore"):
             result = added.sum(axis=-1)
@@ -364,10 +363,6 @@ def aggregate(
         if np.isnan(result).any():
             raise ValueError("steps must not hold both inf and -inf where they are summed")
     return result if scores.ndim > 1 else float(result)
-
-
-def _rate(value: float | None) -> float:
-    return validation.scalar("sample_rate", value, 0.0, 1.0, closed="right")
 
 
 def _log_mean_exp(scores: Doubles) -> Doubles:
