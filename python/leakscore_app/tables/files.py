@@ -226,7 +226,8 @@ def open_short(path: str, limit: int, lines: int) -> File | None:
     """
     if path == "-" or not Path(path).is_file():
         return None
-    name, pieces, size, ends = visible(Path(path).name), [], 0, 0
+    name, size, ends = visible(Path(path).name), 0, 0
+    pieces: list[bytes] = []
     with Path(path).open("rb", buffering=0) as stream:
         before = _status(path, stream)
         while piece := stream.read(_PIECE):
