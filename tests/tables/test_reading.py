@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import leakscore_app
 from leakscore_app.tables.table import Table, read_table
 
 NAN = float("nan")
@@ -132,3 +133,16 @@ def test_names_with_commas_and_quotes(tmp_path: Path) -> None:
     table = read(tmp_path, '"cost, EUR","a ""b""",c\n1,2,3\n4,5,7\n', exclude=["cost, EUR"])
     assert table.columns == ("cost, EUR", 'a "b"', "c")
     assert list(table.excluded) == [0]
+
+
+def test_a_short_file_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1,2\n3,5\n")
+    opened, plain = [], Path.open
+    monkeypatch.setattr(
+        Path, "open", lambda file, *a, **k: opened.append(file) or plain(file, *a, **k)
+    )
+    assert leakscore_app.open_table(str(path)).values.tolist() == [[1, 2], [3, 5]]
+    assert opened.count(path) == 1
+    with pytest.raises(TypeError, match="list of names, not one word"):
+        leakscore_app.open_table(str(path), columns="ab")

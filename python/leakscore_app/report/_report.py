@@ -22,10 +22,18 @@ from leakscore_app.report.engine.whole import WholeTable
 from leakscore_app.report.result import Report
 from leakscore_app.tables import memory_limit
 from leakscore_app.tables.cells import ReadingOptions
+from leakscore_app.tables.files import open_short
 from leakscore_app.tables.sources import opened as sources
 from leakscore_app.tables.sources.arrays import without_graph
 from leakscore_app.tables.sources.opened import LONG, Opened
-from leakscore_app.tables.table import Table, read_table, table_of, table_of_frame
+from leakscore_app.tables.table import (
+    Table,
+    read_table,
+    table_of,
+    table_of_file,
+    table_of_frame,
+    words_of,
+)
 
 _FEW_COLUMNS = 500
 _STEPS = 8  # of an analysis, mostly
@@ -314,8 +322,10 @@ def open_table(path: str, **reading: Any) -> Table | Opened:
     given = {name for name, value in reading.items() if value != _PLAIN.get(name)}
     numbers = _numbers(reading.get("missing_values", ()))
     plain = given <= _STREAMED and reading.get("skip_last") in (None, 0) and numbers is not None
-    opened = None
-    if plain and not (len(paths) == 1 and sources.is_short_text(paths[0])):
+    opened, file = None, None
+    if plain and len(paths) == 1:
+        file = open_short(paths[0], _options(reading).max_memory, LONG)
+    if plain and file is None:
         from leakscore_app.tables.sources.long_files import of_files
 
         opened = of_files(paths, _options(reading))
@@ -326,6 +336,8 @@ def open_table(path: str, **reading: Any) -> Table | Opened:
                 "csv, parquet or npy files, whose columns of text hold no numbers, without --id, "
                 "--encoding and --bad-cells"
             )
+        if file is not None:
+            return table_of_file(file, paths[0], _options(reading))
         return read_table(paths[0], **reading)
     values = reading.get("missing_values", ())
     checked = "none" not in [word.lower() for word in values]
@@ -341,7 +353,7 @@ def _options(reading: dict[str, Any]) -> ReadingOptions:
     named = {name: value for name, value in reading.items() if value is not None}
     for name in ("missing_values", "columns", "exclude", "groups", "proportions"):
         if name in named:
-            named[name] = tuple(named[name])
+            named[name] = words_of(name, named[name])
     return ReadingOptions(**named)
 
 

@@ -86,11 +86,9 @@ def content_of(grid: Grid, options: ReadingOptions) -> DecodedTable:
     options = with_names(grid.name, names, options)
     published = dict.fromkeys(name for name in names if _is_wanted(name, options))
     surveys = _surveys(names, published, options)
-    numeric = {n: s for n, s in surveys.items() if _is_numeric(names[n], s)}
-    voters = {name: survey for name, survey in numeric.items() if survey.numbers}
-    vote = vote_of(voters, options.decimal, options.thousands)
-    if vote.noted:
-        notes.append(f"numbers are read with {CONVENTIONS[vote.convention].words}")
+    numeric = {n: s for n, s in surveys.items() if s.numeric(_typed(names[n]))}
+    vote, noted = voted(numeric, options)
+    notes += noted
     typed = [name for name in published if name not in surveys and names[name].numbers is not None]
     numbers = {name: names[name] for name in (*numeric, *typed)}
     above = doubts.remedy_above(grid, numbers, surveys, options)
@@ -191,10 +189,12 @@ def _surveys(
     }
 
 
-def _is_numeric(cells: Cells, survey: Survey) -> bool:
-    """Whether at least half of the cells are numbers."""
-    typed = _typed(cells)
-    return 2 * (survey.numbers + survey.near + typed) >= survey.cells + typed > 0
+def voted(surveys: Mapping[str, Survey], options: ReadingOptions) -> tuple[Vote, list[str]]:
+    """Return the convention of all columns of numbers, and a note on it."""
+    voters = {name: survey for name, survey in surveys.items() if survey.numbers}
+    vote = vote_of(voters, options.decimal, options.thousands)
+    words = CONVENTIONS[vote.convention].words
+    return vote, [f"numbers are read with {words}"] * vote.noted
 
 
 def _notes_on(surveys: Mapping[str, Survey], options: ReadingOptions) -> list[str]:
@@ -253,13 +253,9 @@ def _column(
     if not survey.cells:
         values = np.full(grid.rows, np.nan) if cells.numbers is None else cells.numbers
         return Column(name, _without_missing(values, options))
-    if not _is_numeric(cells, survey):
-        shown = visible(_cell(cells, survey.bad))
-        count = survey.cells - survey.numbers
-        total = survey.cells + _typed(cells)
-        place = grid.place(survey.bad or 0)
-        reason = f"text in {count} of {total} cells ({place}: {shown[:40]!r})"
-        return _empty(name, grid.rows, reason)
+    if not survey.numeric(typed := _typed(cells)):
+        place, shown = grid.place(survey.bad or 0), visible(_cell(cells, survey.bad))
+        return _empty(name, grid.rows, survey.words(place, shown, typed))
     return _numbers(grid, name, cells, survey, vote, options)
 
 

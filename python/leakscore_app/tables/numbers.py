@@ -7,7 +7,6 @@ cell is looked at once. A file of any length is surveyed piece by piece, and all
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,9 +30,14 @@ _PLAIN = r"^[+-]?[0-9.,]+(?:[eE][+-]?[0-9]+)?$"
 _SLICE, _BEGIN = 4096, 64
 
 
+_POINT = SINGLE["."].conventions
+
+
 @dataclass
 class Survey:
     """What is known of a column's text before the convention of the file is.
+
+    Those of the pieces of a column are added up, which decides as all cells together do.
 
     Attributes
     ----------
@@ -57,21 +61,72 @@ class Survey:
         What was taken off the numbers, or stands for them.
     absent : dict
         Word that stands for a missing value -> its cells.
+    bad_cell : str
+        The cell of the row `bad`, where pieces were added.
+    whole : bool
+        Whether all values that were seen are whole numbers, none negative.
     """
 
-    cells: int
-    numbers: int
-    conventions: int
-    three: dict[str, int]
-    bare: bool
-    bad: int | None
+    cells: int = 0
+    numbers: int = 0
+    conventions: int = ALL
+    three: dict[str, int] = field(default_factory=dict)
+    bare: bool = False
+    bad: int | None = None
     near: int = 0
     boolean: bool = False
     notes: list[str] = field(default_factory=list)
     absent: dict[str, int] = field(default_factory=dict)
+    bad_cell: str = ""
+    whole: bool = True
     text: Any = None
     _plain: dict[int, npt.NDArray[np.float64]] = field(default_factory=dict)
     _different: _Different | None = None
+
+    def add(self, piece: Survey, start: int) -> None:
+        """Add what is known of the next piece, above which there are `start` rows."""
+        self.cells += piece.cells
+        self.numbers += piece.numbers
+        self.near += piece.near
+        self.conventions &= piece.conventions
+        self.three = {mark: start + row for mark, row in piece.three.items()} | self.three
+        self.bare |= piece.bare
+        for word, count in piece.absent.items():
+            self.absent[word] = self.absent.get(word, 0) + count
+        self.boolean |= piece.boolean
+        self.notes += piece.notes
+        if self.bad is None and piece.bad is not None:
+            self.bad, self.bad_cell = start + piece.bad, piece.shown(piece.bad)
+
+    def see(self, values: npt.NDArray[np.float64]) -> None:
+        """Look at the values of the next piece, NaN where there is none."""
+        if self.whole:
+            finite = values[np.isfinite(values)]
+            self.whole = bool(((finite == np.floor(finite)) & (finite >= 0)).all())
+
+    @property
+    def odd(self) -> bool:
+        """Whether yes and no, or signs about numbers, stand in it: all cells must be alike."""
+        return self.boolean or bool(self.notes)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all cells are numbers, whatever stands in other pieces."""
+        return self.bad is None and not self.odd and self.near == 0 and self.numbers == self.cells
+
+    @property
+    def decided(self) -> bool:
+        """Whether its points are decimal marks, whatever follows, and it holds fractions."""
+        return self.complete and self.conventions | _POINT == _POINT and not self.whole
+
+    def numeric(self, typed: int = 0) -> bool:
+        """Whether at least half of the cells, and of `typed` numbers beside them, are numbers."""
+        return 2 * (self.numbers + self.near + typed) >= self.cells + typed > 0
+
+    def words(self, place: str, cell: str, typed: int = 0) -> str:
+        """Say why a column of text is not judged: of its first cell that is no number."""
+        count, total = self.cells - self.numbers, self.cells + typed
+        return f"text in {count} of {total} cells ({place}: {cell[:40]!r})"
 
     def values(self, index: int) -> npt.NDArray[np.float64]:
         """Return the numbers in the convention of this index, NaN elsewhere."""
@@ -383,78 +438,6 @@ def _of_shapes(different: _Different, notes: list[str], boolean: bool) -> Survey
         notes=notes,
         _different=different,
     )
-
-
-_POINT = SINGLE["."].conventions
-
-
-@dataclass
-class Surveyed:
-    """The joint survey of the pieces of one column.
-
-    Attributes
-    ----------
-    cells, numbers, near, conventions, three, bare
-        As in `Survey`.
-    bad : (int, str) or None
-        The first row that is no number, from 0, and its cell.
-    odd : bool
-        Whether some piece holds yes and no, or signs about its numbers: then all cells must be
-        looked at together.
-    whole : bool
-        Whether all numbers are whole, none negative.
-    absent : Counter
-        Word that stands for a missing value -> its cells.
-    """
-
-    cells: int = 0
-    numbers: int = 0
-    near: int = 0
-    conventions: int = ALL
-    three: dict[str, int] = field(default_factory=dict)
-    bare: bool = False
-    bad: tuple[int, str] | None = None
-    odd: bool = False
-    whole: bool = True
-    absent: Counter[str] = field(default_factory=Counter)
-
-    def add(self, survey: Survey, start: int) -> None:
-        """Add the next piece, above which there are `start` rows."""
-        self.cells += survey.cells
-        self.numbers += survey.numbers
-        self.near += survey.near
-        self.conventions &= survey.conventions
-        self.three = {mark: start + row for mark, row in survey.three.items()} | self.three
-        self.bare |= survey.bare
-        self.absent.update(survey.absent)
-        self.odd |= survey.boolean or bool(survey.notes)
-        if self.bad is None and survey.bad is not None:
-            self.bad = start + survey.bad, survey.shown(survey.bad)
-
-    def see(self, values: npt.NDArray[np.float64]) -> None:
-        """Look at values of the next piece, NaN where there is none."""
-        if self.whole:
-            finite = values[np.isfinite(values)]
-            self.whole = bool(((finite == np.floor(finite)) & (finite >= 0)).all())
-
-    @property
-    def numeric(self) -> bool:
-        """Whether all cells are numbers."""
-        return self.bad is None and not self.odd and self.near == 0 and self.numbers == self.cells
-
-    @property
-    def text(self) -> bool:
-        """Whether fewer than half of the cells are numbers."""
-        return not self.odd and 2 * (self.numbers + self.near) < self.cells
-
-    @property
-    def decided(self) -> bool:
-        """Whether its points are decimal marks, whatever follows, and it holds fractions."""
-        return self.numeric and self.conventions | _POINT == _POINT and not self.whole
-
-    def survey(self) -> Survey:
-        """Return what the vote on the marks asks for."""
-        return Survey(self.cells, self.numbers, self.conventions, self.three, self.bare, None)
 
 
 @dataclass(frozen=True)

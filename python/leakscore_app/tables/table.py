@@ -283,26 +283,27 @@ def read_table(
         skip_last=skip_last,
         sheet=sheet,
         key=key,
-        missing_values=_words("missing_values", missing_values),
+        missing_values=words_of("missing_values", missing_values),
         bad_cells=bad_cells,
         id=id,
-        groups=_words("groups", groups),
-        proportions=_words("proportions", proportions),
-        columns=None if columns is None else _words("columns", columns),
-        exclude=_words("exclude", exclude),
+        groups=words_of("groups", groups),
+        proportions=words_of("proportions", proportions),
+        columns=None if columns is None else words_of("columns", columns),
+        exclude=words_of("exclude", exclude),
         max_memory=max_memory,
     )
-    return _read(path, options)
+    return table_of_file(files.open_file(path, max_memory), path, options)
 
 
-def _words(name: str, words: Iterable[str]) -> tuple[str, ...]:
+def words_of(name: str, words: Iterable[str]) -> tuple[str, ...]:
+    """Return a list of words that is an argument; refuse one word."""
     if isinstance(words, str):
         raise TypeError(f"{name}={words!r} must be a list of names, not one word")
     return tuple(str(word) for word in words)
 
 
-def _read(path: str, options: ReadingOptions) -> Table:
-    file = files.open_file(path, options.max_memory)
+def table_of_file(file: File, path: str, options: ReadingOptions) -> Table:
+    """Read the table of an open file; see `read_table`."""
     require_meaning(file, options)
     inner, options = inner_file(file, options)
     require_meaning(inner, options)
@@ -431,7 +432,7 @@ def table_of_frame(frame: Any, groups: tuple[str, ...] = ()) -> Table:
 
     content = reader_of(frame).read_all()
     index = index_of(content.schema)
-    cells = [cells_of(content, name, name in index) for name in content.column_names]
+    cells = [cells_of(name, content.column(name), name in index) for name in content.column_names]
     grid = Grid("the frame", cells, content.num_rows)
     understood = content_of(
         grid, ReadingOptions(skip_last=0, missing_values=("none",), groups=groups)

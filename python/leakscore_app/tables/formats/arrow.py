@@ -190,13 +190,18 @@ class ArrowFile:
         if self.rows < 0:
             raise ValueError(f"{file.name} is damaged: it announces {self.rows} rows")
 
-    def numbers(self, name: str) -> npt.NDArray[np.float64]:
-        """Return a column of numbers as float64, NaN where a value is missing."""
+    def cells(self, name: str) -> Cells:
+        """Return a column; one that holds neither numbers nor text is not read."""
         import pyarrow
 
+        kind, index = self.types[name], name in self.index
+        if not (is_number(kind) or is_text(kind)):
+            return Cells(name, other=kind_of(kind), index=index)
         column = self.column(name)
         with damage(self._file.name):
-            return np.asarray(column.cast(pyarrow.float64(), safe=False).to_numpy(), np.float64)
+            if pyarrow.types.is_dictionary(column.type) and is_text(kind):
+                self._require_decoded(column)
+            return cells_of(name, column, index)
 
     def array(self, name: str) -> npt.NDArray[Any]:
         """Return a column of numbers as an array of its own dtype."""
@@ -208,16 +213,6 @@ class ArrowFile:
             if kinds.is_boolean(kind) or kinds.is_decimal(kind) or column.null_count:
                 column = column.cast(pyarrow.float64(), safe=False)
             return np.asarray(column.to_numpy())
-
-    def text(self, name: str) -> Any:
-        """Return a column of text, null where it is blank."""
-        import pyarrow
-
-        column = self.column(name)
-        with damage(self._file.name):
-            if pyarrow.types.is_dictionary(column.type):
-                self._require_decoded(column)
-            return words_of(column)
 
     def _require_decoded(self, column: Any) -> None:
         """Refuse a dictionary whose words, written out, do not fit."""
@@ -310,24 +305,14 @@ def read_arrow(file: File, options: ReadingOptions) -> Grid:
         If pyarrow is missing.
     """
     content = ArrowFile(file)
-    cells = [_cells(content, name) for name in content.names]
+    cells = [content.cells(name) for name in content.names]
     return Grid(file.name, cells, content.rows).without_last(options.skip_last)
 
 
-def _cells(content: ArrowFile, name: str) -> Cells:
-    kind, index = content.types[name], name in content.index
-    if is_number(kind):
-        return Cells(name, numbers=content.numbers(name), index=index)
-    if is_text(kind):
-        return Cells(name, text=content.text(name), index=index)
-    return Cells(name, other=kind_of(kind), index=index)
-
-
-def cells_of(content: Any, name: str, index: bool) -> Cells:
-    """Return a column of a pyarrow table that is in memory."""
+def cells_of(name: str, column: Any, index: bool) -> Cells:
+    """Return a column of pyarrow as cells: numbers, text, or neither."""
     import pyarrow
 
-    column = content.column(name)
     if is_number(column.type):
         numbers = column.cast(pyarrow.float64(), safe=False).to_numpy()
         return Cells(name, numbers=np.asarray(numbers, np.float64), index=index)

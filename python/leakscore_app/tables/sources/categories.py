@@ -20,7 +20,7 @@ from leakscore_app.tables.columns import MOST as MOST_SHARES
 from leakscore_app.tables.columns import reason_of, require_other_names, with_names
 from leakscore_app.tables.conventions import MISSING
 from leakscore_app.tables.formats.arrow import is_number, is_text, kind_of, words_of
-from leakscore_app.tables.numbers import Surveyed, survey_of
+from leakscore_app.tables.numbers import Survey, survey_of
 from leakscore_app.tables.sources.blocks import Decoded
 
 MOST_GROUPS = 5001
@@ -283,7 +283,7 @@ def texts_in(
     import pyarrow
 
     missing = options.words_for_missing
-    seen = {name: Surveyed() for name in texts}
+    seen = {name: Survey() for name in texts}
     rows = 0
     for batch in batches:
         for name in categories.names:
@@ -294,11 +294,7 @@ def texts_in(
         rows += batch.num_rows
     excluded = {}
     for name, surveyed in seen.items():
-        if not surveyed.text or surveyed.bad is None:
+        if surveyed.odd or surveyed.numeric() or surveyed.bad is None:
             return None
-        row, cell = surveyed.bad
-        excluded[name] = (
-            f"text in {surveyed.cells - surveyed.numbers} of {surveyed.cells} cells (record "
-            f"{row + 1}: {visible(cell)[:40]!r})"
-        )
+        excluded[name] = surveyed.words(f"record {surveyed.bad + 1}", surveyed.bad_cell)
     return excluded

@@ -16,7 +16,6 @@ from leakscore_app._visible import visible
 from leakscore_app.tables import memory_limit
 from leakscore_app.tables.cells import ReadingOptions, plain
 from leakscore_app.tables.columns import ASKED, with_names
-from leakscore_app.tables.files import newlines_in
 from leakscore_app.tables.sources.arrays import (
     ArrayPart,
     CallablePart,
@@ -26,8 +25,6 @@ from leakscore_app.tables.sources.arrays import (
 )
 from leakscore_app.tables.sources.blocks import ROWS, Block, LineNumbers, Source
 from leakscore_app.tables.table import Table, table_of_numbers
-
-_PIECE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,21 +287,6 @@ def paths_of(pattern: str) -> list[str]:
     if not paths:
         raise ValueError(f"no file is called {visible(pattern)}")
     return paths
-
-
-def is_short_text(path: str) -> bool:
-    """Tell whether a file is neither parquet nor npy, and has few lines; so are streams."""
-    if path == "-" or not Path(path).is_file():
-        return True
-    lines = 0
-    with Path(path).open("rb", buffering=0) as file:
-        piece = file.read(_PIECE)
-        if piece.startswith((b"PAR1", b"\x93NUMPY")):
-            return False
-        while piece and lines <= LONG:
-            lines += newlines_in(piece)
-            piece = file.read(_PIECE)
-    return lines <= LONG
 
 
 LONG = ROWS

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from leakscore.typing import Doubles
 from leakscore_app.tables import files
 from leakscore_app.tables.cells import ReadingOptions, without_values
-from leakscore_app.tables.columns import GROUP, read_as_missing
+from leakscore_app.tables.columns import GROUP, read_as_missing, voted
 from leakscore_app.tables.conventions import CONVENTIONS, is_summary
 from leakscore_app.tables.files import File, newlines_in
 from leakscore_app.tables.formats import delimited
@@ -32,7 +32,7 @@ from leakscore_app.tables.formats.layout import (
     require_no_other,
     sample_of,
 )
-from leakscore_app.tables.numbers import Surveyed, doubles_of, survey_of, vote_of
+from leakscore_app.tables.numbers import Survey, doubles_of, survey_of
 from leakscore_app.tables.sources.blocks import (
     ROWS,
     LineNumbers,
@@ -391,7 +391,7 @@ class _Reading:
         options = self.categories.ask(self.name, self.columns, self.options)
         self.published = [j for j, name in enumerate(self.columns) if options.publishes(name)]
         self.coded = [self.columns.index(name) for name in self.categories.names]
-        self.seen = {j: Surveyed() for j in self.published}
+        self.seen = {j: Survey() for j in self.published}
 
     def take(self, begin: int, data: bytes) -> None:
         """Look at the next piece."""
@@ -434,9 +434,9 @@ class _Reading:
                 seen.add(surveys[j], self.rows)
         if not self.pieces:
             self.convention = self._vote()[0]
-            self.kept = [j for j in self.published if self.seen[j].numeric]
+            self.kept = [j for j in self.published if self.seen[j].complete]
         for j, survey in surveys.items():
-            if self.seen[j].numeric:
+            if self.seen[j].complete:
                 values[j] = survey.values(self.convention)
                 self.seen[j].see(values[j])
                 if self.seen[j].whole and may_hold_codes(columns[j]):
@@ -454,21 +454,16 @@ class _Reading:
 
     def _vote(self) -> tuple[int, list[str]]:
         """Return the convention of all columns of numbers, and a note on it."""
-        surveys = {
-            self.columns[j]: seen.survey()
-            for j, seen in self.seen.items()
-            if seen.numeric and seen.numbers
-        }
-        vote = vote_of(surveys, self.options.decimal, self.options.thousands)
+        surveys = {self.columns[j]: seen for j, seen in self.seen.items() if seen.complete}
+        vote, notes = voted(surveys, self.options)
         chosen = 1 << vote.convention
         if (
             vote.doubtful
             or vote.contrary
-            or any(not survey.conventions & chosen for survey in surveys.values())
+            or any(each.numbers and not each.conventions & chosen for each in surveys.values())
         ):
             raise AtOnceError
-        words = CONVENTIONS[vote.convention].words
-        return vote.convention, [f"numbers are read with {words}"] if vote.noted else []
+        return vote.convention, notes
 
     def _require_no_label(self, columns: Any, rows: slice) -> None:
         """Leave a text with a label of sums at an end to those who look at all of its cells."""
@@ -485,23 +480,20 @@ class _Reading:
         self._require_no_label(last.columns, slice(-_LABELLED, None))
         convention, notes = self._vote()
         notes[:0] = without_values(self.blank, self.first_blank)
-        if convention != self.convention or not all(self.seen[j].numeric for j in self.kept):
+        if convention != self.convention or not all(self.seen[j].complete for j in self.kept):
             self.blocks.forget()
         self.blocks.end(self.rows)
         excluded = dict.fromkeys(self.categories.groups, GROUP)
         starts, offsets = (np.array(each, np.int64) for each in zip(*self.breaks, strict=True))
         places = LineNumbers(starts, offsets)
         for j, seen in self.seen.items():
-            if seen.numeric:
+            if seen.complete:
                 continue
-            if not seen.text or seen.bad is None:
+            if seen.odd or seen.numeric() or seen.bad is None:
                 raise AtOnceError
-            row, cell = seen.bad
-            excluded[self.columns[j]] = (
-                f"text in {seen.cells - seen.numbers} of {seen.cells} cells (line "
-                f"{int(places[row])}: {cell[:40]!r})"
-            )
-        absent = {self.columns[j]: seen.absent for j, seen in self.seen.items() if seen.numeric}
+            place = f"line {int(places[seen.bad])}"
+            excluded[self.columns[j]] = seen.words(place, seen.bad_cell)
+        absent = {self.columns[j]: seen.absent for j, seen in self.seen.items() if seen.complete}
         notes += read_as_missing(absent)
         decided = [self.columns[j] for j, seen in self.seen.items() if seen.decided]
         layout = self.form.layout
