@@ -387,10 +387,9 @@ def _witness(attack: ScoreAttack, scores: Doubles, member: Flags, epsilons: Doub
     """Say which event was seen how often with either data set."""
     event = best_event(scores, member, epsilons)
     hit = scores >= event.threshold if event.highest else scores <= event.threshold
-    side = "at least" if event.highest else "at most"
     rates = f"{int((hit & member).sum())} of {int(member.sum())} rounds with data, "
     rates += f"{int((hit & ~member).sum())} of {int((~member).sum())} with neighbour"
-    return f"{attack.words}: a score of {side} {event.threshold:.6g} in {rates}"
+    return f"{attack.event(event.threshold, highest=event.highest)} in {rates}"
 
 
 def _like(rows: Doubles, width: int) -> Doubles:

@@ -551,7 +551,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
         --------
         >>> from leakscore.tradeoff import gaussian
         >>> low, high = gaussian(1.0).interval("epsilon", 1e-5)
-        >>> bool(low == high)  # a closed form
+        >>> low == high  # a closed form
         True
         """
         chosen = validation.choice("quantity", quantity, _QUANTITIES)
@@ -560,7 +560,8 @@ class TradeOff(Premised, ABC, Generic[Value]):
             self.reconstruction(*args, **kwargs)  # refuses a curve that bounds none
             method, args, kwargs = "power", (*args, *kwargs.values()), {}
         ends = [getattr(curve, method)(*args, **kwargs) for curve in (self.lower, self.upper)]
-        return np.minimum(*ends)[()], np.maximum(*ends)[()]
+        low, high = np.minimum(*ends), np.maximum(*ends)
+        return (low, high) if np.ndim(low) else (low.item(), high.item())
 
     def subsample(self, sample_rate: float) -> TradeOff[Value]:
         """Return the curve of a mechanism that the record enters only with some probability.

@@ -398,9 +398,8 @@ def _percent(share: float) -> str:
 
 _OUTPUTS = ("signals", "logits")
 _NEEDED = (
-    "an npz with scores (S, N) of N records in S target models, or (A, S, N) by A attacks; or "
-    "signals (K, N) of K shadow models, or logits (K, N, C) and labels; and included (S, N) or "
-    "(K, N)"
+    "an npz with scores (S, N) of N records in S target models, or (A, S, N) by A attacks, and "
+    f"included (S, N); or with {shadows.ARRAYS}"
 )
 
 

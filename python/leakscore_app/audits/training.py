@@ -220,7 +220,7 @@ def _document(training: OneTraining) -> doc.Document:
     most = words.lower_bound(bound.max_certifiable)
     lead = (
         f"One training with {bound.canaries} canaries, {seen['members']} of them "
-        f"in; if all guesses were right, so many could certify {most}.{zero}"
+        f"in; even if all guesses were right, this many could certify only {most}.{zero}"
     )
     head: list[doc.Part] = [doc.Heading(_head_of(training)), doc.Paragraph(lead, "lead")]
     if training.notices:
