@@ -54,6 +54,7 @@ class ComposedTradeOff(Bracket):
     """
 
     __slots__ = ("_attack", "_ends", "_parts")
+    _computed = ("_ends",)
 
     def __init__(
         self,
