@@ -440,7 +440,9 @@ def owners(
 def instance(name: str, value: object, kind: type[Kind]) -> Kind:
     """One object of a class of this package."""
     if not isinstance(value, kind):
-        raise TypeError(f"{name}={_brief(value)} must be a leakscore.{kind.__name__}")
+        room = kind.__module__.split(".")[1]
+        place = "leakscore" if room == "reference" else f"leakscore.{room}"
+        raise TypeError(f"{name}={_brief(value)} must be a {place}.{kind.__name__}")
     return value
 
 

@@ -191,7 +191,7 @@ def check_private(
     if not callable(mechanism):
         raise TypeError(f"mechanism={mechanism!r} must be a function of data and rng")
     if claim is None:
-        raise TypeError("claim=None must be (epsilon, delta) or a leakscore.TradeOff")
+        raise TypeError("claim=None must be (epsilon, delta) or a leakscore.tradeoff.TradeOff")
     epsilons = np.unique([row[0] for row in claim_of(claim).tangents])
     most = validation.count("rounds", rounds, _FEWEST, _MOST)
     if _same(data, neighbour):

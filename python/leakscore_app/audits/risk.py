@@ -329,7 +329,8 @@ def _lines(report: RiskReport) -> doc.TextTable:
         columns.append(_numbers(report.prediction))
     rows = list(zip(map(visible, report.names), *columns, strict=True))
     caption = (
-        "In order of the lower end of the shift: how far the record moves its score, in standard "
+        "Records are counted from 0, as in the arrays. In order of the lower end of the shift: "
+        "how far the record moves its score, in standard "
         f"deviations, with its {_percent(report.confidence)} interval; in what share of the models "
         "it was found, each record by itself"
     )
