@@ -40,8 +40,8 @@ def test_curves_compare_by_value(name: str) -> None:
 
 def test_the_premise_counts() -> None:
     relations = ("replace", "add-remove")
-    first, second = (tradeoff.subsampled_gaussian(1.0, 1.0, 2, neighbours=each) for each in relations)
-    assert first != second
+    curves = [tradeoff.subsampled_gaussian(1.0, 1.0, 2, neighbours=each) for each in relations]
+    assert curves[0] != curves[1]
 
 
 def test_long_arrays_are_shown_by_their_shape() -> None:
