@@ -25,7 +25,7 @@ class ByValue:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "__repr__" not in cls.__dict__ and not hasattr(cls, "_stated_premise"):
-            cls.__repr__ = ByValue._short  # type: ignore[method-assign]  # of a dataclass, made later
+            cls.__repr__ = ByValue._short  # type: ignore[assignment,method-assign]
 
     def _short(self) -> str:
         """Write the fields, long arrays by their shapes."""

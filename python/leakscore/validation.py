@@ -456,6 +456,8 @@ _MEANINGS = {
     "sample_rate": "batch size / records",
     "steps_per_epoch": "records / batch size",
     "num_steps": "of all epochs together",
+    "num_epochs": "passes over the records",
+    "noise_multiplier": "noise / clipping norm",
 }
 
 
@@ -465,15 +467,12 @@ def named_arguments(function: Callable[Parameters, Kind]) -> Callable[Parameters
 
     @functools.wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Kind:
-        for name in kwargs:
-            if name not in names:
-                meant = [word for word in _OTHER_WORDS.get(name, ()) if word in names][:1]
-                words = [f"; pass {word}" for word in meant]
-                words += [f", {_MEANINGS[word]}" for word in meant if word in _MEANINGS]
-                raise TypeError(
-                    f"{function.__name__} has no argument {name!r}{''.join(words)} "
-                    f"(it takes {', '.join(names)})"
-                )
+        for name in set(kwargs).difference(names):
+            meant = [word for word in _OTHER_WORDS.get(name, ()) if word in names]
+            hint = f"; pass {meant[0]}, {_MEANINGS[meant[0]]}" if meant else ""
+            raise TypeError(
+                f"{function.__name__} has no argument {name!r}{hint} (it takes {', '.join(names)})"
+            )
         return function(*args, **kwargs)
 
     return call

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
+from leakscore import tradeoff, validation
+from leakscore_app.audits.words import lower_bound, upper_bound
 from leakscore_app.cli import _shared as _cli
 from leakscore_app.document import document as doc
 from leakscore_app.document.document import Notice
 from leakscore_app.document.findings import Findings
 from leakscore_app.document.svg import Axis, Chart, nice_ticks
-
-if TYPE_CHECKING:
-    from leakscore.tradeoff import TradeOff
 
 _SCHEMES = {
     "poisson": "a draw of its own for every record and step",
@@ -24,73 +19,70 @@ _SCHEMES = {
     "fixed": "batches of a fixed size, drawn anew in every step",
     "shuffled": "a shuffle in every epoch, cut into batches: most data loaders",
 }
-_FPR = 0.01
+_PLAN = {
+    "noise": (float, "standard deviation of the noise over the clipping norm"),
+    "records": (int, "records of the training set"),
+    "batch": (int, "records of a batch; on average for poisson"),
+    "epochs": (int, "passes over the records"),
+}
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingEpsilon(Findings):
-    """The certified interval of epsilon of a training, and of the power of attacks on it."""
+    """The certified intervals of epsilon and of the power at 1 % false positives."""
 
     command = "epsilon"
 
     training: dict[str, Any]
-    curve: TradeOff
+    curve: tradeoff.TradeOff
     delta: float
-    notices: Sequence[Notice] = ()
+    notices: tuple[Notice, ...] = ()
 
     def contents(self) -> dict[str, Any]:
         """Return what the JSON holds besides envelope and notices."""
-        names, power = ("lower", "upper"), self.curve.interval("power", _FPR)
+        (low, high), (least, most) = self._intervals()
         return {
             "training": self.training,
             "curve": repr(self.curve),
             "neighbours": self.curve.neighbours,
             "delta": self.delta,
-            "epsilon": dict(zip(names, self.curve.interval("epsilon", self.delta), strict=True)),
-            "power": {"fpr": _FPR, **dict(zip(names, power, strict=True))},
+            "epsilon": {"lower": low, "upper": high},
+            "power": {"fpr": 0.01, "lower": least, "upper": most},
             "assumptions": self.curve.assumptions,
         }
 
+    def _intervals(self) -> tuple[Any, Any]:
+        return self.curve.interval("epsilon", self.delta), self.curve.interval("power", 0.01)
+
     def document(self) -> doc.Document:
         """Return the sections of the text and the page."""
-        low, high = self.curve.interval("epsilon", self.delta)
-        power = self.curve.interval("power", _FPR)
+        (low, high), (least, most) = self._intervals()
         plan, steps = self.training, self.training["steps_per_epoch"]
         lead = (
             f"{plan['records']} records in batches of {plan['batch']}: {steps} steps an epoch, "
             f"{steps * plan['epochs']} in all; {_SCHEMES[plan['scheme']]}. At 1 % false positives "
-            f"an attack finds at most {_up(100 * power[1], 2)} % of the members, and the best one "
-            f"at least {math.floor(1e4 * power[0]) / 100:.2f} %."
+            f"no attack finds more than {upper_bound(100 * most, 4)} % of the members, and "
+            f"the best one at least {lower_bound(100 * least)} %."
         )
-        head: list[doc.Part] = [
-            doc.Heading(
-                f"epsilon <= {_up(high, 3)} at delta = {self.delta:.10g}; an attack reaches "
-                f"{math.floor(1000 * low) / 1000:.3f}"
-            ),
-            doc.Paragraph(lead, "lead"),
-        ]
-        facts = [("curve", repr(self.curve)), ("neighbours", str(self.curve.neighbours))]
-        holds = [doc.Notices([Notice("note", "assumption", a) for a in self.curve.assumptions])]
+        first = f"epsilon <= {upper_bound(high, 5)} at delta = {self.delta:.10g}"
+        head = doc.Heading(f"{first}; an attack reaches {lower_bound(low, 3)}")
+        facts = [("curve", repr(self.curve)), ("neighbours", self.curve.neighbours or "any")]
+        holds = [Notice("note", "assumption", sentence) for sentence in self.curve.assumptions]
         sections = [
             doc.Section("What was computed", [doc.Definitions(facts), doc.Figures([self._roc()])]),
-            doc.Section("The numbers hold if", holds),
+            doc.Section("The numbers hold if", [doc.Notices(holds)]),
         ]
-        return doc.Document("leakscore: the epsilon of a training", [head], sections)
+        title = "leakscore: the epsilon of a training"
+        return doc.Document(title, [[head, doc.Paragraph(lead, "lead")]], sections)
 
     def _roc(self) -> str:
-        fpr = np.linspace(0.0, 1.0, 101)
-        title = "True against false positives of any attack"
-        ticks = nice_ticks(0, 1)
-        axes = (Axis(0, 1, ticks, "false positives"), Axis(0, 1, ticks, "true positives"))
-        chart = Chart(title=title, description=f"{title}: at most.", x=axes[0], y=axes[1])
-        chart.line(fpr.tolist(), fpr.tolist(), "line chance", "guessing")
-        power = self.curve.interval("power", fpr)[1]
-        chart.line(fpr.tolist(), np.asarray(power).tolist(), "line informed", "at most")
+        fpr, ticks = [i / 100 for i in range(101)], nice_ticks(0, 1)
+        axes = [Axis(0, 1, ticks, f"{word} positives") for word in ("false", "true")]
+        said = "The most true positives of any attack, against its false ones."
+        chart = Chart(title="True against false positives", description=said, x=axes[0], y=axes[1])
+        chart.line(fpr, fpr, "line chance", "guessing")
+        chart.line(fpr, self.curve.interval("power", fpr)[1].tolist(), "line informed", "at most")
         return chart.render()
-
-
-def _up(value: float, digits: int) -> str:
-    return f"{math.ceil(value * 10**digits) / 10**digits:.{digits}f}" if value < 1e9 else "inf"
 
 
 def add_epsilon(commands: Any) -> None:
@@ -98,14 +90,9 @@ def add_epsilon(commands: Any) -> None:
     text = "what a training with DP-SGD guarantees: epsilon by noise, records, batch and epochs"
     parser = commands.add_parser("epsilon", help=text, description=f"Compute {text}.")
     parser.set_defaults(run=_epsilon)
-    for name, kind, what in (
-        ("noise", float, "standard deviation of the noise over the clipping norm"),
-        ("records", int, "records of the training set"),
-        ("batch", int, "records of a batch; on average for poisson"),
-        ("epochs", int, "passes over the records"),
-    ):
+    for name, (kind, what) in _PLAN.items():
         parser.add_argument(f"--{name}", type=kind, required=True, metavar="N", help=what)
-    schemes = "; ".join(f"{name}: {what}" for name, what in _SCHEMES.items())
+    schemes = "; ".join(map(": ".join, _SCHEMES.items()))
     parser.add_argument("--scheme", choices=_SCHEMES, required=True, help=schemes)
     parser.add_argument("--delta", type=float, default=1e-5, metavar="D", help="(1e-5)")
     _cli.add_outputs(parser)
@@ -114,13 +101,8 @@ def add_epsilon(commands: Any) -> None:
 
 def training_epsilon(training: dict[str, Any], delta: float) -> TrainingEpsilon:
     """Return what a plan guarantees: noise, records, batch, epochs and scheme."""
-    from leakscore import tradeoff, validation
-
-    records, batch, epochs = (
-        validation.steps(name, training[name]) for name in ("records", "batch", "epochs")
-    )
-    validation.count("batch", batch, 1, records, why=", the records")
-    validation.scalar("delta", delta, 0.0, 1.0)
+    records, epochs = (validation.steps(name, training[name]) for name in ("records", "epochs"))
+    batch = validation.count("batch", training["batch"], 1, records, why=", the records")
     noise, steps = training["noise"], -(-records // batch)
     curve = {
         "poisson": lambda: tradeoff.subsampled_gaussian(noise, batch / records, steps * epochs),
@@ -133,8 +115,7 @@ def training_epsilon(training: dict[str, Any], delta: float) -> TrainingEpsilon:
 
 def _epsilon(options: Any) -> int:
     _cli.require_writable(options)
-    names = ("noise", "records", "batch", "epochs", "scheme")
     with _cli.in_options(options):
-        plan = {name: getattr(options, name) for name in names}
+        plan = {name: getattr(options, name) for name in (*_PLAN, "scheme")}
         _cli.deliver(training_epsilon(plan, options.delta), options)
     return 0
