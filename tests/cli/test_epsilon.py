@@ -29,6 +29,7 @@ def test_the_numbers_are_those_of_the_curve(
     first, found = capsys.readouterr().out.splitlines()[0], json.loads(written.read_text("utf-8"))
     curve = CURVES[scheme]()
     low, high = curve.interval("epsilon", 1e-6)
+    assert (type(low), type(high)) == (float, float)
     assert (found["epsilon"]["lower"], found["epsilon"]["upper"]) == (low, high)
     said = [float(word.rstrip(";")) for word in first.split() if word[0].isdigit()]
     assert said[0] >= high >= low >= said[2]

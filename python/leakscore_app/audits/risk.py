@@ -282,8 +282,7 @@ def _document(report: RiskReport) -> doc.Document:
     sections = [doc.Section("The records that leak most", [_lines(report)])]
     if report.correlation is not None:
         sections.append(doc.Section("Does the prediction rank the records?", list(_told(report))))
-    assumptions = [Notice("note", "assumption", sentence) for sentence in report.assumptions]
-    sections.append(doc.Section("The numbers hold if", [doc.Notices(assumptions)]))
+    sections.append(words.holds(report.assumptions, "The numbers hold if"))
     limits = [
         "A record that is not certified may leak: few target models certify none, and another "
         "attack may find it.",

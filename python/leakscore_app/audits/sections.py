@@ -25,13 +25,12 @@ _DELTAS = 3  # in a table of methods: any of them fit into 80 characters
 
 def document(findings: Certificates, notices: Sequence[Notice]) -> doc.Document:
     """Return the sections of an audit, in their order."""
-    assumptions = [Notice("note", "assumption", sentence) for sentence in findings.assumptions]
     return doc.Document(
         f"leakscore audit: {' and '.join(file['name'] for file in findings.input.files)}",
         list(_head(findings, words.doubts(notices))),
         (
             _bounds(findings),
-            doc.Section("The confidence holds if", [doc.Notices(assumptions)]),
+            words.holds(findings.assumptions),
             *_methods(findings),
             _shown(findings),
             doc.Section("What this does not show", [doc.Notices(notices)]),

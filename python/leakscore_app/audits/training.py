@@ -228,13 +228,12 @@ def _document(training: OneTraining) -> doc.Document:
     groups = [head]
     if said := _verdict_of(training):
         groups.append([doc.Paragraph(said, "lead")])
-    assumptions = [Notice("note", "assumption", sentence) for sentence in bound.assumptions]
     return doc.Document(
         f"leakscore audit: {' and '.join(file['name'] for file in seen['files'])}",
         groups,
         (
             doc.Section("Certified bounds, guesses counted at every size", [_table(training)]),
-            doc.Section("The confidence holds if", [doc.Notices(assumptions)]),
+            words.holds(bound.assumptions),
             doc.Section("What was read", [doc.Definitions(list(_read(training)))]),
         ),
     )

@@ -17,7 +17,7 @@ from leakscore_app.audits.model import (
     percent,
 )
 from leakscore_app.audits.shadows import ShadowAttack
-from leakscore_app.document.document import Notice
+from leakscore_app.document.document import Notice, Notices, Section
 
 DOUBTS = ("constant-scores", "auc-below-half")
 """Codes of the notices that a reader must see before the bound."""
@@ -69,6 +69,11 @@ def shared(seen: AuditInput) -> str:
     if seen.writer is not None:
         return f"as {seen.writer} usually writes many records of one model"
     return ""
+
+
+def holds(assumptions: Iterable[str], title: str = "The confidence holds if") -> Section:
+    """Return the section of what must be true."""
+    return Section(title, [Notices([_note("assumption", each) for each in assumptions])])
 
 
 def claim(claimed: Claim) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leakscore import tradeoff, validation
-from leakscore_app.audits.words import lower_bound, upper_bound
+from leakscore_app.audits import words
 from leakscore_app.cli import _shared as _cli
 from leakscore_app.document import document as doc
 from leakscore_app.document.document import Notice
@@ -61,16 +61,15 @@ class TrainingEpsilon(Findings):
         lead = (
             f"{plan['records']} records in batches of {plan['batch']}: {steps} steps an epoch, "
             f"{steps * plan['epochs']} in all; {_SCHEMES[plan['scheme']]}. At 1 % false positives "
-            f"no attack finds more than {upper_bound(100 * most, 4)} % of the members, and "
-            f"the best one at least {lower_bound(100 * least)} %."
+            f"no attack finds more than {words.upper_bound(100 * most, 4)} % of the members, and "
+            f"the best one at least {words.lower_bound(100 * least)} %."
         )
-        first = f"epsilon <= {upper_bound(high, 5)} at delta = {self.delta:.10g}"
-        head = doc.Heading(f"{first}; an attack reaches {lower_bound(low, 3)}")
+        first = f"epsilon <= {words.upper_bound(high, 5)} at delta = {self.delta:.10g}"
+        head = doc.Heading(f"{first}; an attack reaches {words.lower_bound(low, 3)}")
         facts = [("curve", repr(self.curve)), ("neighbours", self.curve.neighbours or "any")]
-        holds = [Notice("note", "assumption", sentence) for sentence in self.curve.assumptions]
         sections = [
             doc.Section("What was computed", [doc.Definitions(facts), doc.Figures([self._roc()])]),
-            doc.Section("The numbers hold if", [doc.Notices(holds)]),
+            words.holds(self.curve.assumptions, "The numbers hold if"),
         ]
         title = "leakscore: the epsilon of a training"
         return doc.Document(title, [[head, doc.Paragraph(lead, "lead")]], sections)
