@@ -24,6 +24,7 @@ from leakscore_app.audits import risk
 from leakscore_app.audits.judge import judge
 from leakscore_app.audits.model import Claim, Setting
 from leakscore_app.audits.scores import read_scores
+from leakscore_app.cli._epsilon import training_epsilon
 from leakscore_app.questions import answering
 
 ROOT = Path(__file__).parents[1]
@@ -222,10 +223,18 @@ def replies() -> Iterator[Any]:
         yield answering.ask(path, ledger, question, limits=limits, preview=False, reading={})
 
 
+def plans() -> Iterator[Any]:
+    """Yield plans of trainings with all kinds of batches."""
+    for scheme in ("poisson", "allocation", "fixed", "shuffled"):
+        plan = {"noise": 2.0, "records": 100, "batch": 20, "epochs": 2, "scheme": scheme}
+        yield training_epsilon(plan, 1e-5)
+
+
 def schemas() -> dict[str, Schema]:
     """Return every schema by its name."""
     made = {kind.__name__: of_result(kind) for kind in results()}
     commands = {"report": reports(), "audit": findings(), "risk": risks(), "ask": replies()}
+    commands["epsilon"] = plans()
     for name, runs in commands.items():
         made[name] = _document(name, of_examples([json.loads(run.to_json()) for run in runs]))
     return made
@@ -297,6 +306,7 @@ def page(made: dict[str, Schema]) -> str:
         "report": "`leakscore report --json`, `Report.to_json()`",
         "audit": "`leakscore audit --json`",
         "risk": "`leakscore risk --json`",
+        "epsilon": "`leakscore epsilon --json`",
         "ask": "`leakscore ask --json`",
     }
     rows = "\n".join(

@@ -2,9 +2,10 @@
 One training or many rounds
 ===========================
 
-Many canaries in one training cost a single training, and prove nearly as
-much as so many independent rounds, if the right number of them is guessed.
-That number must be fixed before the scores are seen.
+Many canaries in one training cost a single training. With half of them
+guessed they prove here as much as equally many independent rounds; with a
+twentieth guessed, nothing up to 200 canaries, and the most at 2000. How many
+are guessed must be fixed before the scores are seen.
 """
 
 # %%

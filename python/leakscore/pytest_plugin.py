@@ -155,7 +155,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
             )
     levels = [1.0 - check["confidence"] for checks in kept.values() for check in checks]
     terminalreporter.line(
-        f"{len(levels)} checks. If every claim were true, {sum(levels):.3g} refutations were "
-        "expected at most, if each answer keeps its claim given all earlier ones. What is not "
-        "refuted is not shown to be private."
+        f"{len(levels)} check{'s' * (len(levels) > 1)}. If every claim were true, "
+        f"{sum(levels):.3g} refutations were expected at most, if each answer keeps its "
+        "claim given all earlier ones. What is not refuted is not shown to be private."
     )

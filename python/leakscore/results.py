@@ -10,19 +10,45 @@ import numpy as np
 
 __all__ = ["ByValue", "Result", "as_json"]
 
+_LONG = 10  # entries of an array that a repr shows
+
 
 class ByValue:
     """Mixin of dataclasses without an ``==`` of their own: equal if all of their fields are.
 
-    Arrays are compared element by element, and NaN equals NaN in the same place. A trade-off curve
-    equals itself only. There is no hash if a field is an array, for its elements may change.
+    Arrays are compared element by element, and NaN equals NaN in the same place. There is no hash
+    if a field is an array, for its elements may change. ``repr`` gives the shape of long arrays.
     """
 
+    __slots__ = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__repr__" not in cls.__dict__ and not hasattr(cls, "_stated_premise"):
+            cls.__repr__ = ByValue._short  # type: ignore[assignment,method-assign]
+
+    def _short(self) -> str:
+        """Write the fields, long arrays by their shapes."""
+        shown = []
+        for field in _fields(self):
+            value = getattr(self, field.name)
+            if field.repr and field.name != "assumptions":
+                long = isinstance(value, np.ndarray) and value.size > _LONG
+                text = f"<array {value.shape}>" if long else repr(value)
+                shown.append(f"{field.name}={text}")
+        return f"{type(self).__qualname__}({', '.join(shown)})"
+
+    def _values(self) -> dict[str, Any]:
+        """Give what decides whether two of a class are equal."""
+        return {field.name: getattr(self, field.name) for field in _fields(self)}
+
     def __eq__(self, other: object) -> bool:
-        return _same(self, other) if type(other) is type(self) else NotImplemented
+        if not isinstance(other, ByValue) or type(other) is not type(self):
+            return NotImplemented
+        return _same(self._values(), other._values())
 
     def __hash__(self) -> int:
-        values = {field.name: getattr(self, field.name) for field in _fields(self)}
+        values = self._values()
         for name, value in values.items():
             if isinstance(value, np.ndarray):
                 raise TypeError(
@@ -64,9 +90,11 @@ def _same(first: Any, second: Any) -> bool:
             first, second, equal_nan=first.dtype.kind == second.dtype.kind == "f"
         )
     if type(first) is type(second):
-        if isinstance(first, tuple):
+        if isinstance(first, (tuple, list)):
             return len(first) == len(second) and all(map(_same, first, second))
-        if dataclasses.is_dataclass(first):
+        if isinstance(first, dict):
+            return first.keys() == second.keys() and all(_same(first[k], second[k]) for k in first)
+        if dataclasses.is_dataclass(first) and not isinstance(first, ByValue):
             names = [field.name for field in _fields(first)]
             return all(_same(getattr(first, name), getattr(second, name)) for name in names)
     return (_is_nan(first) and _is_nan(second)) or bool(first == second)

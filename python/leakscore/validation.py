@@ -10,9 +10,12 @@ error. Arrays come back as numpy arrays without a copy where their dtype can be 
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import operator
-from typing import Any, Literal, TypeVar
+from collections.abc import Callable
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +44,7 @@ __all__ = [
     "mask",
     "matrix",
     "membership",
+    "named_arguments",
     "owners",
     "per_coordinate",
     "real_array",
@@ -55,6 +59,7 @@ __all__ = [
 ]
 
 Kind = TypeVar("Kind")
+Parameters = ParamSpec("Parameters")
 
 _REAL_KINDS = frozenset("fiub")
 
@@ -435,8 +440,42 @@ def owners(
 def instance(name: str, value: object, kind: type[Kind]) -> Kind:
     """One object of a class of this package."""
     if not isinstance(value, kind):
-        raise TypeError(f"{name}={_brief(value)} must be a leakscore.{kind.__name__}")
+        room = kind.__module__.split(".")[1]
+        place = "leakscore" if room == "reference" else f"leakscore.{room}"
+        raise TypeError(f"{name}={_brief(value)} must be a {place}.{kind.__name__}")
     return value
+
+
+_OTHER_WORDS = {
+    **dict.fromkeys(("batch_size", "num_records", "q"), ("sample_rate", "steps_per_epoch")),
+    **dict.fromkeys(("steps", "num_steps", "num_batches"), ("steps_per_epoch", "num_steps")),
+    **dict.fromkeys(("epochs", "num_epochs"), ("num_epochs", "num_steps")),
+    **dict.fromkeys(("noise", "sigma", "noise_std"), ("noise_multiplier",)),
+}
+_MEANINGS = {
+    "sample_rate": "batch size / records",
+    "steps_per_epoch": "records / batch size",
+    "num_steps": "of all epochs together",
+    "num_epochs": "passes over the records",
+    "noise_multiplier": "noise / clipping norm",
+}
+
+
+def named_arguments(function: Callable[Parameters, Kind]) -> Callable[Parameters, Kind]:
+    """Answer an unexpected keyword of a function about training by the one that is meant."""
+    names = tuple(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Kind:
+        for name in set(kwargs).difference(names):
+            meant = [word for word in _OTHER_WORDS.get(name, ()) if word in names]
+            hint = f"; pass {meant[0]}, {_MEANINGS[meant[0]]}" if meant else ""
+            raise TypeError(
+                f"{function.__name__} has no argument {name!r}{hint} (it takes {', '.join(names)})"
+            )
+        return function(*args, **kwargs)
+
+    return call
 
 
 def generator(name: str, value: object) -> np.random.Generator:

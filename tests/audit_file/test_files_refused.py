@@ -57,7 +57,10 @@ BITS = np.array([0, 1])
         (b"score,member\n1,0\n2\n", "line 3: 1 cells"),
         (b"score,score\n1,0\n2,1\n", "both named 'score'"),
         (b"score,scores,member\n1,1,0\n2,2,1\n", "2 columns that might be the score"),
-        (b"a,b,c\n1,2,0\n2,3,1\n", "name the one to take with --score"),
+        (
+            b"a,b,c\n1,2,0\n2,3,1\n",
+            "the scores with --score COLUMN and who was in with --member COLUMN",
+        ),
         (b"1\n2\n3\n", "holds one column only"),
         (b"\x89HDF\r\n\x1a\n\0\0\0", "is neither csv, npz, npy, parquet"),
         (b"{", "is no JSON"),

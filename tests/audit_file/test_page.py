@@ -145,7 +145,7 @@ def test_text_and_page_say_what_the_bound_is_not(found: Judgement) -> None:
         "independent rounds",
         "does not show privacy",
         "must not have been chosen on these scores",
-        "perfectly separated",
+        "even perfect separation of this many",
         found.input.files[0]["sha256"],
         *(" ".join(notice.message.split()) for notice in found.notices),
     ):

@@ -25,7 +25,7 @@ BATCHES: dict[str, list[Call]] = {
             lambda **given: tradeoff.random_allocation(**given).power(POWERS),
             scalars={
                 "noise_multiplier": NOISE,
-                "num_steps": _count(6, 10**7),
+                "steps_per_epoch": _count(6, 10**7),
                 "selected": _count(2, 7),
                 "num_epochs": _count(2, 10**7),
                 "reallocate": (True, (1, "yes", None)),
@@ -60,7 +60,7 @@ BATCHES: dict[str, list[Call]] = {
             lambda **given: tradeoff.shuffled_gaussian(**given).interval("power", POWERS)[0],
             scalars={
                 "noise_multiplier": NOISE,
-                "num_steps": _count(5, 10**7),
+                "steps_per_epoch": _count(5, 10**7),
                 "num_epochs": _count(2, 10**7),
                 "neighbours": ("zero-out", ("add-remove", "both", None, 1)),
             },

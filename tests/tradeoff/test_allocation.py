@@ -104,9 +104,9 @@ def test_two_of_three_steps() -> None:
 @pytest.mark.parametrize(
     ("given", "forward", "reverse"),
     [
-        ({"num_steps": 1000}, 0.13885, 0.12630),
-        ({"num_steps": 1000, "num_epochs": 10}, 0.46447, 0.45129),
-        ({"num_steps": 100, "num_epochs": 30}, 3.05715, 2.89434),
+        ({"steps_per_epoch": 1000}, 0.13885, 0.12630),
+        ({"steps_per_epoch": 1000, "num_epochs": 10}, 0.46447, 0.45129),
+        ({"steps_per_epoch": 100, "num_epochs": 30}, 3.05715, 2.89434),
     ],
 )
 def test_width(given: Any, forward: float, reverse: float) -> None:
@@ -153,24 +153,24 @@ def test_composition_and_calibration() -> None:
     mixed = compose([epoch, subsampled_gaussian(1.0, 0.02, 50), gaussian(0.5)])
     assert mixed.epsilon(1e-5) > epoch.epsilon(1e-5)
     assert mixed.neighbours == "add-remove"
-    noise = calibrate("random_allocation", epsilon=1.0, delta=1e-5, num_steps=5)
+    noise = calibrate("random_allocation", epsilon=1.0, delta=1e-5, steps_per_epoch=5)
     assert random_allocation(noise, 5).delta(1.0) <= 1e-5
     assert random_allocation(noise * 0.999, 5).delta(1.0) > 1e-5
     assert high < 3.0 * epoch.epsilon(1e-5)
 
 
 def test_refusals() -> None:
-    with pytest.raises(ValueError, match="selected=6 must be <= num_steps=5"):
+    with pytest.raises(ValueError, match="selected=6 must be <= steps_per_epoch=5"):
         random_allocation(1.0, 5, selected=6)
     with pytest.raises(ValueError, match=r"noise_multiplier=0.05 must be >= 0.06 .*gaussian"):
         random_allocation(0.05, 5)
     with pytest.raises(ValueError, match=r"noise_multiplier=0.1 must be >= 0.12"):
         random_allocation(0.1, 5, num_epochs=4, reallocate=False)
-    with pytest.raises(ValueError, match="num_steps=10000000"):
+    with pytest.raises(ValueError, match="steps_per_epoch=10000000"):
         random_allocation(1.0, 10**7)
     with pytest.raises(ValueError, match="num_epochs=0"):
         random_allocation(1.0, 5, num_epochs=0)
-    with pytest.raises(ValueError, match=r"num_steps=5\.0"):
+    with pytest.raises(ValueError, match=r"steps_per_epoch=5\.0"):
         random_allocation(1.0, 5.0)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="reallocate"):
         random_allocation(1.0, 5, reallocate=1)  # type: ignore[arg-type]

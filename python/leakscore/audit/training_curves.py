@@ -342,7 +342,7 @@ def one_run_fdp(
 def _against(curve: object, guesses: Guesses) -> Contradiction:
     """Return the test of one curve."""
     if not isinstance(curve, TradeOff):
-        raise TypeError(f"tradeoff must make a leakscore.TradeOff, not {curve!r}")
+        raise TypeError(f"tradeoff must make a leakscore.tradeoff.TradeOff, not {curve!r}")
     return Contradiction(curve, guesses)
 
 

@@ -157,7 +157,9 @@ def claim_of(claim: Any) -> WatchedClaim:
         settled(claim._premise, None, claim)
         return WatchedClaim(repr(claim), tangents_of(claim), None, claim.assumptions)
     if not isinstance(claim, (tuple, list)) or len(claim) != 2:
-        raise TypeError(f"claim={claim!r} must be (epsilon, delta), a leakscore.TradeOff or None")
+        raise TypeError(
+            f"claim={claim!r} must be (epsilon, delta), a leakscore.tradeoff.TradeOff or None"
+        )
     epsilon = validation.scalar("claim[0]", claim[0], 0.0)
     delta = validation.scalar("claim[1]", claim[1], 0.0, 1.0, closed="left")
     return WatchedClaim((epsilon, delta), ((epsilon, delta, delta),), delta)

@@ -123,9 +123,10 @@ def read(signals: object, included: object, *, augmented: bool = True) -> Shadow
         raise ValueError(f"signals of shape {values.shape} must not be empty")
     if mask.shape != values.shape[:2]:
         turned = mask.ndim == 2 and mask.shape[::-1] == values.shape[:2]
+        hint = ": is the order observed, signals, included?" if values.dtype.kind == "b" else ""
         raise ValueError(
             f"included of shape {mask.shape} must be {values.shape[:2]}, models by records"
-            " like signals" + (": one of them is transposed" if turned else "")
+            " like signals" + (": one of them is transposed" if turned else hint)
         )
     if values.dtype.kind == "b":  # a dtype that C++ does not read
         values = values.view(np.uint8)

@@ -478,7 +478,7 @@ class GLM(FittedModel):
             row = int((~good).argmax())
             raise ValueError(
                 f"response={self.response!r} must be {words} for family={self.family!r}, "
-                f"not {float(y[row])!r} in record {row + 1}"
+                f"not {float(y[row])!r} in record {row + 1} (counting from 1)"
             )
 
     def _response(self, values: Doubles) -> tuple[Doubles, Doubles]:

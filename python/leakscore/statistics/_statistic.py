@@ -45,9 +45,9 @@ class NoFitError(ValueError):
 
     def __init__(self, column: str, row: int) -> None:
         super().__init__(
-            f"The statistic must exist without each record: record {row + 1} alone tells "
-            f"of column {column!r}, and what is published of it is that record's; leave the "
-            "column out of columns, or the record out"
+            f"The statistic must exist without each record: record {row + 1} (counting from 1) "
+            f"alone tells of column {column!r}, and what is published of it is that record's; "
+            "leave the column out of columns, or the record out"
         )
         self.column, self.row = column, row
 

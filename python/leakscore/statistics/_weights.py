@@ -39,7 +39,7 @@ class _Weighted(Statistic):
             row = int(bad.argmax())
             raise ValueError(
                 f"The weights ({self.weights!r}) must be finite and at least 0, not "
-                f"{float(weight[row])} in record {row + 1}"
+                f"{float(weight[row])} in record {row + 1} (counting from 1)"
             )
         return weight
 

@@ -203,14 +203,23 @@ def _hashed(text: str) -> float:
 
 @dataclass(frozen=True)
 class ScoreAttack:
-    """A way to learn a score, and what it looks at."""
+    """A way to learn a score, and what it is: `sign` times a number, or how often things occur."""
 
     words: str
     fit: Fit
+    sign: float = 0.0
+
+    def event(self, threshold: float, *, highest: bool) -> str:
+        """Say which outputs have scores beyond a threshold."""
+        if not self.sign:
+            return f"{self.words} is one seen {'more' if highest else 'less'} often with data"
+        side = "at least" if highest == (self.sign > 0.0) else "at most"
+        return f"{self.words} is {side} {self.sign * threshold:.6g}"
 
 
 def attacks(rows: Doubles) -> Iterator[ScoreAttack]:
     """Yield the candidates for outputs of this shape."""
+<<<<<<< HEAD
     yield ScoreAttack("how often the exact output occurs", _looked_up(_whole))
     varying = np.flatnonzero((rows != rows[0]).any(axis=0))[:_WIDE]
     for column in varying.tolist():
@@ -225,10 +234,28 @@ def attacks(rows: Doubles) -> Iterator[ScoreAttack]:
     if varying.size > 1:
         yield ScoreAttack("a linear combination of the output", _ridge(varying, np.asarray))
         yield ScoreAttack("the ranges of all numbers together", _sum_of_binned(varying))
+=======
+    yield ScoreAttack("the exact output", _whole)
+    varying = np.flatnonzero((rows != rows[0]).any(axis=0))[:_WIDE]
+    for column in varying.tolist():
+        name = _WORDS[column] if column < len(_WORDS) else f"number {column - 1} of the output"
+        yield ScoreAttack(name, _column(column, 1.0), 1.0)
+        yield ScoreAttack(name, _column(column, -1.0), -1.0)
+        yield ScoreAttack(f"the range of {name}", _binned(column))
+        if (rows[:, column] % 1.0 != 0.0).any():
+            for power in _LOW_BITS:
+                words = f"the part of {name} below 2^-{power}"
+                yield ScoreAttack(words, _low_bits(column, power))
+    if varying.size > 1:
+        yield ScoreAttack("a linear combination of the output", _ridge(varying, _linear), 1.0)
+        yield ScoreAttack("the set of ranges of all numbers", _sum_of_binned(varying))
+>>>>>>> aud38
     if varying.size:
-        yield ScoreAttack("a combination of the output and squares", _ridge(varying, _squares))
+        yield ScoreAttack("a combination of the output and squares", _ridge(varying, _squares), 1.0)
     if 1 < varying.size <= _PAIRED:
-        yield ScoreAttack("a combination of the output and products", _ridge(varying, _products))
+        yield ScoreAttack(
+            "a combination of the output and products", _ridge(varying, _products), 1.0
+        )
 
 
 def _log_ratio(members: Counts, others: Counts) -> Doubles:

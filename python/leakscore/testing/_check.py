@@ -192,7 +192,7 @@ def check_private(
     if not callable(mechanism):
         raise TypeError(f"mechanism={mechanism!r} must be a function of data and rng")
     if claim is None:
-        raise TypeError("claim=None must be (epsilon, delta) or a leakscore.TradeOff")
+        raise TypeError("claim=None must be (epsilon, delta) or a leakscore.tradeoff.TradeOff")
     epsilons = np.unique([row[0] for row in claim_of(claim).tangents])
     most = validation.count("rounds", rounds, _FEWEST, _MOST)
     if _same(data, neighbour):
@@ -372,10 +372,9 @@ def _witness(attack: ScoreAttack, scores: Doubles, member: Flags, epsilons: Doub
     """Say which event was seen how often with either data set."""
     event = best_event(scores, member, epsilons)
     hit = scores >= event.threshold if event.highest else scores <= event.threshold
-    side = "at least" if event.highest else "at most"
     rates = f"{int((hit & member).sum())} of {int(member.sum())} rounds with data, "
     rates += f"{int((hit & ~member).sum())} of {int((~member).sum())} with neighbour"
-    return f"{attack.words}: a score of {side} {event.threshold:.6g} in {rates}"
+    return f"{attack.event(event.threshold, highest=event.highest)} in {rates}"
 
 
 def _finite(scores: Doubles) -> Doubles:

@@ -40,9 +40,10 @@ MOST_STEPS = 10**6
 _MOST_EPOCHS = 10**5
 
 
+@validation.named_arguments
 def random_allocation(
     noise_multiplier: float,
-    num_steps: int,
+    steps_per_epoch: int,
     *,
     selected: int = 1,
     num_epochs: int = 1,
@@ -50,8 +51,8 @@ def random_allocation(
 ) -> TradeOff:
     """Return the trade-off curve of DP-SGD where a record is in k of T steps, drawn uniformly.
 
-    H0 is the data without the record and H1 the data with it. In an epoch of `num_steps` steps the
-    record is in exactly `selected` of them, all sets as probable, independently of other records.
+    H0 is the data without the record and H1 the data with it. In an epoch the record is in exactly
+    `selected` of `steps_per_epoch` steps, all sets as probable, independently of other records.
     The release of a step is the sum of the batch's contributions, each of norm at most 1, with
     noise of standard deviation `noise_multiplier`.
 
@@ -60,10 +61,10 @@ def random_allocation(
     noise_multiplier : float
         Standard deviation of the noise over the largest contribution; with several steps at least
         0.06, times sqrt(num_epochs) without `reallocate`.
-    num_steps : int
+    steps_per_epoch : int
         Number of steps of an epoch, 1 to 10^6.
     selected : int
-        Number of steps that hold the record, 1 to `num_steps`.
+        Number of steps that hold the record, 1 to `steps_per_epoch`.
     num_epochs : int
         Number of epochs, 1 to 10^5.
     reallocate : bool
@@ -82,8 +83,8 @@ def random_allocation(
     TypeError
         If an argument has the wrong type.
     ValueError
-        If an argument is out of range, `selected` is above `num_steps`, or the noise is too small
-        for the lattice.
+        If an argument is out of range, `selected` is above `steps_per_epoch`, or the noise is too
+        small for the lattice.
 
     Notes
     -----
@@ -91,13 +92,13 @@ def random_allocation(
     by the spacing of a lattice only, squared. At delta = 1e-5 their epsilons differ by less than
     1e-3 max(epsilon, 0.1).
 
-    Proved, but not tight, for 1 < `selected` < `num_steps`: the lower curve reveals a random
+    Proved, but not tight, for 1 < `selected` < `steps_per_epoch`: the lower curve reveals a random
     partition of the steps into `selected` blocks, one of whose steps each holds the record; the
     upper curve is the attack that adds up the log ratios of single steps. The curve lies between
     them, and finer arithmetic does not narrow that gap.
 
     A curve of random allocation may lie below that of Poisson sampling at the rate
-    selected / num_steps in one direction and above in the other.
+    selected / steps_per_epoch in one direction and above in the other.
 
     Without `reallocate` all epochs of a bin add up: it is one epoch at noise_multiplier /
     sqrt(num_epochs).
@@ -117,23 +118,23 @@ def random_allocation(
     1.7
     """
     noise = validation.scalar("noise_multiplier", noise_multiplier, 0.0, closed="neither")
-    slots = validation.steps("num_steps", num_steps)
+    slots = validation.steps("steps_per_epoch", steps_per_epoch)
     hits = validation.steps("selected", selected)
     epochs = validation.steps("num_epochs", num_epochs)
     again = validation.flag("reallocate", reallocate)
     if hits > slots:
-        raise ValueError(f"selected={hits} must be <= num_steps={slots}")
+        raise ValueError(f"selected={hits} must be <= steps_per_epoch={slots}")
     premise = Premise("add-remove", (ALLOCATION, EXACT_NOISE))
     if hits == slots:
         return gaussian(math.sqrt(hits * epochs) / noise)._about(premise)
-    validation.count("num_steps", slots, 1, MOST_STEPS, why=": compose fewer steps")
+    validation.count("steps_per_epoch", slots, 1, MOST_STEPS, why=": compose fewer steps")
     validation.count("num_epochs", epochs, 1, _MOST_EPOCHS, why=": compose fewer epochs")
     mu, turns = (1.0 / noise, epochs) if again else (math.sqrt(epochs) / noise, 1)
     moved = 1.0 if again else math.sqrt(epochs)
     require_noise(noise, moved, slots, "gaussian(sqrt(selected * num_epochs) / noise_multiplier)")
     name = (
-        f"random_allocation(noise_multiplier={noise!r}, num_steps={slots}, selected={hits}, "
-        f"num_epochs={epochs}, reallocate={again})"
+        f"random_allocation(noise_multiplier={noise!r}, steps_per_epoch={slots}, "
+        f"selected={hits}, num_epochs={epochs}, reallocate={again})"
     )
     parts = allocated(mu, slots, hits, turns)
     attack: Parts | None = None
@@ -150,7 +151,7 @@ def require_noise(noise: float, moved: float, slots: int, guarantee: str) -> Non
     least = (LEAST_NOISE if slots > 1 else LEAST_ALONE) * moved
     if noise < least:
         raise ValueError(
-            f"noise_multiplier={noise!r} must be >= {least:.4g} with num_steps={slots}: the "
+            f"noise_multiplier={noise!r} must be >= {least:.4g} with {slots} step(s): the "
             f"ratios of smaller noise overflow; take {guarantee} as a guarantee, which lets the "
             "attacker see the batches"
         )
@@ -174,6 +175,7 @@ _SEEN = "gaussian(2 * sqrt(num_steps) / noise_multiplier)"
 _TAIL = 1e-11  # relative error of a binomial tail
 
 
+@validation.named_arguments
 def fixed_batch_gaussian(
     noise_multiplier: float, batch_size: int, num_records: int, num_steps: int
 ) -> TradeOff:
@@ -253,6 +255,7 @@ def fixed_batch_gaussian(
     return ComposedTradeOff(parts, name, premise, attack=attack)
 
 
+@validation.named_arguments
 def truncated_poisson_gaussian(
     noise_multiplier: float,
     sample_rate: float,
@@ -357,12 +360,18 @@ def _cases(mu: float, rate: float, most: int, records: int) -> tuple[tuple[Compo
 _RELATIONS = ("replace", "zero-out")
 
 
+@validation.named_arguments
 def shuffled_gaussian(
-    noise_multiplier: float, num_steps: int, *, num_epochs: int = 1, neighbours: str = "replace"
+    noise_multiplier: float,
+    steps_per_epoch: int,
+    *,
+    num_epochs: int = 1,
+    neighbours: str = "replace",
 ) -> TradeOff:
     """Return the trade-off curve of DP-SGD on shuffled records, as data loaders make batches.
 
-    In every epoch a fresh permutation of the records is cut into `num_steps` batches of equal size.
+    In every epoch a fresh permutation of the records is cut into `steps_per_epoch` batches of equal
+    size.
     A step releases the sum of the contributions, each of norm at most 1, with noise of standard
     deviation `noise_multiplier`.
 
@@ -371,7 +380,7 @@ def shuffled_gaussian(
     noise_multiplier : float
         Standard deviation of the noise over the largest contribution; with several steps at least
         0.06, or 0.12 for `neighbours` "replace".
-    num_steps : int
+    steps_per_epoch : int
         Number of steps of an epoch, 1 to 10^6.
     num_epochs : int
         Number of epochs, 1 to 10^5.
@@ -413,7 +422,7 @@ def shuffled_gaussian(
     5.4 10.0
     """
     noise = validation.scalar("noise_multiplier", noise_multiplier, 0.0, closed="neither")
-    slots = validation.steps("num_steps", num_steps)
+    slots = validation.steps("steps_per_epoch", steps_per_epoch)
     epochs = validation.steps("num_epochs", num_epochs)
     relation = validation.choice("neighbours", neighbours, _RELATIONS)
     premise = Premise(relation, (SHUFFLED, EXACT_NOISE))
@@ -421,12 +430,13 @@ def shuffled_gaussian(
     mu = moved / noise
     if slots == 1:
         return gaussian(mu * math.sqrt(epochs))._about(premise)
-    validation.count("num_steps", slots, 1, MOST_STEPS, why=": compose fewer steps")
+    validation.count("steps_per_epoch", slots, 1, MOST_STEPS, why=": compose fewer steps")
     validation.count("num_epochs", epochs, 1, _MOST_EPOCHS, why=": compose fewer epochs")
     twice = "2 * " if relation == "replace" else ""
     require_noise(noise, moved, slots, f"gaussian({twice}sqrt(num_epochs) / noise_multiplier)")
     name = (
-        f"shuffled_gaussian(noise_multiplier={noise!r}, num_steps={slots}, num_epochs={epochs}, "
+        f"shuffled_gaussian(noise_multiplier={noise!r}, steps_per_epoch={slots}, "
+        f"num_epochs={epochs}, "
         f"neighbours={relation!r})"
     )
     parts: Parts = [(GaussianStep(mu * math.sqrt(epochs), 1.0), 1)]
@@ -439,6 +449,7 @@ _KINDS = ("identity", "tree", "square-root", "banded")
 _MOST = 10**4
 
 
+@validation.named_arguments
 def correlated_gaussian(
     strategy_matrix: npt.ArrayLike, participation: npt.ArrayLike, noise_multiplier: float = 1.0
 ) -> TradeOff:

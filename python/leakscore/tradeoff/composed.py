@@ -54,6 +54,7 @@ class ComposedTradeOff(Bracket):
     """
 
     __slots__ = ("_attack", "_ends", "_parts")
+    _computed = ("_ends",)
 
     def __init__(
         self,
@@ -99,6 +100,7 @@ class ComposedTradeOff(Bracket):
         return limit(steps, self.adversary)._about(self._premise)
 
 
+@validation.named_arguments
 def subsampled_gaussian(
     noise_multiplier: float,
     sample_rate: float,
@@ -202,6 +204,7 @@ def subsampled_gaussian(
     return given.composed("subsampled_gaussian", GaussianStep, GaussianMagnitude)
 
 
+@validation.named_arguments
 def subsampled_laplace(
     noise_multiplier: float,
     sample_rate: float,

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, validation
+from leakscore.results import ByValue
 from leakscore.tradeoff.premise import Certificate, Premised, joined, premise_of
 from leakscore.typing import Doubles, Many, Scalar, Value
 
@@ -35,7 +36,7 @@ class Operations(Protocol):
         """Give the certificate of curve >= other - tolerance."""
 
 
-class TradeOff(Premised, ABC, Generic[Value]):
+class TradeOff(Premised, ByValue, ABC, Generic[Value]):
     """A trade-off curve, or an array of them; made by a constructor such as `gaussian`.
 
     A family computes the quantities of its curves on arrays that are in range (the methods with an
@@ -85,6 +86,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
     """
 
     __slots__ = ("adversary", "kind", "shape")
+    _computed: ClassVar[tuple[str, ...]] = ()  # slots that say nothing of their own
 
     operations: ClassVar[Operations]
     """Given by `leakscore.tradeoff`, once the families, which are subclasses, are there."""
@@ -102,6 +104,14 @@ class TradeOff(Premised, ABC, Generic[Value]):
         self.kind = kind
         self.adversary = adversary
         self._stated_premise = premise_of(neighbours, assumptions, null)
+
+    def _values(self) -> dict[str, Any]:
+        """Give what decides whether two curves of a class are equal: all that they hold."""
+        names = (name for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ()))
+        return {name: getattr(self, name) for name in names if name not in self._computed}
+
+    def __hash__(self) -> int:
+        return hash((type(self), repr(self), self.kind, self.adversary))
 
     def _rates(self, log_alpha: Doubles, log_rest: Doubles) -> tuple[Doubles, Doubles]:
         """Give logs of power and beta where alpha and 1 - alpha have these logs."""
@@ -551,7 +561,7 @@ class TradeOff(Premised, ABC, Generic[Value]):
         --------
         >>> from leakscore.tradeoff import gaussian
         >>> low, high = gaussian(1.0).interval("epsilon", 1e-5)
-        >>> bool(low == high)  # a closed form
+        >>> low == high  # a closed form
         True
         """
         chosen = validation.choice("quantity", quantity, _QUANTITIES)
@@ -560,7 +570,8 @@ class TradeOff(Premised, ABC, Generic[Value]):
             self.reconstruction(*args, **kwargs)  # refuses a curve that bounds none
             method, args, kwargs = "power", (*args, *kwargs.values()), {}
         ends = [getattr(curve, method)(*args, **kwargs) for curve in (self.lower, self.upper)]
-        return np.minimum(*ends)[()], np.maximum(*ends)[()]
+        low, high = np.minimum(*ends), np.maximum(*ends)
+        return (low, high) if np.ndim(low) else (low.item(), high.item())
 
     def subsample(self, sample_rate: float) -> TradeOff[Value]:
         """Return the curve of a mechanism that the record enters only with some probability.

@@ -161,6 +161,7 @@ class Turned(Bracket):
     """The inverse of a bracket, or its symmetrized one, end by end."""
 
     __slots__ = ("_source", "_turn", "_turned")
+    _computed = ("_turned",)
 
     def __init__(self, source: Bracket, turn: Literal["inverse", "symmetrized"]) -> None:
         name = f"{source!r}.{turn}()"

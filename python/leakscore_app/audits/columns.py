@@ -21,8 +21,8 @@ from leakscore_app.tables.table import grid_of, inner_file, require_meaning
 Array = npt.NDArray[Any]
 
 WORDS: Mapping[str, float] = {
-    **dict.fromkeys(("true", "yes", "member", "in"), 1.0),
-    **dict.fromkeys(("false", "no", "non-member", "nonmember", "non_member", "out"), 0.0),
+    **dict.fromkeys(("true", "yes", "member", "in", "train"), 1.0),
+    **dict.fromkeys(("false", "no", "non-member", "nonmember", "non_member", "out", "test"), 0.0),
 }
 """What else than 1 and 0 may stand for a member and a non-member."""
 
@@ -66,8 +66,9 @@ class ScoreColumns:
         if array.ndim > 1 and array.size == max(array.shape):
             array = array.reshape(-1)
         if array.ndim != 1:
+            many = "; scores in several models are for leakscore risk" if array.ndim == 2 else ""
             raise ValueError(
-                f"{self.where(name)} of shape {array.shape} must hold one value per round"
+                f"{self.where(name)} of shape {array.shape} must hold one value per round{many}"
             )
         blank = 0 if self.padding is None else self.padding(name)
         return array[: array.size - blank]

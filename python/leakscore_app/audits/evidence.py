@@ -335,14 +335,13 @@ def _document(evidence: Evidence) -> doc.Document:
     head: list[doc.Part] = [doc.Heading(_heading(evidence))]
     if evidence.doubts:
         head.insert(0, doc.Notices(evidence.doubts))
-    assumptions = [Notice("note", "assumption", sentence) for sentence in monitor.assumptions]
     notes = [notice for notice in evidence.notices if notice.level != "warning"]
     return doc.Document(
         f"leakscore audit: {evidence.name}",
         [head, [doc.Paragraph(said, "lead")]] if said else [head],
         (
             *([doc.Section("What is open", [doc.Notices(notes)])] if notes else []),
-            doc.Section("The confidence holds if", [doc.Notices(assumptions)]),
+            words.holds(monitor.assumptions),
             doc.Section("What was read", [doc.Definitions(list(_read(evidence)))]),
         ),
     )

@@ -282,8 +282,7 @@ def _document(report: RiskReport) -> doc.Document:
     sections = [doc.Section("The records that leak most", [_lines(report)])]
     if report.correlation is not None:
         sections.append(doc.Section("Does the prediction rank the records?", list(_told(report))))
-    assumptions = [Notice("note", "assumption", sentence) for sentence in report.assumptions]
-    sections.append(doc.Section("The numbers hold if", [doc.Notices(assumptions)]))
+    sections.append(words.holds(report.assumptions, "The numbers hold if"))
     limits = [
         "A record that is not certified may leak: few target models certify none, and another "
         "attack may find it.",
@@ -329,7 +328,8 @@ def _lines(report: RiskReport) -> doc.TextTable:
         columns.append(_numbers(report.prediction))
     rows = list(zip(map(visible, report.names), *columns, strict=True))
     caption = (
-        "In order of the lower end of the shift: how far the record moves its score, in standard "
+        "Records are counted from 0, as in the arrays. In order of the lower end of the shift: "
+        "how far the record moves its score, in standard "
         f"deviations, with its {_percent(report.confidence)} interval; in what share of the models "
         "it was found, each record by itself"
     )
@@ -398,9 +398,8 @@ def _percent(share: float) -> str:
 
 _OUTPUTS = ("signals", "logits")
 _NEEDED = (
-    "an npz with scores (S, N) of N records in S target models, or (A, S, N) by A attacks; or "
-    "signals (K, N) of K shadow models, or logits (K, N, C) and labels; and included (S, N) or "
-    "(K, N)"
+    "an npz with scores (S, N) of N records in S target models, or (A, S, N) by A attacks, and "
+    f"included (S, N); or with {shadows.ARRAYS}"
 )
 
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from leakscore_app._visible import listed
 from leakscore_app.audits import shadows
-from leakscore_app.audits.columns import ScoreColumns, columns_of
+from leakscore_app.audits.columns import WORDS, ScoreColumns, columns_of
 from leakscore_app.tables import files, memory_limit
 from leakscore_app.tables.cells import ReadingOptions
 
@@ -28,18 +28,16 @@ Array: TypeAlias = npt.NDArray[Any]
 
 _SACRO = ("individual.member_prob", "individual.member")
 SCORE_NAMES = ("score", "scores", "signal_values", "mia_scores", "statistic", _SACRO[0])
+LOSS_NAMES = ("loss", "losses", "nll")  # where no column is a score by its name
 MEMBER_NAMES = (
-    "member",
-    "membership",
-    "memberships",
-    "is_member",
-    "true_labels",
-    "true_membership",
-    "included",
-    _SACRO[1],
+    *("member", "membership", "memberships", "is_member", "train", "in_train", "is_train"),
+    *("included", "true_labels", "true_membership", _SACRO[1]),
 )
-_MEMBERS = ("members", "member_scores")
-_NONMEMBERS = ("nonmembers", "non_members", "nonmember_scores", "non_member_scores")
+_MEMBERS = ("members", "member_scores", "member_losses")
+_NONMEMBERS = (
+    *("nonmembers", "nonmember_scores", "nonmember_losses"),
+    *("non_members", "non_member_scores", "non_member_losses"),
+)
 _CONFUSION = ("tp", "fp", "tn", "fn")
 _HISTOGRAM = ("edges", "member_counts", "nonmember_counts")
 _OUTSIDE = ("below", "above")
@@ -214,7 +212,7 @@ def _sole(columns: ScoreColumns, score: str | None) -> str:
     if name is None and len(columns.names) == 1:
         name = columns.names[0]
     if name is None:
-        raise ValueError(_untold(columns, "--score"))
+        raise ValueError(_untold(columns))
     return name
 
 
@@ -268,7 +266,9 @@ def _roles(
 ) -> tuple[dict[str, str], list[str]]:
     """Return the columns of the scores and of the memberships."""
     chosen = {
-        "score": _given(columns, "score", score) or _known(columns, "score", SCORE_NAMES),
+        "score": _given(columns, "score", score)
+        or _known(columns, "score", SCORE_NAMES)
+        or _known(columns, "score", LOSS_NAMES),
         "member": _given(columns, "member", member) or _known(columns, "member", MEMBER_NAMES),
     }
     notes = []
@@ -286,7 +286,7 @@ def _roles(
     roles = {role: name for role, name in chosen.items() if name is not None}
     for role in chosen:
         if role not in roles:
-            raise ValueError(_untold(columns, f"--{role}"))
+            raise ValueError(_untold(columns))
     if roles["score"] == roles["member"]:
         raise ValueError(f"{columns.where(roles['score'])} is named as score and as membership")
     return roles, notes
@@ -317,12 +317,16 @@ def _known(columns: ScoreColumns, role: str, accepted: Sequence[str]) -> str | N
     return matches[0] if matches else None
 
 
-def _untold(columns: ScoreColumns, option: str) -> str:
+def _untold(columns: ScoreColumns) -> str:
     if not columns.names:
         return f"{columns.file.name} holds no columns"
+    arrays = f"; or an npz with {shadows.ARRAYS}" if columns.format == "npz" else ""
+    yes = ", ".join(word for word, bit in WORDS.items() if bit)
     return (
-        f"{columns.file.name} has the columns {listed(columns.names)}: name the one to take "
-        f"with {option}"
+        f"{columns.file.name} has the columns {listed(columns.names)}: choose the scores with "
+        f"--score COLUMN and who was in with --member COLUMN (known by name: "
+        f"{', '.join((*SCORE_NAMES[:2], *LOSS_NAMES))} and {', '.join(MEMBER_NAMES[:5])}; "
+        f"members have the cells 1, {yes}){arrays}"
     )
 
 
@@ -358,7 +362,7 @@ def _histogram(columns: ScoreColumns) -> Read | None:
     ]
     if missing:
         raise ValueError(
-            f"{columns.where('edges')}: expected edges from -inf to inf, not from {edges[0]} to "
+            f"{columns.where('edges')}: edges must go from -inf to inf, not from {edges[0]} to "
             f"{edges[-1]}. Scores outside must be counted as well: in bins that begin at -inf and "
             f"end at inf, or in {' and '.join(missing)}, each the two numbers of members and "
             "non-members"

@@ -13,6 +13,7 @@ import leakscore
 from leakscore.audit import EpsilonBound
 from leakscore_app.audits import words
 from leakscore_app.audits.model import Certificates
+from leakscore_app.audits.scores import LOSS_NAMES, MEMBER_NAMES, SCORE_NAMES, plain_name
 from leakscore_app.audits.words import lower_bound, number
 from leakscore_app.document import document as doc
 from leakscore_app.document.document import Notice
@@ -24,13 +25,12 @@ _DELTAS = 3  # in a table of methods: any of them fit into 80 characters
 
 def document(findings: Certificates, notices: Sequence[Notice]) -> doc.Document:
     """Return the sections of an audit, in their order."""
-    assumptions = [Notice("note", "assumption", sentence) for sentence in findings.assumptions]
     return doc.Document(
         f"leakscore audit: {' and '.join(file['name'] for file in findings.input.files)}",
         list(_head(findings, words.doubts(notices))),
         (
             _bounds(findings),
-            doc.Section("The confidence holds if", [doc.Notices(assumptions)]),
+            words.holds(findings.assumptions),
             *_methods(findings),
             _shown(findings),
             doc.Section("What this does not show", [doc.Notices(notices)]),
@@ -42,9 +42,22 @@ def document(findings: Certificates, notices: Sequence[Notice]) -> doc.Document:
 def heading(findings: Certificates) -> str:
     """Return the first bound as a sentence."""
     bound = findings.bounds.bounds[0]
-    return words.bound_at(
+    said = words.bound_at(
         float(bound.epsilon), float(bound.delta), findings.confidence, findings.method
     )
+    shared = words.shared(findings.input)
+    return f"NOT CERTIFIED, {shared}. For independent rounds: {said}" if shared else said
+
+
+def _taken(findings: Certificates) -> str:
+    """Say where scores and memberships come from if the names do not."""
+    columns = findings.input.columns
+    if not {"score", "member"} <= set(columns) or (
+        plain_name(columns["score"]) in (*SCORE_NAMES, *LOSS_NAMES)
+        and plain_name(columns["member"]) in MEMBER_NAMES
+    ):
+        return ""
+    return f"Membership is read from {columns['member']!r}, scores from {columns['score']!r}. "
 
 
 def said_of_claim(findings: Certificates) -> str:
@@ -61,11 +74,13 @@ def _head(findings: Certificates, doubts: Sequence[Notice]) -> Iterator[list[doc
     seen, bound = findings.input, findings.bounds.bounds[0]
     most = words.lower_bound(float(bound.max_certifiable))
     zero = " A bound of 0 is no evidence; it is not privacy." if bound.epsilon == 0 else ""
+    of_one = "" if words.shared(seen) else " Records of one model are no independent rounds."
     first: list[doc.Part] = [
         doc.Heading(heading(findings)),
         doc.Paragraph(
-            f"{counted(seen.members, 'member')} and {counted(seen.nonmembers, 'non-member')}; "
-            f"perfectly separated, so many could certify {most}.{zero}",
+            f"{_taken(findings)}{counted(seen.members, 'member')} and "
+            f"{counted(seen.nonmembers, 'non-member')}; even perfect separation of this many could "
+            f"certify only {most}.{zero}{of_one}",
             "lead",
         ),
     ]
@@ -293,8 +308,8 @@ def thresholds(findings: Certificates) -> str:
         description=(
             f"What each threshold certifies at delta = {number(float(bound.delta), 10)}, by "
             f"{findings.shown.method}. The bound by {findings.method} is "
-            f"{lower_bound(float(bound.epsilon))}, at the threshold {number(chosen)}; perfectly "
-            f"separated, so many scores could certify {lower_bound(cap)}."
+            f"{lower_bound(float(bound.epsilon))}, at the threshold {number(chosen)}; even "
+            f"perfect separation of this many scores could certify only {lower_bound(cap)}."
         ),
         x=Axis(low, high, nice_ticks(low, high), "threshold"),
         y=Axis(0, top, nice_ticks(0, top, 6), "epsilon at least"),

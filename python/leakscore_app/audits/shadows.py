@@ -24,6 +24,9 @@ from leakscore_app.tables.files import File
 
 Arrays: TypeAlias = Mapping[str, Array]
 
+ARRAYS = (
+    "signals (K, N) of K shadow models, or logits (K, N, C) and labels (N,); and included (K, N)"
+)
 CHOOSE = "choose"
 ATTACKS = (CHOOSE, "base", "one-step", "paired", "bayes", "lira")
 """The functions of `leakscore.shadow` that score a target; the first chooses between three."""
@@ -109,8 +112,7 @@ def refuse_plain(columns: ScoreColumns) -> None:
     """Refuse an attack on a file that holds its scores."""
     raise ValueError(
         f"{columns.file.name} holds no outputs of shadow models, so that --attack means nothing: "
-        "it takes an npz with signals (K, N), or logits (K, N, C) and labels, and included (K, N); "
-        f"here is {listed(columns.names) or 'nothing'}"
+        f"it takes an npz with {ARRAYS}; here is {listed(columns.names) or 'nothing'}"
     )
 
 

@@ -220,7 +220,7 @@ def _document(training: OneTraining) -> doc.Document:
     most = words.lower_bound(bound.max_certifiable)
     lead = (
         f"One training with {bound.canaries} canaries, {seen['members']} of them "
-        f"in; if all guesses were right, so many could certify {most}.{zero}"
+        f"in; even if all guesses were right, this many could certify only {most}.{zero}"
     )
     head: list[doc.Part] = [doc.Heading(_head_of(training)), doc.Paragraph(lead, "lead")]
     if training.notices:
@@ -228,13 +228,12 @@ def _document(training: OneTraining) -> doc.Document:
     groups = [head]
     if said := _verdict_of(training):
         groups.append([doc.Paragraph(said, "lead")])
-    assumptions = [Notice("note", "assumption", sentence) for sentence in bound.assumptions]
     return doc.Document(
         f"leakscore audit: {' and '.join(file['name'] for file in seen['files'])}",
         groups,
         (
             doc.Section("Certified bounds, guesses counted at every size", [_table(training)]),
-            doc.Section("The confidence holds if", [doc.Notices(assumptions)]),
+            words.holds(bound.assumptions),
             doc.Section("What was read", [doc.Definitions(list(_read(training)))]),
         ),
     )

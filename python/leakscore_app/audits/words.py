@@ -8,9 +8,16 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from leakscore.audit import EpsilonBound, MuBound
 from leakscore.audit.results import CLAIM
-from leakscore_app.audits.model import ONE_THRESHOLD, Certificates, Claim, ClaimVerdict, percent
+from leakscore_app.audits.model import (
+    ONE_THRESHOLD,
+    AuditInput,
+    Certificates,
+    Claim,
+    ClaimVerdict,
+    percent,
+)
 from leakscore_app.audits.shadows import ShadowAttack
-from leakscore_app.document.document import Notice
+from leakscore_app.document.document import Notice, Notices, Section
 
 DOUBTS = ("constant-scores", "auc-below-half")
 """Codes of the notices that a reader must see before the bound."""
@@ -50,6 +57,23 @@ def bound_at(epsilon: float, delta: float, confidence: float, method: str = "") 
 def doubts(notices: Iterable[Notice]) -> list[Notice]:
     """Return what comes before the bound: all scores are alike, or they may be reversed."""
     return [notice for notice in notices if notice.code in DOUBTS]
+
+
+def shared(seen: AuditInput) -> str:
+    """Say whose records the rows are, if they are those of the same models; "" if nothing does."""
+    if seen.attack is not None:
+        if seen.attack.left_out:
+            return "the rows are many records of the same shadow models, each scored by the others"
+        which = "one model" if seen.attack.targets == 1 else "each target"
+        return f"the rows are many records of {which}"
+    if seen.writer is not None:
+        return f"as {seen.writer} usually writes many records of one model"
+    return ""
+
+
+def holds(assumptions: Iterable[str], title: str = "The confidence holds if") -> Section:
+    """Return the section of what must be true."""
+    return Section(title, [Notices([_note("assumption", each) for each in assumptions])])
 
 
 def claim(claimed: Claim) -> str:
@@ -114,7 +138,10 @@ def verdict(judged: ClaimVerdict, claimed: Claim, *, method: str = "", void: str
     if judged.verdict == "consistent":
         return f"{what} is CONSISTENT with these scores; that does not prove it."
     most = lower_bound(judged.max_certifiable, 4)
-    return f"INCONCLUSIVE. {what} cannot be refuted by so few scores: they certify at most {most}."
+    return (
+        f"INCONCLUSIVE. {what} cannot be refuted: even perfect separation of this many scores "
+        f"could certify only {most}."
+    )
 
 
 def certificate(findings: Certificates, bound: EpsilonBound) -> str:
@@ -219,14 +246,15 @@ def _about_rounds(findings: Certificates) -> Iterator[Notice]:
         "Scores of many records against one trained model are not independent; for those, if fair "
         "coins decided which were in, there are audits in one run (--one-run).",
     )
-    if seen.writer is not None:
+    if said := shared(seen):
         yield _warning(
             "one-model",
-            f"{seen.writer} usually writes the scores of many records against one model. These are "
-            "no independent rounds, and unless yours are, the confidence is not what it says.",
+            f"Nothing is certified, {said}. They are no independent rounds, and the confidence is "
+            "not what it says unless each record was decided on and learnt by itself. For one "
+            "training whose records fair coins put in, see --one-run.",
         )
     if seen.attack is not None:
-        yield from _about_models(seen.attack)
+        yield from _about_choice(seen.attack)
     yield _note(
         "fixed-beforehand",
         "The attack, and whether large or small scores mean a member, must not have been chosen "
@@ -243,18 +271,7 @@ def _about_rounds(findings: Certificates) -> Iterator[Notice]:
         )
 
 
-def _about_models(attack: ShadowAttack) -> Iterator[Notice]:
-    """Say what the scores of shadow models are not."""
-    if attack.left_out:
-        who = "many records against shadow models, each scored by the others"
-    else:
-        who = f"many records against {'one model' if attack.targets == 1 else 'each target'}"
-    yield _warning(
-        "one-model",
-        f"These are the scores of {who}. They are no independent rounds, and the confidence is not "
-        "what it says unless each record was decided on and learnt by itself. For one target whose "
-        "records fair coins put in, see --one-run.",
-    )
+def _about_choice(attack: ShadowAttack) -> Iterator[Notice]:
     if attack.left_out and attack.tried is not None:
         yield _warning(
             "attack-chosen-here",

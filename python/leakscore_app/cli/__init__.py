@@ -1,4 +1,4 @@
-"""The command line: ``leakscore report``, ``audit``, ``risk`` and ``ask``.
+"""The command line: ``leakscore report``, ``audit``, ``risk``, ``ask`` and ``epsilon``.
 
 Exit codes: 0 done, 1 an error (one line on standard error), 130 interrupted; for ``audit`` also 2
 if the claim is refuted, and 3 if these scores could not refute it; for ``risk --check`` also 2 if
@@ -8,6 +8,7 @@ a record is certified, and 3 if none could have been; for ``ask`` 2 if the quest
 from __future__ import annotations
 
 import argparse
+import difflib
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -18,7 +19,7 @@ from leakscore_app.cli.program import Parser, run
 
 __all__ = ["main"]
 
-_COMMANDS = ("report", "audit", "risk", "ask")
+_COMMANDS = ("report", "audit", "risk", "ask", "epsilon")
 _MOVED = (
     "leakscore reproduce has moved to the source: git clone it, and there python -m reproduce NAME"
 )
@@ -56,6 +57,8 @@ def _parser(argv: Sequence[str]) -> Parser:
     parser = Parser(
         prog="leakscore",
         description="How surely can an attacker tell that a record was in the data?",
+        epilog="The epsilon of a training with DP-SGD: leakscore epsilon --noise 1 --records 60000 "
+        "--batch 256 --epochs 15 --scheme poisson",
     )
     version = f"leakscore {leakscore.__version__}"
     parser.add_argument("--version", action="version", version=version)
@@ -63,16 +66,21 @@ def _parser(argv: Sequence[str]) -> Parser:
     for name in _COMMANDS if command is None else [command]:
         module = import_module(f"leakscore_app.cli._{name}")
         getattr(module, f"add_{name}")(commands)
-    _add_moved(commands)
+    _refuse(commands, "reproduce", _MOVED)
+    if command is None and argv and not argv[0].startswith("-") and argv[0] != "reproduce":
+        nearest = difflib.get_close_matches(argv[0], _COMMANDS, 1)
+        hint = f": did you mean {nearest[0]}?" if nearest else ";"
+        said = f"there is no command {argv[0]!r}{hint} The commands are {', '.join(_COMMANDS)}"
+        _refuse(commands, argv[0], said.replace("; The", "; the"))
     return parser
 
 
-def _add_moved(commands: Any) -> None:
-    """Say where a former command went, for any arguments."""
-    parser = commands.add_parser("reproduce", prefix_chars="\0", add_help=False)
+def _refuse(commands: Any, name: str, message: str) -> None:
+    """Say what is wrong with a command, for any arguments."""
+
+    def run_refused(_options: argparse.Namespace) -> NoReturn:
+        raise ValueError(message)
+
+    parser = commands.add_parser(name, prefix_chars="\0", add_help=False)
     parser.add_argument("words", nargs="*")
-    parser.set_defaults(run=_moved)
-
-
-def _moved(_options: argparse.Namespace) -> NoReturn:
-    raise ValueError(_MOVED)
+    parser.set_defaults(run=run_refused)

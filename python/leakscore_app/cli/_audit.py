@@ -135,13 +135,7 @@ def _add_file_options(group: Any) -> None:
         metavar="FILE",
         help="the non-members' scores; the other file holds the members'",
     )
-    group.add_argument(
-        "--attack",
-        choices=("choose", "base", "one-step", "paired", "bayes", "lira"),
-        help="by which to score the outputs of shadow models, see below (choose: the best of base, "
-        "one-step and paired on shadow models that are left out)",
-    )
-    _cli.add_few_records(group)
+    _cli.add_models(group)
     direction = group.add_mutually_exclusive_group()
     direction.add_argument(
         "--lower-is-member",

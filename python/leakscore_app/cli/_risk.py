@@ -45,13 +45,7 @@ def add_risk(commands: Any) -> None:
     parser.add_argument("file", metavar="FILE", help="the scores (- reads standard input)")
     _add_judging(parser.add_argument_group("how records are judged"))
     group = parser.add_argument_group("reading the file")
-    group.add_argument(
-        "--attack",
-        choices=("choose", "base", "one-step", "paired", "bayes", "lira"),
-        help="by which to score the outputs of shadow models (choose: the best of base, one-step "
-        "and paired on models that are left out)",
-    )
-    _cli.add_few_records(group)
+    _cli.add_models(group)
     _cli.add_memory(group)
     group = parser.add_argument_group("the output")
     group.add_argument(

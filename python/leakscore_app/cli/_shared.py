@@ -68,8 +68,14 @@ def add_reading(parser: Any) -> None:
     add_memory(group)
 
 
-def add_few_records(group: Any) -> None:
-    """Add the option for archives of more models than records."""
+def add_models(group: Any) -> None:
+    """Add the options for archives of the outputs of shadow models."""
+    group.add_argument(
+        "--attack",
+        choices=("choose", "base", "one-step", "paired", "bayes", "lira"),
+        help="by which to score the outputs of shadow models, see below (choose: the best of base, "
+        "one-step and paired on shadow models that are left out)",
+    )
     group.add_argument(
         "--few-records",
         action="store_true",

@@ -116,7 +116,7 @@ def require_weights(name: str, weights: Doubles, start: int) -> None:
         row = int(bad.argmax())
         raise ValueError(
             f"The weights ({visible(name)!r}) must be finite and at least 0, not "
-            f"{float(weights[row])} in record {start + row + 1}"
+            f"{float(weights[row])} in record {start + row + 1} (counting from 1)"
         )
 
 

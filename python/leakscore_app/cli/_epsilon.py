@@ -1,0 +1,120 @@
+"""``leakscore epsilon``: what a training with DP-SGD guarantees, before it is run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from leakscore import tradeoff, validation
+from leakscore_app.audits import words
+from leakscore_app.cli import _shared as _cli
+from leakscore_app.document import document as doc
+from leakscore_app.document.document import Notice
+from leakscore_app.document.findings import Findings
+from leakscore_app.document.svg import Axis, Chart, nice_ticks
+
+_SCHEMES = {
+    "poisson": "a draw of its own for every record and step",
+    "allocation": "every record in one step of an epoch, drawn by itself",
+    "fixed": "batches of a fixed size, drawn anew in every step",
+    "shuffled": "a shuffle in every epoch, cut into batches: most data loaders",
+}
+_PLAN = {
+    "noise": (float, "standard deviation of the noise over the clipping norm"),
+    "records": (int, "records of the training set"),
+    "batch": (int, "records of a batch; on average for poisson"),
+    "epochs": (int, "passes over the records"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingEpsilon(Findings):
+    """The certified intervals of epsilon and of the power at 1 % false positives."""
+
+    command = "epsilon"
+
+    training: dict[str, Any]
+    curve: tradeoff.TradeOff
+    delta: float
+    notices: tuple[Notice, ...] = ()
+
+    def contents(self) -> dict[str, Any]:
+        """Return what the JSON holds besides envelope and notices."""
+        (low, high), (least, most) = self._intervals()
+        return {
+            "training": self.training,
+            "curve": repr(self.curve),
+            "neighbours": self.curve.neighbours,
+            "delta": self.delta,
+            "epsilon": {"lower": low, "upper": high},
+            "power": {"fpr": 0.01, "lower": least, "upper": most},
+            "assumptions": self.curve.assumptions,
+        }
+
+    def _intervals(self) -> tuple[Any, Any]:
+        return self.curve.interval("epsilon", self.delta), self.curve.interval("power", 0.01)
+
+    def document(self) -> doc.Document:
+        """Return the sections of the text and the page."""
+        (low, high), (least, most) = self._intervals()
+        plan, steps = self.training, self.training["steps_per_epoch"]
+        lead = (
+            f"{plan['records']} records in batches of {plan['batch']}: {steps} steps an epoch, "
+            f"{steps * plan['epochs']} in all; {_SCHEMES[plan['scheme']]}. At 1 % false positives "
+            f"no attack finds more than {words.upper_bound(100 * most, 4)} % of the members, and "
+            f"the best one at least {words.lower_bound(100 * least)} %."
+        )
+        first = f"epsilon <= {words.upper_bound(high, 5)} at delta = {self.delta:.10g}"
+        head = doc.Heading(f"{first}; an attack reaches {words.lower_bound(low, 3)}")
+        facts = [("curve", repr(self.curve)), ("neighbours", self.curve.neighbours or "any")]
+        sections = [
+            doc.Section("What was computed", [doc.Definitions(facts), doc.Figures([self._roc()])]),
+            words.holds(self.curve.assumptions, "The numbers hold if"),
+        ]
+        title = "leakscore: the epsilon of a training"
+        return doc.Document(title, [[head, doc.Paragraph(lead, "lead")]], sections)
+
+    def _roc(self) -> str:
+        fpr, ticks = [i / 100 for i in range(101)], nice_ticks(0, 1)
+        axes = [Axis(0, 1, ticks, f"{word} positives") for word in ("false", "true")]
+        said = "The most true positives of any attack, against its false ones."
+        chart = Chart(title="True against false positives", description=said, x=axes[0], y=axes[1])
+        chart.line(fpr, fpr, "line chance", "guessing")
+        chart.line(fpr, self.curve.interval("power", fpr)[1].tolist(), "line informed", "at most")
+        return chart.render()
+
+
+def add_epsilon(commands: Any) -> None:
+    """Add the command to the program."""
+    text = "what a training with DP-SGD guarantees: epsilon by noise, records, batch and epochs"
+    parser = commands.add_parser("epsilon", help=text, description=f"Compute {text}.")
+    parser.set_defaults(run=_epsilon)
+    for name, (kind, what) in _PLAN.items():
+        parser.add_argument(f"--{name}", type=kind, required=True, metavar="N", help=what)
+    schemes = "; ".join(map(": ".join, _SCHEMES.items()))
+    parser.add_argument("--scheme", choices=_SCHEMES, required=True, help=schemes)
+    parser.add_argument("--delta", type=float, default=1e-5, metavar="D", help="(1e-5)")
+    _cli.add_outputs(parser)
+    parser.add_argument("--quiet", action="store_true", help="no text")
+
+
+def training_epsilon(training: dict[str, Any], delta: float) -> TrainingEpsilon:
+    """Return what a plan guarantees: noise, records, batch, epochs and scheme."""
+    records, epochs = (validation.steps(name, training[name]) for name in ("records", "epochs"))
+    batch = validation.count("batch", training["batch"], 1, records, why=", the records")
+    noise, steps = training["noise"], -(-records // batch)
+    curve = {
+        "poisson": lambda: tradeoff.subsampled_gaussian(noise, batch / records, steps * epochs),
+        "allocation": lambda: tradeoff.random_allocation(noise, steps, num_epochs=epochs),
+        "fixed": lambda: tradeoff.fixed_batch_gaussian(noise, batch, records, steps * epochs),
+        "shuffled": lambda: tradeoff.shuffled_gaussian(noise, steps, num_epochs=epochs),
+    }[training["scheme"]]()
+    return TrainingEpsilon({**training, "steps_per_epoch": steps}, curve, delta)
+
+
+def _epsilon(options: Any) -> int:
+    _cli.require_writable(options)
+    with _cli.in_options(options):
+        plan = {name: getattr(options, name) for name in (*_PLAN, "scheme")}
+        _cli.deliver(training_epsilon(plan, options.delta), options)
+    return 0
