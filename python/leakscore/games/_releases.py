@@ -1,4 +1,4 @@
-"""The games on released means: one target, a new one in every round, a sequence of releases."""
+"""The games on releases: means of one target or many, sequences of means, synthetic tables."""
 
 from __future__ import annotations
 
@@ -456,3 +456,120 @@ def _fill_disjoint(
             np.mean(records.reshape(count, n, -1), axis=1, out=out[r])
     if not np.isfinite(out).all():
         validation.finite("X", rows.X)
+
+
+def synthetic(
+    generator: Callable[[Doubles, np.random.Generator], npt.ArrayLike],
+    population: Population,
+    target: npt.ArrayLike,
+    n: int,
+    *,
+    rounds: int,
+    score: Callable[[Doubles], float],
+    rng: Seed = None,
+    balanced: bool = False,
+) -> Drawn[Doubles, Flags]:
+    """Play rounds of the membership game with a generator of synthetic tables.
+
+    Each round draws a table of n records and lets the generator train on it. In a round where the
+    target is a member its record takes the place of one of them, at random.
+
+    Parameters
+    ----------
+    generator : callable
+        Called with the training table (n, d) and a numpy Generator; returns the synthetic table
+        (M, d).
+    population : Bernoulli, Gaussian or Empirical
+        What the records are drawn from.
+    target : (d,) array_like
+        The target's record.
+    n : int
+        Number of records of a training table, at least 2.
+    rounds : int
+        Number of rounds T, at least 1.
+    score : callable
+        Maps a synthetic table to a number, larger meaning member; one of `scores.synthetic_scores`
+        for example.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the game's 128-bit key, which is all that is drawn from it; None: fresh entropy.
+        The result keeps the seed: with ``rng=result.seed`` the same game is played.
+    balanced : bool
+        With True exactly T/2 rounds, in random order, have the target in; T must be even. With
+        False (the default) a fair coin decides in each round.
+
+    Returns
+    -------
+    scores : (T,) ndarray
+    member : (T,) ndarray of bool
+        Whether the target was in.
+
+    Raises
+    ------
+    TypeError
+        If `generator` or `score` is no function, or the population or `rng` is none.
+    ValueError
+        If the target does not fit the population, n exceeds a table whose rows are not put back, a
+        synthetic table has another number of columns or a value that is not finite, or a score is
+        NaN.
+
+    Notes
+    -----
+    The rounds are independent, so that `audit.Audit.from_rounds` of the scores certifies a lower
+    bound on the generator's epsilon, which one synthetic table does not. Each round has a Generator
+    that depends on `rng` and its number only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscore import games, scores
+    >>> def copies(table, rng):
+    ...     return rng.choice(table, 50)
+    >>> population, target = games.Gaussian(np.zeros(2), np.ones(2)), np.full(2, 3.0)
+    >>> played, member = games.synthetic(
+    ...     copies,
+    ...     population,
+    ...     target,
+    ...     30,
+    ...     rounds=100,
+    ...     score=lambda table: -np.abs(table - target).max(axis=1).min(),
+    ...     rng=1,
+    ... )
+    >>> bool(played[member].mean() > played[~member].mean())
+    True
+    """
+    for name, function in (("generator", generator), ("score", score)):
+        if not callable(function):
+            raise TypeError(f"Expected {name}={function!r} to be a function of a table")
+    require_population(population)
+    z = validation.vector("target", target, size=population.dim)
+    size = validation.count("n", n, 2, high=1 << 31)
+    rounds = number(rounds, balanced)
+    if isinstance(population, Bernoulli):
+        validation.binary("target", z)
+    key, seed = key_from(rng)
+    member, played = coins(key, rounds, balanced), np.empty(rounds)
+    for r in range(rounds):
+        draws = np.random.default_rng(key_of(key, r))
+        table = _records(population, size, key_of(key, r), draws)
+        if member[r]:
+            table[draws.integers(size)] = z
+        released = validation.matrix("generator(table, rng)", generator(table, draws), cols=z.size)
+        validation.finite("generator(table, rng)", released)
+        given = score(np.asarray(released, dtype=np.float64))
+        played[r] = validation.scores("score(table)", np.atleast_1d(given), 1)[0]
+    return Drawn((played, member), seed)
+
+
+def _records(population: Population, n: int, key: Key, draws: np.random.Generator) -> Doubles:
+    """Draw a table of n records."""
+    if isinstance(population, Empirical) and not population.replace:
+        population._require(n)
+        rows = np.arange(len(np.asarray(population.X)))
+        rows = rows if population.exclude is None else np.delete(rows, population.exclude)
+        chosen = draws.choice(rows, n, replace=False)
+        return np.asarray(np.asarray(population.X)[chosen], dtype=np.float64)
+    table = np.empty((n, population.dim))
+    single = _sampling.ReleasedMean(1, True, _sampling.NO_NOISE)
+    nobody = np.zeros(n, dtype=np.bool_)
+    population._sampler(np.zeros(population.dim), single).fill(key, 0, nobody, table)
+    return table
