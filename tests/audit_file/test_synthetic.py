@@ -49,7 +49,7 @@ def wrongly(folder: Path, draws: int) -> tuple[int, list[float]]:
         tables = {name: np.round(table, 1) for name, table in drawn(rng, 120, 2).items()}
         result = audited(folder, tables, seed=draw, confidence=0.9)
         refuted += result.verdict == "refuted"
-        p_values.append(result.judged_p_value)
+        p_values.append(result.chosen.p_value)
     return refuted, p_values
 
 
@@ -70,7 +70,7 @@ def test_a_table_from_the_law_is_seldom_said_to_leak_2000_times(tmp_path: Path) 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_generator_that_copies_one_percent_is_caught(tmp_path: Path, seed: int) -> None:
     result = audited(tmp_path, copied(np.random.default_rng(seed)), seed=seed)
-    assert (result.verdict, result.copies.train, result.copies.holdout) == ("refuted", 8, 0)
+    assert (result.verdict, result.copies.members, result.copies.nonmembers) == ("refuted", 8, 0)
     # Eight of 1600 records are all of the 800: a draw without replacement.
     chance = np.prod([(800 - k) / (1600 - k) for k in range(8)])
     assert np.isclose(result.copies.p_value, chance)
@@ -82,15 +82,15 @@ def test_near_copies_are_found_by_distance_and_moments_by_moments(tmp_path: Path
     tables = drawn(rng, 1000)
     near = tables["train"] + 1e-3 * rng.normal(size=(1000, 3))
     result = audited(tmp_path, tables | {"synth": near})
-    assert (result.verdict, result.copies.train) == ("refuted", 0)
-    assert result.attacks[0].name in ("distance", "density")
+    assert (result.verdict, result.copies.members) == ("refuted", 0)
+    assert result.chosen.name in ("distance", "density")
     assert result.judged.bounds.bounds[0].epsilon > 3
     many = {name: rng.normal(size=(120, 14)) for name in tables}  # 119 moments of 120 records
     mean, cov = many["train"].mean(axis=0), np.cov(many["train"].T)
     many["synth"] = rng.multivariate_normal(mean, cov, 4000)
     many["other"] = rng.normal(size=(4000, 14))
     result = audited(tmp_path, many)
-    assert (result.verdict, result.attacks[0].name) == ("refuted", "moments")
+    assert (result.verdict, result.chosen.name) == ("refuted", "moments")
 
 
 def test_fair_coins_certify_the_generator(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_half_of_the_holdout_stands_for_the_population(tmp_path: Path) -> None:
     result = leakscore_app.audit_synthetic(*paths)  # type: ignore[misc]
     assert result.verdict == "refuted"
     assert result.input["set_aside"] == 400
-    assert result.judged.input.nonmembers + result.attacks[0].flagged_nonmembers <= 400
+    assert result.judged.input.nonmembers + result.tried[0].nonmembers <= 400
     again = leakscore_app.audit_synthetic(*paths)  # type: ignore[misc]
     assert again.to_json() == result.to_json()
 
@@ -160,6 +160,6 @@ def test_categories_and_missing_values(tmp_path: Path, capsys: pytest.CaptureFix
     document = json.loads(capsys.readouterr().out)
     assert document["verdict"] == {"verdict": "refuted"}
     assert document["input"]["columns"] == ["age", "city", "grade"]
-    assert document["copies"]["train"] > 290  # 1 and 1.0 are one level
+    assert document["copies"]["members"] > 290  # 1 and 1.0 are one level
     assert "<title>ROC curve</title>" in page.read_text("utf-8")
     assert "The synthetic table LEAKS" in page.read_text("utf-8")

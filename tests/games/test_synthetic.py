@@ -26,14 +26,34 @@ def test_a_generator_from_the_law_tells_nothing_and_one_that_copies_all() -> Non
     def law(_: Any, rng: np.random.Generator) -> Any:
         return rng.normal(size=(40, 2))
 
-    auc = []
-    for generator in (law, lambda table, rng: rng.permutation(table)):
-        played, member = games.synthetic(
-            generator, population, TARGET, 20, rounds=400, score=near, rng=3, balanced=True
-        )
-        auc.append(audit.Audit.from_rounds(played, member).auc())
-    assert abs(auc[0] - 0.5) < 4 * np.sqrt(1 / (12 * 200) * 2)
-    assert auc[1] > 0.99
+    for score in (near, "distance", "density", "moments"):
+        auc = []
+        for generator in (law, lambda table, rng: rng.permutation(table)):
+            played, member = games.synthetic(
+                generator, population, TARGET, 20, rounds=400, score=score, rng=3, balanced=True
+            )
+            auc.append(audit.Audit.from_rounds(played, member).auc())
+        assert abs(auc[0] - 0.5) < 4 * np.sqrt(1 / (12 * 200) * 2)
+        assert auc[1] > (0.6 if score == "moments" else 0.99)
+
+
+def test_named_scores_are_those_beside_records_of_the_population() -> None:
+    population = Gaussian(np.zeros(2), np.ones(2))
+    named, member = games.synthetic(
+        of_moments, population, TARGET, 20, rounds=300, score="moments", rng=3
+    )
+    reference = np.random.default_rng(1).normal(size=(5000, 2))
+    other, same = games.synthetic(
+        of_moments,
+        population,
+        TARGET,
+        20,
+        rounds=300,
+        score=lambda t: scores.synthetic_scores(TARGET[None], t, reference, 20).moments[0],
+        rng=3,
+    )
+    assert np.array_equal(member, same)
+    assert np.corrcoef(named, other)[0, 1] > 0.95
 
 
 def test_a_generator_of_means_leaks_no_more_than_the_means() -> None:
@@ -106,6 +126,7 @@ def test_bad_calls_are_refused() -> None:
     for changed, error, words in (
         ({"generator": 1}, TypeError, "generator=1"),
         ({"score": None}, TypeError, "score=None"),
+        ({"score": "nearness"}, ValueError, "score='nearness'"),
         ({"population": TARGET}, TypeError, "population"),
         ({"target": [1.0]}, ValueError, "target"),
         ({"n": 1}, ValueError, "n=1"),

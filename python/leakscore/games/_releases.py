@@ -20,9 +20,11 @@ from leakscore.games._populations import (
 )
 from leakscore.games._sampling import Key, below, coins, key_from, key_of, number, require_score
 from leakscore.reference.noise import given as noise_given
+from leakscore.scores.synthetic import synthetic_scores
 from leakscore.typing import Doubles, Flags, Indices, Seed
 
 _BLOCK = 1 << 18  # doubles in a table of counts: 2 MB
+_BESIDE = 1000  # records of the population, for scores of synthetic tables
 _STREAM_BLOCK = 1 << 21  # doubles that a score receives at once: 16 MB
 
 
@@ -465,7 +467,7 @@ def synthetic(
     n: int,
     *,
     rounds: int,
-    score: Callable[[Doubles], float],
+    score: Callable[[Doubles], float] | Literal["moments", "distance", "density"],
     rng: Seed = None,
     balanced: bool = False,
 ) -> Drawn[Doubles, Flags]:
@@ -487,9 +489,9 @@ def synthetic(
         Number of records of a training table, at least 2.
     rounds : int
         Number of rounds T, at least 1.
-    score : callable
-        Maps a synthetic table to a number, larger meaning member; one of `scores.synthetic_scores`
-        for example.
+    score : callable or {"moments", "distance", "density"}
+        Maps a synthetic table to a number, larger meaning member. Or one of the scores of
+        `scores.synthetic_scores`, beside 1000 records of the population.
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the game's 128-bit key, which is all that is drawn from it; None: fresh entropy.
         The result keeps the seed: with ``rng=result.seed`` the same game is played.
@@ -521,7 +523,7 @@ def synthetic(
     Examples
     --------
     >>> import numpy as np
-    >>> from leakscore import games, scores
+    >>> from leakscore import games
     >>> def copies(table, rng):
     ...     return rng.choice(table, 50)
     >>> population, target = games.Gaussian(np.zeros(2), np.ones(2)), np.full(2, 3.0)
@@ -531,15 +533,14 @@ def synthetic(
     ...     target,
     ...     30,
     ...     rounds=100,
-    ...     score=lambda table: -np.abs(table - target).max(axis=1).min(),
+    ...     score="distance",
     ...     rng=1,
     ... )
     >>> bool(played[member].mean() > played[~member].mean())
     True
     """
-    for name, function in (("generator", generator), ("score", score)):
-        if not callable(function):
-            raise TypeError(f"Expected {name}={function!r} to be a function of a table")
+    if not callable(generator):
+        raise TypeError(f"Expected generator={generator!r} to be a function of a table")
     require_population(population)
     z = validation.vector("target", target, size=population.dim)
     size = validation.count("n", n, 2, high=1 << 31)
@@ -547,6 +548,7 @@ def synthetic(
     if isinstance(population, Bernoulli):
         validation.binary("target", z)
     key, seed = key_from(rng)
+    attack = score if callable(score) else _attack(score, population, z, size, key_of(key, rounds))
     member, played = coins(key, rounds, balanced), np.empty(rounds)
     for r in range(rounds):
         draws = np.random.default_rng(key_of(key, r))
@@ -555,9 +557,26 @@ def synthetic(
             table[draws.integers(size)] = z
         released = validation.matrix("generator(table, rng)", generator(table, draws), cols=z.size)
         validation.finite("generator(table, rng)", released)
-        given = score(np.asarray(released, dtype=np.float64))
+        given = attack(np.asarray(released, dtype=np.float64))
         played[r] = validation.scores("score(table)", np.atleast_1d(given), 1)[0]
     return Drawn((played, member), seed)
+
+
+def _attack(
+    name: str, population: Population, target: Doubles, n: int, key: Key
+) -> Callable[[Doubles], float]:
+    """Return a score of a synthetic table, beside records of the population."""
+    validation.choice("score", name, ("moments", "distance", "density"))
+    size = _BESIDE
+    if isinstance(population, Empirical) and not population.replace:
+        size = min(size, population._rows().available)
+    others = _records(population, size, key, np.random.default_rng(key))
+
+    def score(table: Doubles) -> float:
+        scores = synthetic_scores(target[np.newaxis], table, others, n)
+        return float(getattr(scores, name)[0])
+
+    return score
 
 
 def _records(population: Population, n: int, key: Key, draws: np.random.Generator) -> Doubles:

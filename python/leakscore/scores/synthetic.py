@@ -119,12 +119,12 @@ def synthetic_scores(
     for name, table in (("synthetic", synthetic), ("targets", targets)):
         rows = validation.finite(name, validation.matrix(name, table, cols=len(unit)))
         tables.append(_within(np.asarray(rows, dtype=np.float64), centre, unit))
-    others, made, records = tables
-    parts = min(_PARTS, len(made))
-    nearest, away = _nearest(records, made, parts), _nearest(records, others, parts)
+    others, drawn, records = tables
+    parts = min(_PARTS, len(drawn))
+    nearest, away = _nearest(records, drawn, parts), _nearest(records, others, parts)
     logs = [np.log(np.maximum(each, _NEAREST)).mean(axis=1) for each in (away, nearest)]
     return SyntheticScores(
-        moments=_by_moments(records, made, others, size),
+        moments=_by_moments(records, drawn, others, size),
         distance=-nearest.min(axis=1),
         density=logs[0] - logs[1],
     )
@@ -165,7 +165,7 @@ def _nearest(records: Doubles, table: Doubles, parts: int) -> Doubles:
     return distances
 
 
-def _by_moments(records: Doubles, made: Doubles, others: Doubles, n: int) -> Doubles:
+def _by_moments(records: Doubles, drawn: Doubles, others: Doubles, n: int) -> Doubles:
     """Return covariance scores of the mean of columns and products over the synthetic table."""
     columns = records.shape[1]
     pairs = np.triu_indices(columns)
@@ -192,9 +192,9 @@ def _by_moments(records: Doubles, made: Doubles, others: Doubles, n: int) -> Dou
     covariance = (1.0 - shrinkage) * (law.T @ law) / len(law)
     covariance[np.diag_indices_from(covariance)] += shrinkage
     # The mean over M drawn records has the covariance C/n + C/M.
-    reference = Reference(np.zeros(len(centre)), covariance * (1.0 + n / len(made)))
-    blocks = [standard(made[k : k + _ROWS]).sum(axis=0) for k in range(0, len(made), _ROWS)]
-    mean = np.sum(blocks, axis=0) / len(made)
+    reference = Reference(np.zeros(len(centre)), covariance * (1.0 + n / len(drawn)))
+    blocks = [standard(drawn[k : k + _ROWS]).sum(axis=0) for k in range(0, len(drawn), _ROWS)]
+    mean = np.sum(blocks, axis=0) / len(drawn)
     scores = [
         covariance_score(mean, standard(records[k : k + _ROWS]), reference, n)
         for k in range(0, len(records), _ROWS)

@@ -6,7 +6,7 @@ Also how columns of numbers, dates and words become features, missing values and
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -29,6 +29,7 @@ from leakscore_app.tables import files
 from leakscore_app.tables.cells import ReadingOptions
 
 Doubles: TypeAlias = npt.NDArray[np.float64]
+Flags: TypeAlias = npt.NDArray[np.bool_]
 Labels: TypeAlias = npt.NDArray[np.str_]
 
 MOST_LEVELS = 300
@@ -37,15 +38,21 @@ MOST_LEVELS = 300
 _MISMATCH = math.sqrt(0.5)  # two records of different levels are a unit apart
 
 
-def levels_of(labels: Sequence[Labels], most: int = MOST_LEVELS) -> list[str]:
-    """Return the levels of a category in several tables, rare ones beyond `most` left out."""
-    values, counts = np.unique(np.concatenate(labels), return_counts=True)
+def note(code: str, message: str) -> Notice:
+    """Return what must be known, but is no doubt."""
+    return Notice("note", code, message)
+
+
+def levels_of(labels: Labels, most: int = MOST_LEVELS) -> list[str]:
+    """Return the levels of a category; of more than `most` the frequent ones."""
+    values, counts = np.unique(labels, return_counts=True)
     return sorted(values[np.argsort(-counts, kind="stable")[:most]].tolist())
 
 
 def indicators(labels: Labels, levels: Sequence[str]) -> Doubles:
     """Return a column for each level; other labels have none."""
-    return _MISMATCH * (labels[:, np.newaxis] == np.asarray(levels)[np.newaxis])
+    equal = labels[:, np.newaxis] == np.asarray(levels)[np.newaxis]
+    return np.where(equal, _MISMATCH, 0.0)
 
 
 def filled(values: Doubles, centre: float, *, gaps: bool) -> Doubles:
@@ -53,6 +60,15 @@ def filled(values: Doubles, centre: float, *, gaps: bool) -> Doubles:
     missing = np.isnan(values)
     full = np.where(missing, centre, values)
     return np.column_stack([full, missing] if gaps else [full])
+
+
+@dataclass(frozen=True)
+class ColumnAlike:
+    """What a column by itself tells; of several features the smallest p-value, corrected."""
+
+    name: str
+    auc: float
+    p_value: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +79,8 @@ class Alike(Findings):
     ----------
     input : dict
         The file, the column of memberships, how many there are, and notes on the reading.
-    columns : tuple of str
-        What was looked at.
-    auc, p_values : tuple of float
-        Of each column by itself, corrected for their number; of several features the smallest.
+    columns : tuple of ColumnAlike
+        Each by itself.
     test : BlindCheck
         Of all features together.
     verdict : {"refuted", "consistent", "cannot-tell"}
@@ -76,9 +90,7 @@ class Alike(Findings):
     command = "audit --blind"
 
     input: dict[str, Any]
-    columns: tuple[str, ...]
-    auc: tuple[float, ...]
-    p_values: tuple[float, ...]
+    columns: tuple[ColumnAlike, ...]
     test: BlindCheck
     confidence: float
     verdict: str
@@ -92,105 +104,81 @@ class Alike(Findings):
     def notices(self) -> Sequence[Notice]:
         """What must be known to read the p-values."""
         return (
-            Notice(
-                "note",
-                "exact",
-                "The p-values are exact if members are a random subset of the records, whatever "
-                "the columns are: the same fit is made for re-labelled records. Of all columns "
-                "together and of each, half of what may go wrong is spent.",
-            ),
-            Notice(
-                "note",
+            note(
                 "only-these-columns",
-                "A large p-value does not show that members and non-members are alike: only that "
-                "these columns do not tell them apart.",
+                "The p-values are exact if members are a random subset of the records: the same "
+                "fit is made of re-labelled ones. A large one does not show that members and "
+                "non-members are alike: only that these columns do not tell them apart.",
             ),
         )
 
     def contents(self) -> dict[str, Any]:
         """Return what the JSON holds besides envelope and notices."""
-        rows = zip(self.columns, self.auc, self.p_values, strict=True)
         return {
             "input": self.input,
             "verdict": {"verdict": self.verdict},
             "confidence": self.confidence,
             "auc": self.test.auc,
             "p_value": self.test.p_value,
-            "columns": [{"name": name, "auc": auc, "p_value": p} for name, auc, p in rows],
+            "columns": self.columns,
             "relabellings": self.test.relabellings,
             "seed": self.test.seed,
         }
 
     def document(self) -> doc.Document:
         """Return the sections of the text and the page."""
-        rows = zip(self.columns, self.auc, self.p_values, strict=True)
+        rows = [ColumnAlike("all together", self.test.auc, self.test.p_value), *self.columns]
         table = doc.TextTable(
             ["column", "AUC", "p-value"],
-            [
-                ["all together", f"{self.test.auc:.3f}", words.number(self.test.p_value, 3)],
-                *([name, f"{auc:.3f}", words.number(p, 3)] for name, auc, p in rows),
-            ],
+            [[row.name, f"{row.auc:.3f}", words.number(row.p_value, 3)] for row in rows],
             "Above 1/2: larger values for members. Exact, corrected for the number of columns",
         )
+        read = [("sha256", self.input["files"][0]["sha256"])]
+        read += [("note", text) for text in self.input["notes"]]
+        read += [("made by", f"leakscore {self.tool_version}, seed {self.test.seed}")]
+        members = f"{self.test.members} members, {self.test.nonmembers} non-members"
         return doc.Document(
             f"leakscore audit: {self.name}",
-            [[doc.Heading(said(self.verdict, self.test.p_value)), doc.Paragraph(follows(self))]],
+            [[doc.Heading(_said(self)), doc.Paragraph(_follows(self))]],
             (
-                doc.Section("What tells members from non-members without the model", [table]),
+                doc.Section(f"What tells {members} apart", [table]),
                 doc.Section("To know", [doc.Notices(self.notices)]),
-                doc.Section("What was read", [doc.Definitions(list(self._read()))]),
+                doc.Section("What was read", [doc.Definitions([("file", self.name), *read])]),
             ),
         )
-
-    def _read(self) -> Iterator[tuple[str, str]]:
-        yield "file", self.name
-        yield "sha256", self.input["files"][0]["sha256"]
-        yield "records", f"{self.test.members} members, {self.test.nonmembers} non-members"
-        for note in self.input["notes"]:
-            yield "note", note
-        yield "made by", f"leakscore {self.tool_version}, seed {self.test.seed}"
 
     def check(self) -> Check:
         """Return what other programs are told."""
         return Check(
             name="members and non-members are alike",
             verdict=self.verdict,
-            message=f"{said(self.verdict, self.test.p_value)} {follows(self)}",
+            message=f"{_said(self)} {_follows(self)}",
             files=(self.name,),
-            properties={
-                "auc": self.test.auc,
-                "p_value": self.test.p_value,
-                "members": self.test.members,
-                "nonmembers": self.test.nonmembers,
-            },
+            properties={"auc": self.test.auc, "p_value": self.test.p_value},
             version=self.tool_version,
         )
 
 
-def said(verdict: str, p_value: float) -> str:
+def _said(findings: Alike) -> str:
     """Say whether they differ."""
-    p = f"p-value {words.number(p_value, 3)} of all columns together"
+    p = f"(p-value {words.number(findings.test.p_value, 3)} of all columns together)"
     return {
-        "refuted": f"Members and non-members DIFFER without the model ({p}).",
-        "consistent": f"NO DIFFERENCE SHOWN between members and non-members ({p}).",
+        "refuted": f"Members and non-members DIFFER without the model {p}.",
+        "consistent": f"NO DIFFERENCE SHOWN between members and non-members {p}.",
         "cannot-tell": "INCONCLUSIVE: no difference could have been shown.",
-    }[verdict]
+    }[findings.verdict]
 
 
-def follows(findings: Alike) -> str:
+def _follows(findings: Alike) -> str:
     """Say what follows from the verdict."""
-    if findings.verdict == "refuted":
-        return (
-            "An audit of these scores says nothing of the model: an attack that never asks it "
-            "tells them apart. Take non-members from the source of the members, decide at random "
-            "who is trained on, and score again."
-        )
-    if findings.verdict == "consistent":
-        return (
-            "That does not prove that they are alike, but these columns are no reason against an "
-            f"audit, with {percent(findings.confidence)} confidence."
-        )
-    return "There are too few records, or the columns do not vary: look at others."
+    return {
+        "refuted": "An audit of these scores says nothing of the model: an attack that never asks "
+        "it tells them apart. Take non-members from the source of the members, decide at random "
+        "who is trained on, and score again.",
+        "consistent": "That does not prove that they are alike, but these columns are no reason "
+        f"against an audit, with {percent(findings.confidence)} confidence.",
+        "cannot-tell": "There are too few records, or the columns do not vary: look at others.",
+    }[findings.verdict]
 
 
 def blind(
@@ -258,7 +246,7 @@ def blind(
 def _tested(
     read: ScoreColumns,
     parts: dict[str, Doubles],
-    inside: npt.NDArray[np.bool_],
+    inside: Flags,
     member: str,
     *,
     level: float,
@@ -269,13 +257,14 @@ def _tested(
     relabellings = max(999, 100 * features.shape[1])
     test = blind_check(features, inside, rng=seed, relabellings=relabellings)
     ends = np.cumsum([0, *(part.shape[1] for part in parts.values())])
-    best = [
-        start + int(np.argmin(test.column_p_values[start:stop])) for start, stop in pairwise(ends)
-    ]
-    p_values = test.column_p_values[best].tolist()
+    best = [k + int(np.argmin(test.column_p_values[k:stop])) for k, stop in pairwise(ends)]
+    rows = zip(
+        parts, test.column_auc[best].tolist(), test.column_p_values[best].tolist(), strict=True
+    )
+    judged = tuple(ColumnAlike(*row) for row in rows)
     labellings = math.comb(len(inside), int(inside.sum()))
     verdict = "consistent"
-    if min(test.p_value, *p_values) <= 0.5 * level:
+    if min(test.p_value, *(row.p_value for row in judged)) <= 0.5 * level:
         verdict = "refuted"
     elif 0.5 * level * labellings < 1.0 or not np.ptp(features, axis=0).any():
         verdict = "cannot-tell"
@@ -288,9 +277,7 @@ def _tested(
             "nonmembers": test.nonmembers,
             "notes": read.notes,
         },
-        columns=tuple(parts),
-        auc=tuple(test.column_auc[best].tolist()),
-        p_values=tuple(p_values),
+        columns=judged,
         test=test,
         confidence=1.0 - level,
         verdict=verdict,
@@ -330,6 +317,6 @@ def _features(values: npt.NDArray[Any]) -> Doubles:
     try:
         days = labels.astype("datetime64[s]")
     except ValueError:
-        return indicators(labels, levels_of([labels]))
+        return indicators(labels, levels_of(labels))
     seconds = np.where(np.isnat(days), np.nan, days.astype(np.float64))
     return _features(seconds)

@@ -18,18 +18,9 @@ exit codes
   3  inconclusive: TRAIN and HOLDOUT differ without the synthetic table, or all
      records have the same score
 
-tables
-  TRAIN holds what the generator was trained on, HOLDOUT other records of the same
-  population, best split off at random before, SYNTH what it made. All have the
-  same columns, at least 50 records each, a record a row. Columns of words are
-  categories; a missing value is a value of its own. Distances are in standard
-  deviations of a column, different categories are one apart.
-
-attacks
-  moments: the covariance score of means and products of the columns; distance: to
-  the nearest synthetic record; density: synthetic records nearby beside others of
-  the population. One half of the records chooses the attack and its threshold, the
-  other half judges it.
+All tables have the same columns, a record a row, and at least 50 records. Columns of
+words are categories, one apart if they differ; numbers count in standard deviations,
+and a missing value is a value of its own.
 """
 
 
@@ -39,7 +30,7 @@ def add_audit_synthetic(commands: Any) -> None:
         "audit-synthetic",
         help="whether a synthetic table shows which records its generator was trained on",
         description=(
-            "Attack a synthetic table three ways, and tell whether it shows which records its\n"
+            "Attack a synthetic table three ways, and tell whether it shows which records its "
             "generator was trained on."
         ),
         epilog=_EPILOG,
@@ -87,28 +78,20 @@ def _audit_synthetic(options: argparse.Namespace) -> int:
     from leakscore_app.tables import outputs
 
     paths = (options.train, options.holdout, options.synthetic, options.reference)
-    if paths.count("-") > 1:
-        raise ValueError("only one of the tables can be the standard input")
+    if "-" in paths:
+        raise ValueError("the tables must be files: TRAIN is read twice")
     for name in ("id", "proportions"):
         if getattr(options, name) is not None:
             raise ValueError(f"--{name} means nothing here: --exclude or --categories does")
     _cli.require_writable(options, *paths)
     reading = _cli.reading(options)
     del reading["id"], reading["proportions"]
+    names = ("reference", "columns", "delta", "confidence", "random_bits", "seed")
+    given: dict[str, Any] = {name: getattr(options, name) for name in names}
+    given |= {name: getattr(options, name) or () for name in ("categories", "exclude")}
     with _cli.in_options(options):
         findings = audit_synthetic(
-            options.train,
-            options.holdout,
-            options.synthetic,
-            reference=options.reference,
-            categories=options.categories or (),
-            columns=options.columns,
-            exclude=options.exclude or (),
-            delta=options.delta,
-            confidence=options.confidence,
-            random_bits=options.random_bits,
-            seed=options.seed,
-            reading=reading,
+            options.train, options.holdout, options.synthetic, **given, reading=reading
         )
     for doubt in findings.doubts:
         print(f"leakscore: warning: {doubt.message}", file=sys.stderr)
