@@ -133,7 +133,12 @@ def synthetic_scores(
 def _unit(others: Doubles, scale: npt.ArrayLike | None) -> Doubles:
     """Return the unit of each column; a column that is constant keeps its own."""
     if scale is not None:
-        unit = validation.vector("scale", scale, size=others.shape[1])
+        unit = validation.vector("scale", scale)
+        if unit.size != others.shape[1]:
+            raise ValueError(
+                f"Expected scale of shape {unit.shape} to have a unit for each column of "
+                f"population of shape {others.shape}"
+            )
         if not (unit > 0).all():
             raise ValueError(f"Expected scale={unit.min()} to be positive")
         return unit

@@ -63,6 +63,7 @@ def analyse(
     records: str | None = None,
     distinct_records: bool = False,
     sensitive: str | None = None,
+    synthetic: bool = False,
     progress: Progress | None = None,
     client: Any = None,
 ) -> Report:
@@ -151,6 +152,9 @@ def analyse(
     sensitive : str, optional
         A published column: the report then says, too, what the release tells about a member's value
         of it, to an attacker who knows that the record is in and all its other values.
+    synthetic : bool
+        Whether not the statistic is published, but a synthetic table that a generator draws from
+        it alone: nothing in such a table tells more (data processing), and the words say so.
     progress : callable, optional
         Called before each step with its name and the share of the work that is done.
     client : distributed.Client, optional
@@ -226,6 +230,7 @@ def analyse(
         records=records,
         distinct_records=distinct_records,
         sensitive=sensitive,
+        synthetic=validation.flag("synthetic", synthetic),
     )
     options, table = checked(options), without_graph(table)
     opened = opened_of(table, options)
