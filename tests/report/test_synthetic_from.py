@@ -59,7 +59,7 @@ def test_cells_are_counts_of_groups(tmp_path: Path, capsys: pytest.CaptureFixtur
     group = ("--group-by", "sex,city", "--rounds", "4000", "--distinct-records")
     text = words(capsys, str(path), *group, "--synthetic-from", "cells")
     assert "drawn from the counts by sex, city of n = 400 records (6 cells) alone" in text
-    assert text.startswith("PUBLISH: no record exceeds the limit")
+    assert text.startswith("PUBLISH: ")
 
 
 @pytest.mark.parametrize(
