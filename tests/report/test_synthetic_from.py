@@ -65,8 +65,8 @@ def test_cells_are_counts_of_groups(tmp_path: Path, capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--synthetic-from", "ranks"), "Expected --synthetic-from ranks to be means"),
-        (("--synthetic-from", "means,cells"), "Expected --synthetic-from means,cells to be"),
+        (("--synthetic-from", "ranks"), "--synthetic-from ranks must be means"),
+        (("--synthetic-from", "means,cells"), "--synthetic-from means,cells must be"),
         (("--synthetic-from", "cells"), "--synthetic-from cells needs --group-by"),
         (("--synthetic-from", "means", "--statistic", "sum"), "in place of --statistic"),
     ],

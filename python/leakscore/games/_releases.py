@@ -540,7 +540,7 @@ def synthetic(
     True
     """
     if not callable(generator):
-        raise TypeError(f"Expected generator={generator!r} to be a function of a table")
+        raise TypeError(f"generator={generator!r} must be a function of a table")
     require_population(population)
     z = validation.vector("target", target, size=population.dim)
     size = validation.count("n", n, 2, high=1 << 31)

@@ -136,11 +136,11 @@ def _unit(others: Doubles, scale: npt.ArrayLike | None) -> Doubles:
         unit = validation.vector("scale", scale)
         if unit.size != others.shape[1]:
             raise ValueError(
-                f"Expected scale of shape {unit.shape} to have a unit for each column of "
+                f"scale of shape {unit.shape} must have a unit for each column of "
                 f"population of shape {others.shape}"
             )
         if not (unit > 0).all():
-            raise ValueError(f"Expected scale={unit.min()} to be positive")
+            raise ValueError(f"scale={unit.min()} must be positive")
         return unit
     spread = others.std(axis=0)
     return np.where(spread > 0, spread, 1.0)

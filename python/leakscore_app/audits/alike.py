@@ -236,7 +236,7 @@ def blind(
         values = read.get(name)
         if values.ndim not in (1, 2) or len(values) != len(inside):
             raise ValueError(
-                f"Expected {read.where(name)} of shape {values.shape} to hold a value, or a row, "
+                f"{read.where(name)} of shape {values.shape} must hold a value, or a row, "
                 f"for each of {len(inside)} records"
             )
         parts[name] = _features(values)

@@ -464,7 +464,7 @@ def _source(options: argparse.Namespace) -> str | None:
         raise ValueError(f"--synthetic-from {given} stands in place of --statistic")
     if frozenset(options.synthetic_from) not in _SYNTHETIC:
         raise ValueError(
-            f"Expected --synthetic-from {given} to be means, or means,covariance, or cells: no "
+            f"--synthetic-from {given} must be means, or means,covariance, or cells: no "
             "bound is known of other generators (leakscore audit-synthetic measures)"
         )
     statistic = _SYNTHETIC[frozenset(options.synthetic_from)]
