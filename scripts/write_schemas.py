@@ -20,7 +20,7 @@ import numpy as np
 from leakscore import audit, games, leakage, statistics, tradeoff
 from leakscore.results import Result
 from leakscore_app import report
-from leakscore_app.audits import risk
+from leakscore_app.audits import alike, risk, synthetic
 from leakscore_app.audits.judge import judge
 from leakscore_app.audits.model import Claim, Setting
 from leakscore_app.audits.scores import read_scores
@@ -223,18 +223,44 @@ def replies() -> Iterator[Any]:
         yield answering.ask(path, ledger, question, limits=limits, preview=False, reading={})
 
 
+<<<<<<< HEAD
 def plans() -> Iterator[Any]:
     """Yield plans of trainings with all kinds of batches."""
     for scheme in ("poisson", "allocation", "fixed", "shuffled"):
         plan = {"noise": 2.0, "records": 100, "batch": 20, "epochs": 2, "scheme": scheme}
         yield training_epsilon(plan, 1e-5)
+=======
+def blind_checks() -> Iterator[Any]:
+    """Yield a check of canaries without the model."""
+    rng = np.random.default_rng(5)
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "canaries.npz")
+        np.savez(path, member=rng.random(60) < 0.5, length=rng.normal(size=60))
+        yield alike.blind(path, ["length"])
+
+
+def synthetic_tables() -> Iterator[Any]:
+    """Yield audits of synthetic tables, with coins and without."""
+    tables = np.random.default_rng(6).normal(size=(4, 60, 2))
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [str(Path(folder) / f"{name}.npy") for name in ("t", "h", "s", "r")]
+        for path, table in zip(paths, tables, strict=True):
+            np.save(path, table)
+        *most, reference = paths
+        yield synthetic.audit_synthetic(*most)
+        yield synthetic.audit_synthetic(*most, reference=reference, random_bits=True)
+>>>>>>> syn37
 
 
 def schemas() -> dict[str, Schema]:
     """Return every schema by its name."""
     made = {kind.__name__: of_result(kind) for kind in results()}
     commands = {"report": reports(), "audit": findings(), "risk": risks(), "ask": replies()}
+<<<<<<< HEAD
     commands["epsilon"] = plans()
+=======
+    commands |= {"audit-blind": blind_checks(), "audit-synthetic": synthetic_tables()}
+>>>>>>> syn37
     for name, runs in commands.items():
         made[name] = _document(name, of_examples([json.loads(run.to_json()) for run in runs]))
     return made
@@ -290,8 +316,8 @@ EpsilonBound {fields} fields
 The fields of `report` are explained under [leakscore_app](api/leakscore_app), those of
 `audit` in the page that `--html` writes and in
 [how a bound is checked again](../how-to/recheck-a-bound.md), those of `risk` with
-`leakscore_app.RiskReport`, those of `ask` with `leakscore.leakage.Answer` and `Refusal`. Their
-first level:
+`leakscore_app.RiskReport`, those of `audit-synthetic` with `leakscore_app.SyntheticAudit`, those of
+`ask` with `leakscore.leakage.Answer` and `Refusal`. Their first level:
 
 {commands}
 
@@ -305,6 +331,8 @@ def page(made: dict[str, Schema]) -> str:
     written = {
         "report": "`leakscore report --json`, `Report.to_json()`",
         "audit": "`leakscore audit --json`",
+        "audit-blind": "`leakscore audit --blind A,B --json`",
+        "audit-synthetic": "`leakscore audit-synthetic --json`",
         "risk": "`leakscore risk --json`",
         "epsilon": "`leakscore epsilon --json`",
         "ask": "`leakscore ask --json`",

@@ -1,7 +1,8 @@
 """The application: files are read, verdicts are written.
 
 `analyse` judges what the mean of a table, or another statistic of it, tells of every record;
-`audit_file` what the scores of an attack certify; `risk_report` lists the records that shadow
+`audit_file` what the scores of an attack certify; `audit_synthetic` what a synthetic table shows of
+the records that it was made from; `risk_report` lists the records that shadow
 models find. The command ``leakscore`` prints and writes their results. Numbers from numbers are the
 library's: `leakscore`.
 """
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from leakscore_app.audits.judge import Judgement, audit_file
     from leakscore_app.audits.risk import RiskReport, risk_report
+    from leakscore_app.audits.synthetic import SyntheticAudit, audit_synthetic
     from leakscore_app.cli import main
     from leakscore_app.report import EXIT_CODES, Report, analyse, open_table
     from leakscore_app.tables.table import Table, embedded_table, read_table, table_of
@@ -22,9 +24,11 @@ __all__ = [
     "Judgement",
     "Report",
     "RiskReport",
+    "SyntheticAudit",
     "Table",
     "analyse",
     "audit_file",
+    "audit_synthetic",
     "embedded_table",
     "main",
     "open_table",
@@ -36,7 +40,9 @@ __all__ = [
 _ROOMS = {
     "Judgement": "audits.judge",
     "RiskReport": "audits.risk",
+    "SyntheticAudit": "audits.synthetic",
     "audit_file": "audits.judge",
+    "audit_synthetic": "audits.synthetic",
     "main": "cli",
     "risk_report": "audits.risk",
     **dict.fromkeys(("Table", "embedded_table", "read_table", "table_of"), "tables.table"),

@@ -27,6 +27,7 @@ from tests.contract.sequential import (
 )
 from tests.contract.shadow import SHADOW
 from tests.contract.shadow_laws import SHADOW_LAWS, SHADOW_LAWS_RESULTS
+from tests.contract.synthetic import SYNTHETIC, SYNTHETIC_RESULTS
 from tests.contract.theory import THEORY
 from tests.contract.values import VALUES
 from tests.contract.watched import WATCHED, WATCHED_RESULTS, WATCHED_WITHOUT_ARGUMENTS
@@ -211,7 +212,7 @@ CALLS |= {
     )
 }
 CALLS |= CURVES | LAWS | SEQUENTIAL | SEQUENTIAL_GAMES | SHADOW | SHADOW_LAWS
-CALLS |= LEDGER | THEORY | WATCHED | WHITEBOX
+CALLS |= LEDGER | SYNTHETIC | THEORY | WATCHED | WHITEBOX
 
 # Public, but without an argument that could be wrong.
 NO_ARGUMENTS = (
@@ -231,6 +232,7 @@ RESULTS = (
     | WATCHED_RESULTS
     | SEQUENTIAL_RESULTS
     | SHADOW_LAWS_RESULTS
+    | SYNTHETIC_RESULTS
     | {
         "tradeoff.ComposedTradeOff",
         "SingularCovarianceError",

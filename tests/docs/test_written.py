@@ -14,9 +14,11 @@ import pytest
 
 from leakscore import audit, games, leakage, statistics, tradeoff
 from leakscore_app import report
+from leakscore_app.audits.alike import blind
 from leakscore_app.audits.judge import judge
 from leakscore_app.audits.model import Claim, Setting
 from leakscore_app.audits.scores import read_scores
+from leakscore_app.audits.synthetic import audit_synthetic
 from leakscore_app.cli import main
 from tests import ROOT
 
@@ -38,7 +40,11 @@ def test_the_page_of_the_figures_is_that_of_the_registry() -> None:
     assert page == script("write_figures_page")["page"](), "run scripts/write_figures_page.py"
 
 
+<<<<<<< HEAD
 @pytest.mark.parametrize("command", ["report", "audit", "risk", "ask", "epsilon"])
+=======
+@pytest.mark.parametrize("command", ["report", "audit", "audit-synthetic", "risk", "ask"])
+>>>>>>> syn37
 def test_every_option_is_on_the_page(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """By the help itself, which the page is not made of."""
     page = (DOCS / "reference" / "cli.md").read_text("utf-8")
@@ -114,7 +120,11 @@ def test_results_meet_their_schemas_and_others_do_not() -> None:
         assert not validator.is_valid(document | {field: {"no": "such value"}})
         seen.add(type(result).__name__)
     names = {path.name.rpartition("-")[0] for path in SCHEMAS.iterdir()}
+<<<<<<< HEAD
     assert seen == names - {"report", "audit", "risk", "ask", "epsilon"}
+=======
+    assert seen == names - {"report", "audit", "audit-blind", "audit-synthetic", "risk", "ask"}
+>>>>>>> syn37
 
 
 def test_reports_meet_their_schema() -> None:
@@ -158,6 +168,22 @@ def test_findings_meet_their_schema(tmp_path: Path) -> None:
         assert [error.message for error in validator.iter_errors(document)] == [], attack
     del document["bounds"]
     assert not validator.is_valid(document)
+
+
+def test_synthetic_tables_meet_their_schema(tmp_path: Path) -> None:
+    tables = np.random.default_rng(8).gamma(2.0, size=(4, 70, 3))
+    paths = [str(tmp_path / f"{name}.npy") for name in ("t", "h", "s", "r")]
+    for path, values in zip(paths, tables, strict=True):
+        np.save(path, values)
+    np.save(paths[2], np.vstack([tables[0][:40], tables[2]]))
+    validator = schema("audit-synthetic")
+    for words in ({}, {"reference": paths[3], "random_bits": True}):
+        made = audit_synthetic(*paths[:3], **words)  # type: ignore[misc, arg-type]
+        document = json.loads(made.to_json())
+        assert [error.message for error in validator.iter_errors(document)] == []
+    np.savez(tmp_path / "c.npz", member=np.arange(40) < 9, words=np.array(["a", "b"] * 20))
+    document = json.loads(blind(str(tmp_path / "c.npz"), ["words"]).to_json())
+    assert [error.message for error in schema("audit-blind").iter_errors(document)] == []
 
 
 def test_inventories_are_those_of_the_table() -> None:

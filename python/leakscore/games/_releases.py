@@ -1,4 +1,4 @@
-"""The games on released means: one target, a new one in every round, a sequence of releases."""
+"""The games on releases: means of one target or many, sequences of means, synthetic tables."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ from leakscore.games._populations import (
 )
 from leakscore.games._sampling import Key, below, coins, key_from, key_of, number, require_score
 from leakscore.reference.noise import given as noise_given
+from leakscore.scores.synthetic import synthetic_scores
 from leakscore.typing import Doubles, Flags, Indices, Seed
 
 _BLOCK = 1 << 18  # doubles in a table of counts: 2 MB
+_BESIDE = 1000  # records of the population, for scores of synthetic tables
 _STREAM_BLOCK = 1 << 21  # doubles that a score receives at once: 16 MB
 
 
@@ -473,3 +475,137 @@ def _fill_disjoint(
             np.mean(records.reshape(count, n, -1), axis=1, out=out[r])
     if not np.isfinite(out).all():
         validation.finite("X", rows.X)
+
+
+def synthetic(
+    generator: Callable[[Doubles, np.random.Generator], npt.ArrayLike],
+    population: Population,
+    target: npt.ArrayLike,
+    n: int,
+    *,
+    rounds: int,
+    score: Callable[[Doubles], float] | Literal["moments", "distance", "density"],
+    rng: Seed = None,
+    balanced: bool = False,
+) -> Drawn[Doubles, Flags]:
+    """Play rounds of the membership game with a generator of synthetic tables.
+
+    Each round draws a table of n records and lets the generator train on it. In a round where the
+    target is a member its record takes the place of one of them, at random.
+
+    Parameters
+    ----------
+    generator : callable
+        Called with the training table (n, d) and a numpy Generator; returns the synthetic table
+        (M, d).
+    population : Bernoulli, Gaussian or Empirical
+        What the records are drawn from.
+    target : (d,) array_like
+        The target's record.
+    n : int
+        Number of records of a training table, at least 2.
+    rounds : int
+        Number of rounds T, at least 1.
+    score : callable or {"moments", "distance", "density"}
+        Maps a synthetic table to a number, larger meaning member. Or one of the scores of
+        `scores.synthetic_scores`, beside 1000 records of the population.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the game's 128-bit key, which is all that is drawn from it; None: fresh entropy.
+        The result keeps the seed: with ``rng=result.seed`` the same game is played.
+    balanced : bool
+        With True exactly T/2 rounds, in random order, have the target in; T must be even. With
+        False (the default) a fair coin decides in each round.
+
+    Returns
+    -------
+    scores : (T,) ndarray
+    member : (T,) ndarray of bool
+        Whether the target was in.
+
+    Raises
+    ------
+    TypeError
+        If `generator` or `score` is no function, or the population or `rng` is none.
+    ValueError
+        If the target does not fit the population, n exceeds a table whose rows are not put back, a
+        synthetic table has another number of columns or a value that is not finite, or a score is
+        NaN.
+
+    Notes
+    -----
+    The rounds are independent, so that `audit.Audit.from_rounds` of the scores certifies a lower
+    bound on the generator's epsilon, which one synthetic table does not. Each round has a Generator
+    that depends on `rng` and its number only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscore import games
+    >>> def copies(table, rng):
+    ...     return rng.choice(table, 50)
+    >>> population, target = games.Gaussian(np.zeros(2), np.ones(2)), np.full(2, 3.0)
+    >>> played, member = games.synthetic(
+    ...     copies,
+    ...     population,
+    ...     target,
+    ...     30,
+    ...     rounds=100,
+    ...     score="distance",
+    ...     rng=1,
+    ... )
+    >>> bool(played[member].mean() > played[~member].mean())
+    True
+    """
+    if not callable(generator):
+        raise TypeError(f"generator={generator!r} must be a function of a table")
+    require_population(population)
+    z = validation.vector("target", target, size=population.dim)
+    size = validation.count("n", n, 2, high=1 << 31)
+    rounds = number(rounds, balanced)
+    if isinstance(population, Bernoulli):
+        validation.binary("target", z)
+    key, seed = key_from(rng)
+    attack = score if callable(score) else _attack(score, population, z, size, key_of(key, rounds))
+    member, played = coins(key, rounds, balanced), np.empty(rounds)
+    for r in range(rounds):
+        draws = np.random.default_rng(key_of(key, r))
+        table = _records(population, size, key_of(key, r), draws)
+        if member[r]:
+            table[draws.integers(size)] = z
+        released = validation.matrix("generator(table, rng)", generator(table, draws), cols=z.size)
+        validation.finite("generator(table, rng)", released)
+        given = attack(np.asarray(released, dtype=np.float64))
+        played[r] = validation.scores("score(table)", np.atleast_1d(given), 1)[0]
+    return Drawn((played, member), seed)
+
+
+def _attack(
+    name: str, population: Population, target: Doubles, n: int, key: Key
+) -> Callable[[Doubles], float]:
+    """Return a score of a synthetic table, beside records of the population."""
+    validation.choice("score", name, ("moments", "distance", "density"))
+    size = _BESIDE
+    if isinstance(population, Empirical) and not population.replace:
+        size = min(size, population._rows().available)
+    others = _records(population, size, key, np.random.default_rng(key))
+
+    def score(table: Doubles) -> float:
+        scores = synthetic_scores(target[np.newaxis], table, others, n)
+        return float(getattr(scores, name)[0])
+
+    return score
+
+
+def _records(population: Population, n: int, key: Key, draws: np.random.Generator) -> Doubles:
+    """Draw a table of n records."""
+    if isinstance(population, Empirical) and not population.replace:
+        population._require(n)
+        rows = np.arange(len(np.asarray(population.X)))
+        rows = rows if population.exclude is None else np.delete(rows, population.exclude)
+        chosen = draws.choice(rows, n, replace=False)
+        return np.asarray(np.asarray(population.X)[chosen], dtype=np.float64)
+    table = np.empty((n, population.dim))
+    single = _sampling.ReleasedMean(1, True, _sampling.NO_NOISE)
+    nobody = np.zeros(n, dtype=np.bool_)
+    population._sampler(np.zeros(population.dim), single).fill(key, 0, nobody, table)
+    return table

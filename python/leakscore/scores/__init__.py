@@ -1,5 +1,7 @@
 """Membership scores of a released mean: how much more likely it is with the target than without.
 
+`synthetic_scores` are those of a synthetic table.
+
 All scores: larger means member. A decision rule says member if and only if score > threshold.
 """
 
@@ -14,8 +16,10 @@ from leakscore.scores._means import (
     subsampled_product_score,
 )
 from leakscore.scores.gaussian import covariance_score, gaussian_llr, z_estimator_llr
+from leakscore.scores.synthetic import SyntheticScores, synthetic_scores
 
 __all__ = [
+    "SyntheticScores",
     "bernoulli_llr",
     "covariance_score",
     "edgeworth_llr",
@@ -27,5 +31,6 @@ __all__ = [
     "scalar_product",
     "subsampled_llr",
     "subsampled_product_score",
+    "synthetic_scores",
     "z_estimator_llr",
 ]

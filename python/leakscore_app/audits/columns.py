@@ -152,6 +152,8 @@ def _of_grid(file: files.File, options: ReadingOptions) -> ScoreColumns:
     )
 
     def get(name: str) -> Array:
+        if name in content.groups:
+            return content.groups[name]
         column = columns[name]
         if column.refused:
             raise ValueError(": ".join(filter(None, (column.refused, column.remedy))))

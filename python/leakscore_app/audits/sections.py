@@ -32,7 +32,7 @@ def document(findings: Certificates, notices: Sequence[Notice]) -> doc.Document:
             _bounds(findings),
             words.holds(findings.assumptions),
             *_methods(findings),
-            _shown(findings),
+            rates(findings),
             doc.Section("What this does not show", [doc.Notices(notices)]),
             doc.Section("What was read", [doc.Definitions(list(_read(findings)))]),
         ),
@@ -208,10 +208,11 @@ def _compared(findings: Certificates, part: slice) -> doc.TextTable:
     )
 
 
-def _shown(findings: Certificates) -> doc.Section:
+def rates(findings: Certificates) -> doc.Section:
+    """Return the table of observed rates and their bounds."""
     shown = findings.shown
-    rates = [("AUC", shown.auc), ("advantage", shown.advantage)]
-    rates += [(f"TPR at {100 * fpr:g}\u00a0% FPR", rate) for fpr, rate in shown.tpr_at_fpr]
+    named = [("AUC", shown.auc), ("advantage", shown.advantage)]
+    named += [(f"TPR at {100 * fpr:g}\u00a0% FPR", rate) for fpr, rate in shown.tpr_at_fpr]
     rows = [
         [
             name,
@@ -219,7 +220,7 @@ def _shown(findings: Certificates) -> doc.Section:
             words.lower_bound(rate.lower, 4),
             str(Decimal(rate.upper).quantize(Decimal("0.0001"), ROUND_CEILING)),
         ]
-        for name, rate in rates
+        for name, rate in named
     ]
     caption = f"All bounds at once with {findings.percent} confidence"
     table = doc.TextTable(["of the attack", "observed", "at least", "at most"], rows, caption)

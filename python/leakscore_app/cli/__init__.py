@@ -1,7 +1,12 @@
+<<<<<<< HEAD
 """The command line: ``leakscore report``, ``audit``, ``risk``, ``ask`` and ``epsilon``.
+=======
+"""The command line: ``leakscore report``, ``audit``, ``audit-synthetic``, ``risk`` and ``ask``.
+>>>>>>> syn37
 
 Exit codes: 0 done, 1 an error (one line on standard error), 130 interrupted; for ``audit`` also 2
-if the claim is refuted, and 3 if these scores could not refute it; for ``risk --check`` also 2 if
+if the claim is refuted, and 3 if these scores could not refute it; for ``audit-synthetic`` 2 if a
+leak is shown, and 3 if none could be; for ``risk --check`` also 2 if
 a record is certified, and 3 if none could have been; for ``ask`` 2 if the question is refused.
 """
 
@@ -19,7 +24,11 @@ from leakscore_app.cli.program import Parser, run
 
 __all__ = ["main"]
 
+<<<<<<< HEAD
 _COMMANDS = ("report", "audit", "risk", "ask", "epsilon")
+=======
+_COMMANDS = ("report", "audit", "audit-synthetic", "risk", "ask")
+>>>>>>> syn37
 _MOVED = (
     "leakscore reproduce has moved to the source: git clone it, and there python -m reproduce NAME"
 )
@@ -37,6 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     -------
     int
         0 done, 1 error, 130 interrupted. Of ``audit``: 2 claim refuted, 3 claim out of reach. Of
+        ``audit-synthetic``: 2 leak shown, 3 inconclusive. Of
         ``report --check``: 0 publish, 2 publish with noise, 3 do not publish, 4 not before it is
         known whether records are of one person. Of ``risk --check``:
         2 if a record is certified. Of ``ask``: 2 refused.
@@ -63,7 +73,8 @@ def _parser(argv: Sequence[str]) -> Parser:
     version = f"leakscore {leakscore.__version__}"
     parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
-    for name in _COMMANDS if command is None else [command]:
+    for each in _COMMANDS if command is None else [command]:
+        name = each.replace("-", "_")
         module = import_module(f"leakscore_app.cli._{name}")
         getattr(module, f"add_{name}")(commands)
     _refuse(commands, "reproduce", _MOVED)

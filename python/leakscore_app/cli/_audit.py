@@ -55,6 +55,12 @@ looking at rounds as they come
   comes any more (0, or 3). --state PATH keeps what was counted, also when
   Ctrl-C ends the program (130).
 
+are they alike?
+  Members and non-members that were collected apart differ before any training,
+  and no audit of their scores holds. --blind date,length asks it first, of a
+  file with a column of memberships, with exact p-values: 2 if they differ, 0 if
+  that is not shown, 3 if it could not have been.
+
 A lower bound does not show privacy. It is about this attack and this canary,
 and its confidence is that of independent rounds.
 """
@@ -185,6 +191,12 @@ def _add_kinds(group: Any) -> None:
         "looked at after each; the program ends when the claim is refuted. Without --random-bits "
         "the i-th member is paired with the i-th non-member",
     )
+    _cli.add_names(
+        kind,
+        "--blind",
+        "before any audit: can these columns (dates, lengths, sources), which are known without "
+        "the model, tell members from non-members? Then scores say nothing of the model",
+    )
     group.add_argument(
         "--state",
         metavar="PATH",
@@ -247,6 +259,7 @@ def _audit(options: argparse.Namespace) -> int:
 def _kind(options: argparse.Namespace) -> str:
     """Return which audit it is; options of another one are refused."""
     kind = "watch" if options.watch else "one-run" if options.one_run else "rounds"
+    kind = "blind" if options.blind else kind
     if options.watch and options.orientation == "both":
         share = 0.5 * (1.0 - options.confidence)
         raise ValueError(
@@ -375,9 +388,24 @@ def _deliver_check(findings: Any, options: argparse.Namespace) -> None:
         outputs.write(options.junit, checks.junit(check))
 
 
-_FINDERS = {"rounds": _of_rounds, "one-run": _of_one_run, "watch": _of_watch}
+def _of_blind(options: argparse.Namespace) -> Any:
+    from leakscore_app.audits.alike import blind
+    from leakscore_app.tables.cells import ReadingOptions
 
-_ROUNDS, _TABLES, _WATCH = ("rounds",), ("rounds", "one-run"), ("watch",)
+    return blind(
+        options.file,
+        options.blind,
+        member=options.member,
+        confidence=options.confidence,
+        seed=options.seed,
+        options=ReadingOptions(**_cli.reading(options)),
+    )
+
+
+_FINDERS = {"blind": _of_blind, "rounds": _of_rounds, "one-run": _of_one_run, "watch": _of_watch}
+
+_ROUNDS, _WATCH, _SCORED = ("rounds",), ("watch",), ("rounds", "one-run", "watch")
+_TABLES, _READ = ("rounds", "one-run"), ("rounds", "one-run", "blind")
 # Which audits an option is for, and its default.
 _OF_KINDS = (
     ("method", None, _ROUNDS),
@@ -390,15 +418,23 @@ _OF_KINDS = (
     ("inclusion", 0.5, _WATCH),
     ("attack", None, _TABLES),
     ("few_records", False, _TABLES),
-    ("thousands", None, _TABLES),
-    ("encoding", None, _TABLES),
-    ("header", "auto", _TABLES),
-    ("skip_lines", 0, _TABLES),
-    ("skip_last", None, _TABLES),
-    ("sheet", None, _TABLES),
-    ("key", None, _TABLES),
-    ("missing_values", None, _TABLES),
-    ("bad_cells", "refuse", _TABLES),
-    ("id", None, _TABLES),
-    ("proportions", None, _TABLES),
+    ("thousands", None, _READ),
+    ("encoding", None, _READ),
+    ("header", "auto", _READ),
+    ("skip_lines", 0, _READ),
+    ("skip_last", None, _READ),
+    ("sheet", None, _READ),
+    ("key", None, _READ),
+    ("missing_values", None, _READ),
+    ("bad_cells", "refuse", _READ),
+    ("id", None, _READ),
+    ("proportions", None, _READ),
+    ("claimed_epsilon", None, _SCORED),
+    ("claimed_mu", None, _SCORED),
+    ("delta", [1e-5], _SCORED),
+    ("score", None, _SCORED),
+    ("lower_is_member", None, _SCORED),
+    ("neighbours", None, _SCORED),
+    ("threat_model", None, _SCORED),
+    ("random_bits", False, _SCORED),
 )

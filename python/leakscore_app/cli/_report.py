@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 
 
 _MOST_WORKERS = 1024
+_SYNTHETIC = {  # what a synthetic table is drawn from, and the statistic
+    frozenset(("means",)): None,
+    frozenset(("covariance",)): "covariance",
+    frozenset(("means", "covariance")): "covariance",
+    frozenset(("cells",)): "counts",
+}
 STATISTICS = (
     *("mean", "sum", "covariance", "correlations", "counts", "cross-products", "regression"),
     *("glm", "cox"),
@@ -116,6 +122,14 @@ def _add_release_options(group: Any) -> None:
         metavar="N",
         help="people who might be in the data, for the base rate n/N (default: the table's "
         "records, if n is less)",
+    )
+    group.add_argument(
+        "--synthetic-from",
+        type=_cli.names,
+        metavar="KIND,...",
+        help="not they are published, but a synthetic table that is drawn from them alone: means; "
+        "means,covariance; or cells, the counts of the groups of --group-by. No attack on such a "
+        "table can show more",
     )
 
 
@@ -352,6 +366,7 @@ def _report(options: argparse.Namespace) -> int:
             exclude=(options.exclude or ()) if options.data is None else (),
             draw_noise=True if drawn and options.draw_noise is None else options.draw_noise,
             statistic=statistic,
+            synthetic=options.synthetic_from is not None,
             progress=progress,
             client=client,
         )
@@ -401,6 +416,8 @@ def _statistic(options: argparse.Namespace) -> Statistic | None:
     """Return the statistic that the options ask for."""
     from leakscore import statistics
 
+    if options.synthetic_from is not None:
+        options.statistic = _source(options)
     if options.statistic in _REFUSED:
         raise ValueError(
             f"--statistic {options.statistic}: a published {options.statistic} "
@@ -438,6 +455,22 @@ def _statistic(options: argparse.Namespace) -> Statistic | None:
         "correlations": statistics.Correlations,
     }
     return plain[options.statistic]() if options.statistic in plain else None
+
+
+def _source(options: argparse.Namespace) -> str | None:
+    """Return the statistic that a synthetic table is drawn from."""
+    given = ",".join(options.synthetic_from)
+    if options.statistic is not None:
+        raise ValueError(f"--synthetic-from {given} stands in place of --statistic")
+    if frozenset(options.synthetic_from) not in _SYNTHETIC:
+        raise ValueError(
+            f"--synthetic-from {given} must be means, or means,covariance, or cells: no "
+            "bound is known of other generators (leakscore audit-synthetic measures)"
+        )
+    statistic = _SYNTHETIC[frozenset(options.synthetic_from)]
+    if statistic == "counts" and not options.group_by:
+        raise ValueError("--synthetic-from cells needs --group-by COLUMN,...")
+    return statistic
 
 
 def _model(options: argparse.Namespace) -> Statistic:

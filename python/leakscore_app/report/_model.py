@@ -62,6 +62,7 @@ class Release:
     alpha: float
     low_prior: float
     decimals: int | None = None  # to which it is rounded
+    synthetic: bool = False  # whether a synthetic table is published that is drawn from it
 
 
 @dataclass(frozen=True)

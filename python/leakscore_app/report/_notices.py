@@ -20,6 +20,13 @@ from leakscore_app.tables.table import Table
 _FEW_ROWS_PER_COLUMN = 10
 _ILL_CONDITIONED = 1e8
 _SMALL_N = 30
+_SYNTHETIC = (
+    "The bound is for a generator that sees the records only through the numbers that it draws "
+    "from; its random draws, and any number of tables, add nothing. Ranks and ranges of columns, "
+    "the categories that occur, a choice of model by its fit and a trained network are no such "
+    "numbers: with them there is no bound, and leakscore audit-synthetic measures. Noise and "
+    "rounding must come before it draws."
+)
 _MUCH = 0.1  # of the variation along an attack: too much for one record of a mean
 
 
@@ -120,6 +127,8 @@ def _about_table(report: Content) -> Iterator[Notice]:
 
 def _about_release(report: Content) -> Iterator[Notice]:
     release, size = report.release, report.input.rows_judged
+    if release.synthetic:
+        yield _note("synthetic-bound", _SYNTHETIC)
     if (embedded := report.observations.embedded) is not None:
         yield _note(
             "embedded-table",

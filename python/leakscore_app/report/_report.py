@@ -71,6 +71,7 @@ def analyse(
     records: str | None = None,
     distinct_records: bool = False,
     sensitive: str | None = None,
+    synthetic: bool = False,
     progress: Progress | None = None,
     client: Any = None,
 ) -> Report:
@@ -159,6 +160,9 @@ def analyse(
     sensitive : str, optional
         A published column: the report then says, too, what the release tells about a member's value
         of it, to an attacker who knows that the record is in and all its other values.
+    synthetic : bool
+        Whether not the statistic is published, but a synthetic table that a generator draws from
+        it alone: nothing in such a table tells more (data processing), and the words say so.
     progress : callable, optional
         Called before each step with its name and the share of the work that is done.
     client : distributed.Client, optional
@@ -234,6 +238,7 @@ def analyse(
         records=records,
         distinct_records=distinct_records,
         sensitive=sensitive,
+        synthetic=validation.flag("synthetic", synthetic),
     )
     options, table = checked(options), without_graph(table)
     opened = opened_of(table, options)
@@ -246,8 +251,7 @@ def analyse(
         from leakscore_app.report.engine.blocks import BlockTable
 
         with single_threaded_blas():  # waiting threads took a tenth of the work
-            table_in_blocks = BlockTable(opened, options, Passes(progress, client))
-            return Analysis(table_in_blocks, options).report()
+            return Analysis(BlockTable(opened, options, Passes(progress, client)), options).report()
     whole = whole_of(table, opened, why)
     # Threads of BLAS wait for each other longer than they work on so few columns.
     with single_threaded_blas() if whole.values.shape[1] <= _FEW_COLUMNS else nullcontext():

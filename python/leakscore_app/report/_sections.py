@@ -83,6 +83,12 @@ def _head(report: Content, verdict: Verdict) -> list[list[doc.Part]]:
     decimals = report.release.decimals
     rounded = "" if decimals is None else f"rounded to multiples of {10.0**-decimals:g}, "
     what = f"{report.release.what} {_is_or_are(report)} published, {rounded}without noise."
+    if report.release.synthetic:
+        source = f"{report.release.what[:1].lower()}{report.release.what[1:]}"
+        what = (
+            f"A synthetic table is published. It is drawn from {source} alone, {rounded}without "
+            "noise, and tells no more than these numbers do."
+        )
     return [
         [doc.Heading(verdict.line, verdict.decision.replace(" ", "-"))],
         [

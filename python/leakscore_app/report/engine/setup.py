@@ -72,6 +72,7 @@ class AnalysisOptions:
     decimals: int | None = None
     distinct_records: bool = False
     sensitive: str | None = None
+    synthetic: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,6 +218,7 @@ def release_of(
         alpha=ALPHA,
         low_prior=LOW_PRIOR,
         decimals=options.decimals,
+        synthetic=options.synthetic,
     )
 
 

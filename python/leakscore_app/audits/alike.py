@@ -1,0 +1,322 @@
+"""Whether members and non-members differ in what is known of them without the model.
+
+Also how columns of numbers, dates and words become features, missing values and all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore import validation
+from leakscore.audit import BlindCheck, blind_check
+from leakscore_app._visible import listed
+from leakscore_app.audits import words
+from leakscore_app.audits.columns import ScoreColumns, columns_of
+from leakscore_app.audits.model import percent
+from leakscore_app.audits.scores import MEMBER_NAMES, plain_name
+from leakscore_app.document import document as doc
+from leakscore_app.document.checks import Check
+from leakscore_app.document.document import Notice
+from leakscore_app.document.findings import Findings
+from leakscore_app.tables import files
+from leakscore_app.tables.cells import ReadingOptions
+
+Doubles: TypeAlias = npt.NDArray[np.float64]
+Flags: TypeAlias = npt.NDArray[np.bool_]
+Labels: TypeAlias = npt.NDArray[np.str_]
+
+MOST_LEVELS = 300
+"""Columns that are made of categories; rare levels share one."""
+
+_MISMATCH = math.sqrt(0.5)  # two records of different levels are a unit apart
+
+
+def note(code: str, message: str) -> Notice:
+    """Return what must be known, but is no doubt."""
+    return Notice("note", code, message)
+
+
+def levels_of(labels: Labels, most: int = MOST_LEVELS) -> list[str]:
+    """Return the levels of a category; of more than `most` the frequent ones."""
+    values, counts = np.unique(labels, return_counts=True)
+    return sorted(values[np.argsort(-counts, kind="stable")[:most]].tolist())
+
+
+def indicators(labels: Labels, levels: Sequence[str]) -> Doubles:
+    """Return a column for each level; other labels have none."""
+    equal = labels[:, np.newaxis] == np.asarray(levels)[np.newaxis]
+    return np.where(equal, _MISMATCH, 0.0)
+
+
+def filled(values: Doubles, centre: float, *, gaps: bool) -> Doubles:
+    """Return a column of numbers; with `gaps`, also where they are missing."""
+    missing = np.isnan(values)
+    full = np.where(missing, centre, values)
+    return np.column_stack([full, missing] if gaps else [full])
+
+
+@dataclass(frozen=True)
+class ColumnAlike:
+    """What a column by itself tells; of several features the smallest p-value, corrected."""
+
+    name: str
+    auc: float
+    p_value: float
+
+
+@dataclass(frozen=True, eq=False)
+class Alike(Findings):
+    """What is known without the model tells of membership.
+
+    Attributes
+    ----------
+    input : dict
+        The file, the column of memberships, how many there are, and notes on the reading.
+    columns : tuple of ColumnAlike
+        Each by itself.
+    test : BlindCheck
+        Of all features together.
+    verdict : {"refuted", "consistent", "cannot-tell"}
+        Of the claim that they are alike.
+    """
+
+    command = "audit --blind"
+
+    input: dict[str, Any]
+    columns: tuple[ColumnAlike, ...]
+    test: BlindCheck
+    confidence: float
+    verdict: str
+
+    @property
+    def name(self) -> str:
+        """The name of the file."""
+        return str(self.input["files"][0]["name"])
+
+    @property
+    def notices(self) -> Sequence[Notice]:
+        """What must be known to read the p-values."""
+        return (
+            note(
+                "only-these-columns",
+                "The p-values are exact if members are a random subset of the records: the same "
+                "fit is made of re-labelled ones. A large one does not show that members and "
+                "non-members are alike: only that these columns do not tell them apart.",
+            ),
+        )
+
+    def contents(self) -> dict[str, Any]:
+        """Return what the JSON holds besides envelope and notices."""
+        return {
+            "input": self.input,
+            "verdict": {"verdict": self.verdict},
+            "confidence": self.confidence,
+            "auc": self.test.auc,
+            "p_value": self.test.p_value,
+            "columns": self.columns,
+            "relabellings": self.test.relabellings,
+            "seed": self.test.seed,
+        }
+
+    def document(self) -> doc.Document:
+        """Return the sections of the text and the page."""
+        rows = [ColumnAlike("all together", self.test.auc, self.test.p_value), *self.columns]
+        table = doc.TextTable(
+            ["column", "AUC", "p-value"],
+            [[row.name, f"{row.auc:.3f}", words.number(row.p_value, 3)] for row in rows],
+            "Above 1/2: larger values for members. Exact, corrected for the number of columns",
+        )
+        read = [("sha256", self.input["files"][0]["sha256"])]
+        read += [("note", text) for text in self.input["notes"]]
+        read += [("made by", f"leakscore {self.tool_version}, seed {self.test.seed}")]
+        members = f"{self.test.members} members, {self.test.nonmembers} non-members"
+        return doc.Document(
+            f"leakscore audit: {self.name}",
+            [[doc.Heading(_said(self)), doc.Paragraph(_follows(self))]],
+            (
+                doc.Section(f"What tells {members} apart", [table]),
+                doc.Section("To know", [doc.Notices(self.notices)]),
+                doc.Section("What was read", [doc.Definitions([("file", self.name), *read])]),
+            ),
+        )
+
+    def check(self) -> Check:
+        """Return what other programs are told."""
+        return Check(
+            name="members and non-members are alike",
+            verdict=self.verdict,
+            message=f"{_said(self)} {_follows(self)}",
+            files=(self.name,),
+            properties={"auc": self.test.auc, "p_value": self.test.p_value},
+            version=self.tool_version,
+        )
+
+
+def _said(findings: Alike) -> str:
+    """Say whether they differ."""
+    p = f"(p-value {words.number(findings.test.p_value, 3)} of all columns together)"
+    return {
+        "refuted": f"Members and non-members DIFFER without the model {p}.",
+        "consistent": f"NO DIFFERENCE SHOWN between members and non-members {p}.",
+        "cannot-tell": "INCONCLUSIVE: no difference could have been shown.",
+    }[findings.verdict]
+
+
+def _follows(findings: Alike) -> str:
+    """Say what follows from the verdict."""
+    return {
+        "refuted": "An audit of these scores says nothing of the model: an attack that never asks "
+        "it tells them apart. Take non-members from the source of the members, decide at random "
+        "who is trained on, and score again.",
+        "consistent": "That does not prove that they are alike, but these columns are no reason "
+        f"against an audit, with {percent(findings.confidence)} confidence.",
+        "cannot-tell": "There are too few records, or the columns do not vary: look at others.",
+    }[findings.verdict]
+
+
+def blind(
+    path: str,
+    columns: Sequence[str],
+    *,
+    member: str | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    options: ReadingOptions | None = None,
+) -> Alike:
+    """Tell whether columns of a file tell its members from its non-members.
+
+    Parameters
+    ----------
+    path : str
+        A table, or arrays by name, with a membership for each record.
+    columns : sequence of str
+        What is known without the model: numbers, dates as 2024-05-31, or words.
+    member : str, optional
+        The column of memberships; found by its name if not given.
+    confidence : float
+        Of the verdict.
+    seed : int
+        Of folds and re-labellings.
+    options : ReadingOptions, optional
+        How the file is to be read.
+
+    Returns
+    -------
+    Alike
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read, a column is missing, or there are fewer than 8 records.
+    """
+    options = options or ReadingOptions()
+    level = 1.0 - validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
+    file = files.open_file(path, options.max_memory)
+    read = columns_of(file, options)
+    chosen = _member(read.names, member, file.name)
+    for name in columns:
+        if name not in read.names or name == chosen:
+            raise ValueError(
+                f"{file.name} has no column {name!r} to look at beside the memberships "
+                f"{chosen!r}; it has {listed(read.names)}"
+            )
+    inside = read.bits(chosen)
+    text = tuple(name for name in columns if _is_text(read, name))
+    if text and file.kind not in ("npy", "npz"):
+        read = columns_of(file, replace(options, groups=text))
+    parts = {}
+    for name in dict.fromkeys(columns):
+        values = read.get(name)
+        if values.ndim not in (1, 2) or len(values) != len(inside):
+            raise ValueError(
+                f"{read.where(name)} of shape {values.shape} must hold a value, or a row, "
+                f"for each of {len(inside)} records"
+            )
+        parts[name] = _features(values)
+    return _tested(read, parts, inside, chosen, level=level, seed=seed)
+
+
+def _tested(
+    read: ScoreColumns,
+    parts: dict[str, Doubles],
+    inside: Flags,
+    member: str,
+    *,
+    level: float,
+    seed: int,
+) -> Alike:
+    """Test the features of the columns; those of each column are joined at the end."""
+    features = np.hstack(list(parts.values()))
+    relabellings = max(999, 100 * features.shape[1])
+    test = blind_check(features, inside, rng=seed, relabellings=relabellings)
+    ends = np.cumsum([0, *(part.shape[1] for part in parts.values())])
+    best = [k + int(np.argmin(test.column_p_values[k:stop])) for k, stop in pairwise(ends)]
+    rows = zip(
+        parts, test.column_auc[best].tolist(), test.column_p_values[best].tolist(), strict=True
+    )
+    judged = tuple(ColumnAlike(*row) for row in rows)
+    labellings = math.comb(len(inside), int(inside.sum()))
+    verdict = "consistent"
+    if min(test.p_value, *(row.p_value for row in judged)) <= 0.5 * level:
+        verdict = "refuted"
+    elif 0.5 * level * labellings < 1.0 or not np.ptp(features, axis=0).any():
+        verdict = "cannot-tell"
+    return Alike(
+        input={
+            "files": [{"name": read.file.name, "sha256": read.file.sha256}],
+            "format": read.format,
+            "columns": {"member": member},
+            "members": test.members,
+            "nonmembers": test.nonmembers,
+            "notes": read.notes,
+        },
+        columns=judged,
+        test=test,
+        confidence=1.0 - level,
+        verdict=verdict,
+    )
+
+
+def _member(names: Sequence[str], given: str | None, file: str) -> str:
+    """Return the column of memberships."""
+    matches = [name for name in names if plain_name(name) in MEMBER_NAMES]
+    matches = matches if given is None else [name for name in names if name == given]
+    if len(matches) != 1:
+        raise ValueError(
+            f"{file} has the columns {listed(names)}: name the one of the memberships with --member"
+        )
+    return matches[0]
+
+
+def _is_text(read: ScoreColumns, name: str) -> bool:
+    try:
+        return read.get(name).dtype.kind not in "fiub"
+    except ValueError:
+        return True
+
+
+def _features(values: npt.NDArray[Any]) -> Doubles:
+    """Return a column as numbers: words as levels, dates as seconds, and where it is missing."""
+    if values.ndim == 2:
+        return np.hstack([_features(column) for column in values.T])
+    if values.dtype.kind == "S":
+        values = np.char.decode(values, "latin-1")
+    if values.dtype.kind in "fiub":
+        numbers = values.astype(np.float64)
+        missing = np.isnan(numbers)
+        centre = 0.0 if missing.all() else float(np.nanmedian(numbers))
+        return filled(numbers, centre, gaps=bool(missing.any()))
+    labels = values.astype(np.str_)
+    try:
+        days = labels.astype("datetime64[s]")
+    except ValueError:
+        return indicators(labels, levels_of(labels))
+    seconds = np.where(np.isnat(days), np.nan, days.astype(np.float64))
+    return _features(seconds)

@@ -1,0 +1,549 @@
+"""What a synthetic table shows of the records that its generator was trained on.
+
+Three attacks are tried on one half of the records, and the best is judged on the other.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import hypergeom
+
+from leakscore import validation
+from leakscore.audit import OneRunBound, blind_check, one_run
+from leakscore.scores import synthetic_scores
+from leakscore_app._visible import listed
+from leakscore_app.audits import alike, sections, words
+from leakscore_app.audits.alike import Doubles, Flags, Labels, note
+from leakscore_app.audits.judge import Judgement, judge
+from leakscore_app.audits.model import Setting
+from leakscore_app.audits.scores import Read, Samples
+from leakscore_app.document import document as doc
+from leakscore_app.document.document import Notice
+from leakscore_app.document.findings import Findings
+from leakscore_app.document.text import counted
+from leakscore_app.tables.files import File
+from leakscore_app.tables.table import Table, read_table
+
+_FEWEST = 50
+_SAMPLED = 1000  # records of each kind that are compared without the synthetic table
+_UNLIKE = 0.001  # p-value at which they differ
+_ATTACKS = {
+    "moments": "means and products of the columns, as if they were released",
+    "distance": "distance to the nearest synthetic record",
+    "density": "synthetic records nearby, beside others of the population",
+}
+
+
+@dataclass(frozen=True)
+class SyntheticAttack:
+    """Which records an attack flags, and the chance of so many members among them or more."""
+
+    name: str
+    threshold: float
+    members: int
+    nonmembers: int
+    p_value: float
+
+    @classmethod
+    def of(cls, name: str, scores: Doubles, member: Flags, threshold: float) -> SyntheticAttack:
+        """Flag scores above a threshold; the chance is exact if all labellings are as likely."""
+        flags = scores > threshold
+        members, flagged = int((flags & member).sum()), int(flags.sum())
+        chance = hypergeom.sf(members - 1, len(member), int(member.sum()), flagged)
+        return cls(name, float(threshold), members, flagged - members, float(min(1.0, chance)))
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticAudit(Findings):
+    """What `audit_synthetic` returns.
+
+    Attributes
+    ----------
+    input : dict
+        The files, their records, the columns, and notes on the reading.
+    verdict : {"refuted", "consistent", "cannot-tell"}
+        Of the claim that the synthetic table does not depend on which records were trained on.
+    p_value : float
+        Twice the smaller of those of `copies` and `chosen`: exact if it was decided at random which
+        records are in TRAIN.
+    copies : SyntheticAttack
+        Flags the records that equal a synthetic one.
+    chosen : SyntheticAttack
+        The best of `tried`, on the half of the records on which it was not chosen.
+    tried : tuple of SyntheticAttack
+        On the other half, best first, each at its best threshold.
+    judged : Judgement
+        Error rates of the chosen attack, and the epsilon of independent rounds.
+    certified : OneRunBound or None
+        Lower bound on the generator's epsilon, if fair coins decided who is in TRAIN.
+    overlap : int
+        Records of HOLDOUT that equal one of TRAIN.
+    unlike : float
+        P-value of `audit.blind_check`: whether TRAIN and HOLDOUT differ without the table.
+    """
+
+    command = "audit-synthetic"
+
+    input: dict[str, Any]
+    verdict: str
+    p_value: float
+    copies: SyntheticAttack
+    chosen: SyntheticAttack
+    tried: tuple[SyntheticAttack, ...]
+    judged: Judgement
+    certified: OneRunBound | None
+    overlap: int
+    unlike: float
+
+    @property
+    def notices(self) -> Sequence[Notice]:
+        """What must be known to read the numbers, warnings first."""
+        return tuple(_notices(self))
+
+    def contents(self) -> dict[str, Any]:
+        """Return what the JSON holds besides envelope and notices."""
+        judged = self.judged.contents()
+        shown = {field.name: getattr(self, field.name) for field in fields(self)}
+        return shown | {
+            "verdict": {"verdict": self.verdict},
+            "judged": {name: judged[name] for name in ("confidence", "bounds", "roc", "setting")},
+        }
+
+    def document(self) -> doc.Document:
+        """Return the sections of the text and the page."""
+        return _document(self)
+
+
+def audit_synthetic(
+    train: str,
+    holdout: str,
+    synthetic: str,
+    *,
+    reference: str | None = None,
+    categories: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    delta: float = 1e-5,
+    confidence: float = 0.95,
+    random_bits: bool = False,
+    seed: int = 0,
+    reading: Mapping[str, Any] | None = None,
+) -> SyntheticAudit:
+    """Attack a synthetic table, as ``leakscore audit-synthetic`` does.
+
+    Parameters
+    ----------
+    train, holdout, synthetic : str
+        Tables with the same columns, at least 50 records each: those that the generator was trained
+        on, others of the same population, and what it made.
+    reference : str, optional
+        More records of the population. By default half of `holdout` is set aside for it.
+    categories : sequence of str
+        Columns of numbers that are categories; columns of words are.
+    columns, exclude : sequence of str, optional
+        What is looked at.
+    delta, confidence : float
+        Of the bounds.
+    random_bits : bool
+        Whether a fair coin of its own put each record into `train` or `holdout`; then a lower bound
+        on the generator's epsilon is certified. Needs `reference`.
+    seed : int
+        Of the halves.
+    reading : mapping, optional
+        Other options of `read_table`, for all files.
+
+    Returns
+    -------
+    SyntheticAudit
+
+    Raises
+    ------
+    ValueError
+        If a table cannot be read, has other columns or fewer than 50 records, no column varies, or
+        the synthetic table is the training table.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> import leakscore_app
+    >>> rng = np.random.default_rng(0)
+    >>> tables = {name: rng.normal(size=(400, 2)) for name in ("train", "holdout")}
+    >>> tables["copies"] = rng.permutation(tables["train"])[:200]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     paths = [str(pathlib.Path(folder) / f"{name}.npy") for name in tables]
+    ...     for path, table in zip(paths, tables.values(), strict=True):
+    ...         np.save(path, table)
+    ...     found = leakscore_app.audit_synthetic(*paths)
+    >>> found.verdict, found.chosen.name
+    ('refuted', 'distance')
+    """
+    if random_bits and reference is None:
+        raise ValueError(
+            "--random-bits needs --reference: of records set aside from HOLDOUT it is decided that "
+            "they are out, and the coins of the others are not fair"
+        )
+    rng = np.random.default_rng(validation.count("seed", seed, high=None))
+    level = 1.0 - validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
+    bounds: dict[str, Any] = {"delta": delta, "confidence": confidence}
+    paths = {"TRAIN": train, "HOLDOUT": holdout, "SYNTH": synthetic, "REFERENCE": reference}
+    options = {"columns": columns, "exclude": exclude, **(reading or {})}
+    tables = _tables({role: p for role, p in paths.items() if p}, tuple(categories), options)
+    order = rng.permutation(len(tables["HOLDOUT"].values))
+    aside, rest = np.split(order, [0 if reference else len(order) // 2])
+    matrices, read = _encoded(tables, aside)
+    others = matrices.get("REFERENCE", matrices["HOLDOUT"][aside])
+    records = np.vstack([matrices["TRAIN"], matrices["HOLDOUT"][rest]])
+    member = np.arange(len(records)) < len(matrices["TRAIN"])
+    overlap, copies = _equal_records(matrices)
+    _require_others(_within(records, others), member)
+    unlike = _unlike(records, member, rng)
+    scores = synthetic_scores(
+        records, matrices["SYNTH"], others, int(member.sum()), scale=np.ones(others.shape[1])
+    )
+    first = rng.permutation(len(records)) < len(records) // 2
+    tried = sorted(
+        (_best(name, getattr(scores, name)[first], member[first]) for name in _ATTACKS),
+        key=lambda attack: attack.p_value,
+    )
+    values, inside = getattr(scores, tried[0].name)[~first], member[~first]
+    chosen = SyntheticAttack.of(tried[0].name, values, inside, tried[0].threshold)
+    p_value = min(1.0, 2.0 * min(chosen.p_value, copies.p_value))
+    verdict = "refuted" if p_value <= level else "consistent"
+    return SyntheticAudit(
+        input=read | {"set_aside": len(aside), "random_bits": random_bits},
+        verdict="cannot-tell" if unlike <= _UNLIKE or not np.ptp(values) else verdict,
+        p_value=p_value,
+        copies=copies,
+        chosen=chosen,
+        tried=tuple(tried),
+        judged=_rates(values, inside, chosen.threshold, seed, **bounds),
+        certified=_certified(values, inside, member, seed, **bounds) if random_bits else None,
+        overlap=overlap,
+        unlike=unlike,
+    )
+
+
+def _tables(
+    paths: Mapping[str, str], categories: tuple[str, ...], options: Mapping[str, Any]
+) -> dict[str, Table]:
+    """Read tables of the same columns; columns of words in the first are categories."""
+    first = read_table(paths["TRAIN"], groups=categories, **options)
+    chosen = first.columns if options["columns"] is None else options["columns"]
+    text = [
+        name
+        for name, values in zip(first.columns, first.values.T, strict=True)
+        if name in chosen and name not in options["exclude"] and np.isnan(values).all()
+    ]
+    groups = tuple(dict.fromkeys((*categories, *text)))
+    tables = {role: read_table(path, groups=groups, **options) for role, path in paths.items()}
+    for role, table in tables.items():
+        for j, why in table.refused.items():
+            raise ValueError(f"{table.name}, column {table.columns[j]!r}: {why}")
+        if len(table.values) < _FEWEST:
+            size = counted(len(table.values), "record")
+            raise ValueError(f"{role}, {table.name}, has {size}: at least {_FEWEST} are needed")
+        for here, whole in ((table, first), (first, table)):
+            missing = [name for name in whole.columns if name not in here.columns]
+            if missing:
+                raise ValueError(
+                    f"{here.name} has no column {listed(missing)}, which {whole.name} has: all "
+                    "tables need the same columns (--exclude leaves out others)"
+                )
+    return tables
+
+
+# --- columns as numbers --------------------------------------------------------------------------
+
+
+def _encoded(
+    tables: Mapping[str, Table], aside: npt.NDArray[np.intp]
+) -> tuple[dict[str, Doubles], dict[str, Any]]:
+    """Return the tables as numbers in common units, and what was read."""
+    first, names = tables["TRAIN"], []
+    notes = [f"{table.name}: {said}" for table in tables.values() for said in table.notes]
+    parts: dict[str, list[Doubles]] = {role: [] for role in tables}
+    for j, name in enumerate(first.columns):
+        grouped = name in first.groups
+        why, columns = "" if grouped else first.excluded.get(j, ""), []
+        if not why:
+            columns = _categories(name, tables) if grouped else _numbers(name, tables, aside)
+            why = "" if columns else "it is constant, or its values hardly ever repeat"
+        notes += [f"{name} is left out: {why}"] if why else []
+        names += [] if why else [name]
+        for role, part in zip(tables, columns, strict=bool(columns)):
+            parts[role].append(part)
+    if not names:
+        raise ValueError(f"{first.name} has no column to compare: {'; '.join(notes)}")
+    files = [
+        {"role": role, "name": table.name, "sha256": table.sha256, "records": len(table.values)}
+        for role, table in tables.items()
+    ]
+    matrices = {role: np.hstack(part) for role, part in parts.items()}
+    return matrices, {"files": files, "columns": names, "notes": notes}
+
+
+def _categories(name: str, tables: Mapping[str, Table]) -> list[Doubles]:
+    """Return the indicators of a column's levels in each table; none where it tells nothing."""
+    labels = [_plain(table.groups[name]) for table in tables.values()]
+    levels = alike.levels_of(
+        np.concatenate(labels), alike.MOST_LEVELS // len(tables["TRAIN"].groups)
+    )
+    trained = set(labels[0].tolist())
+    for table, values in zip(tables.values(), labels, strict=True):
+        if trained.isdisjoint(values.tolist()):
+            raise ValueError(
+                f"{table.name}, column {name!r}: no value is one of {tables['TRAIN'].name}"
+            )
+    if len(levels) == 1 or 2 * len(trained) > len(labels[0]):
+        return []
+    return [alike.indicators(values, levels) for values in labels]
+
+
+def _plain(labels: Labels) -> Labels:
+    """Return labels in which 1.0 and 1 are one level."""
+    different, places = np.unique(labels, return_inverse=True)
+    try:
+        plain = [f"{float(label):.15g}" if label else "" for label in different.tolist()]
+    except ValueError:
+        return labels
+    return np.asarray(plain, dtype=np.str_)[places]
+
+
+def _numbers(name: str, tables: Mapping[str, Table], aside: npt.NDArray[np.intp]) -> list[Doubles]:
+    """Return a column of each table in units of the population's; none if it is constant."""
+    values = {role: table.values[:, table.columns.index(name)] for role, table in tables.items()}
+    for role, column in values.items():
+        if np.isnan(column).all():
+            raise ValueError(
+                f"{tables[role].name}, column {name!r} holds no numbers, but that of "
+                f"{tables['TRAIN'].name} does"
+            )
+    everything = np.concatenate(list(values.values()))
+    others = values.get("REFERENCE", values["HOLDOUT"][aside])
+    gaps = bool(np.isnan(everything).any())
+    with np.errstate(over="ignore", invalid="ignore"):
+        for sample in (others, everything):
+            present = sample[~np.isnan(sample)]
+            unit = float(present.std()) if present.size else 0.0
+            if unit > 0:
+                break
+    if not np.isfinite(unit):
+        raise ValueError(f"column {name!r} holds numbers too large to be squared")
+    if not unit and not gaps:
+        return []
+    centre, unit = float(present.mean()), unit or 1.0
+    return [
+        alike.filled((column - centre) / unit, 0.0, gaps=bool(gaps)) for column in values.values()
+    ]
+
+
+# --- equal records -------------------------------------------------------------------------------
+
+
+def _as_bytes(matrix: Doubles) -> list[bytes]:
+    """Return each record as bytes, equal where its numbers are."""
+    plain = np.ascontiguousarray(matrix + 0.0)
+    rows: list[bytes] = plain.view(np.dtype((np.void, plain[0].nbytes))).ravel().tolist()
+    return rows
+
+
+def _within(records: Doubles, table: Doubles) -> Doubles:
+    """Return 1 for each record that is in a table, otherwise 0."""
+    rows = set(_as_bytes(table))
+    return np.array([row in rows for row in _as_bytes(records)], dtype=np.float64)
+
+
+def _equal_records(matrices: Mapping[str, Doubles]) -> tuple[int, SyntheticAttack]:
+    """Count equal records of HOLDOUT and TRAIN, and copies; refuse tables that are the same."""
+    train, holdout, drawn = (matrices[role] for role in ("TRAIN", "HOLDOUT", "SYNTH"))
+    if sorted(_as_bytes(train)) == sorted(_as_bytes(drawn)):
+        raise ValueError("SYNTH is TRAIN: it holds the records of the training table")
+    overlap, different = int(_within(holdout, train).sum()), len(set(_as_bytes(train)))
+    if 2 * overlap > len(holdout) and 2 * different > len(train):
+        raise ValueError(
+            f"{overlap} of {counted(len(holdout), 'record')} of HOLDOUT are in TRAIN: HOLDOUT "
+            "must hold other records"
+        )
+    copied = np.concatenate([_within(train, drawn), _within(holdout, drawn)])
+    member = np.arange(len(copied)) < len(train)
+    return overlap, SyntheticAttack.of("copies", copied, member, 0.5)
+
+
+def _require_others(shared: Doubles, member: Flags) -> None:
+    """Refuse a population that holds more records of one of the tables than of the other."""
+    more = SyntheticAttack.of("", shared, member, 0.5)
+    if min(more.p_value, SyntheticAttack.of("", shared, ~member, 0.5).p_value) < _UNLIKE:
+        raise ValueError(
+            "the records of the population beside which the others are judged (--reference, or "
+            f"half of HOLDOUT) include {counted(more.nonmembers, 'record')} of HOLDOUT and "
+            f"{more.members} of TRAIN: they must be others. If persons have several records, keep "
+            "all records of a person in one table"
+        )
+
+
+# --- judging -------------------------------------------------------------------------------------
+
+
+def _best(name: str, scores: Doubles, member: Flags) -> SyntheticAttack:
+    """Return an attack at the threshold of which chance would have to explain most."""
+    sizes = np.rint(2.0 ** np.arange(0.0, np.log2(len(scores)) - 1.0, 0.5)).astype(np.intp)
+    thresholds = np.unique(np.sort(scores)[::-1][sizes])[::-1].tolist()
+    attacks = (SyntheticAttack.of(name, scores, member, threshold) for threshold in thresholds)
+    return min(attacks, key=lambda attack: attack.p_value)
+
+
+def _unlike(records: Doubles, member: Flags, rng: np.random.Generator) -> float:
+    """Return the p-value of a difference between TRAIN and HOLDOUT without the table."""
+    parts = [rng.permutation(np.flatnonzero(flags))[:_SAMPLED] for flags in (member, ~member)]
+    sample = np.concatenate(parts)
+    return blind_check(records[sample], member[sample], rng=rng).p_value
+
+
+def _rates(
+    scores: Doubles, member: Flags, threshold: float, seed: int, *, delta: float, confidence: float
+) -> Judgement:
+    """Return what the scores would certify if they were those of independent rounds."""
+    data = Samples(scores[member], scores[~member])
+    return judge(
+        Read((File("the scores", b""),), "scores", None, {}, str(scores.dtype), data, ()),
+        deltas=(delta,),
+        confidence=confidence,
+        method="split",
+        all_methods=False,
+        setting=Setting(seed=seed, threshold=threshold),
+        lower_is_member=False,
+    )
+
+
+def _certified(
+    scores: Doubles, inside: Flags, member: Flags, seed: int, *, delta: float, confidence: float
+) -> OneRunBound:
+    """Certify an epsilon of the training, if fair coins decided; refuse what hardly are coins."""
+    sizes = int(member.sum()), int((~member).sum())
+    for notice in words.no_fair_coins(*sizes, "--random-bits is not true of these tables"):
+        raise ValueError(notice.message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of coins, which were looked at
+        return one_run(scores, inside, k="all", delta=delta, confidence=confidence, rng=seed)
+
+
+# --- words ---------------------------------------------------------------------------------------
+
+
+def _said(audit: SyntheticAudit) -> str:
+    p_value = audit.unlike if audit.unlike <= _UNLIKE else audit.p_value
+    p = f"(p-value {words.number(p_value, 3)})"
+    if audit.verdict == "refuted":
+        return f"The synthetic table LEAKS who is in TRAIN {p}."
+    if audit.verdict == "consistent":
+        return f"NO LEAK SHOWN {p}; that does not prove that there is none."
+    if audit.unlike <= _UNLIKE:
+        return f"INCONCLUSIVE. TRAIN and HOLDOUT differ without the synthetic table {p}."
+    return "INCONCLUSIVE. All records have the same score."
+
+
+def _lead(audit: SyntheticAudit) -> str:
+    copies, chosen, seen = audit.copies, audit.chosen, audit.judged.input
+    first, second = (file["records"] for file in audit.input["files"][:2])
+    p_values = [words.number(attack.p_value, 3) for attack in (copies, chosen)]
+    return (
+        f"{copies.members} of {first} records of TRAIN and {copies.nonmembers} of {second} of "
+        f"HOLDOUT equal a synthetic one (p-value {p_values[0]}). The best of three attacks, by "
+        f"{_ATTACKS[chosen.name]}, flags {chosen.members} of {seen.members} and "
+        f"{chosen.nonmembers} of {seen.nonmembers} on the half of the records on which it was not "
+        f"chosen (p-value {p_values[1]}). Together the p-value is twice the smaller."
+    )
+
+
+def _notices(audit: SyntheticAudit) -> Iterator[Notice]:
+    wrongly = words.number(100.0 * (1.0 - audit.judged.confidence))
+    if audit.unlike <= _UNLIKE:
+        yield Notice(
+            "warning",
+            "unlike",
+            "TRAIN and HOLDOUT are told apart without the synthetic table, so that no attack shows "
+            "what it adds: take HOLDOUT from the same source, split at random.",
+        )
+    if audit.overlap:
+        yield Notice(
+            "warning",
+            "overlap",
+            f"{counted(audit.overlap, 'record')} of HOLDOUT equal one of TRAIN. They count on both "
+            "sides, which can hide a leak.",
+        )
+    yield note(
+        "one-table",
+        "This is one synthetic table of one training. The p-values are exact if it was decided at "
+        "random which records are in TRAIN; they are about this table and these records. Of "
+        f"tables that show nothing, at most {wrongly} in 100 are said to leak.",
+    )
+    if (bound := audit.certified) is not None:
+        yield note(
+            "certified",
+            f"If a fair coin of its own put each record into TRAIN or HOLDOUT, the generator has "
+            f"{words.bound_at(bound.epsilon, bound.delta, bound.confidence)}; perfect guesses "
+            f"could certify {words.lower_bound(bound.max_certifiable)}.",
+        )
+    else:
+        yield note(
+            "measure",
+            "Rates and epsilon are those of independent rounds. Records of one training are none: "
+            "they measure this table and certify nothing of the generator. If a fair coin put each "
+            "record into TRAIN or HOLDOUT, --random-bits certifies; its author can play fresh "
+            "trainings (leakscore.games.synthetic).",
+        )
+    yield note(
+        "no-bound",
+        "Another attack may show more. Of a generator that sees its table only through means, "
+        "covariances or counts of cells, leakscore report TRAIN --synthetic-from bounds what any "
+        "attack can show.",
+    )
+
+
+def _document(audit: SyntheticAudit) -> doc.Document:
+    head: list[doc.Part] = [doc.Heading(_said(audit)), doc.Paragraph(_lead(audit), "lead")]
+    bound = audit.judged.bounds.bounds[0]
+    certified = words.bound_at(float(bound.epsilon), float(bound.delta), audit.judged.confidence)
+    tried = doc.TextTable(
+        ["attack", "of\nTRAIN", "of\nHOLDOUT", "p-value"],
+        [
+            [each.name, str(each.members), str(each.nonmembers), words.number(each.p_value, 3)]
+            for each in audit.tried
+        ],
+        "Records flagged at the best threshold; no evidence, as it was chosen here",
+    )
+    rates = [
+        *sections.rates(audit.judged).parts,
+        doc.Paragraph(f"Independent rounds of such scores would certify {certified}.", "soft"),
+        doc.Figures([sections.roc(audit.judged)]),
+    ]
+    notes = [notice for notice in audit.notices if notice.level == "note"]
+    return doc.Document(
+        f"leakscore audit-synthetic: {audit.input['files'][2]['name']}",
+        [[doc.Notices(audit.doubts), *head] if audit.doubts else head],
+        (
+            doc.Section("The attacks, on the half on which they are chosen", [tried]),
+            doc.Section("The best attack on the other half", rates),
+            doc.Section("To know", [doc.Notices(notes)]),
+            doc.Section("What was read", [doc.Definitions(list(_read(audit)))]),
+        ),
+    )
+
+
+def _read(audit: SyntheticAudit) -> Iterator[tuple[str, str]]:
+    for file in audit.input["files"]:
+        yield file["role"], f"{file['name']}, {counted(file['records'], 'record')}"
+        yield "sha256", file["sha256"]
+    yield "columns", listed(audit.input["columns"], 20)
+    if audit.input["set_aside"]:
+        yield "population", f"{audit.input['set_aside']} records of HOLDOUT, not judged"
+    for said in audit.input["notes"]:
+        yield "note", said
+    yield "drawn by", f"leakscore {audit.tool_version}, seed {audit.judged.setting.seed}"

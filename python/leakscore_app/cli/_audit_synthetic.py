@@ -1,0 +1,102 @@
+"""``leakscore audit-synthetic``: its options, and what they do."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from leakscore_app.cli import _shared as _cli
+
+_CODES = {"consistent": 0, "refuted": 2, "cannot-tell": 3}
+
+_EPILOG = """\
+exit codes
+  0  no leak is shown, which does not prove that there is none
+  1  an error: nothing was judged
+  2  the synthetic table shows who is in TRAIN
+  3  inconclusive: TRAIN and HOLDOUT differ without the synthetic table, or all
+     records have the same score
+
+All tables have the same columns, a record a row, and at least 50 records. Columns of
+words are categories, one apart if they differ; numbers count in standard deviations,
+and a missing value is a value of its own.
+"""
+
+
+def add_audit_synthetic(commands: Any) -> None:
+    """Add the command to the program."""
+    parser = commands.add_parser(
+        "audit-synthetic",
+        help="whether a synthetic table shows which records its generator was trained on",
+        description=(
+            "Attack a synthetic table three ways, and tell whether it shows which records its "
+            "generator was trained on."
+        ),
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=_audit_synthetic)
+    parser.add_argument("train", metavar="TRAIN", help="the records that were trained on")
+    parser.add_argument("holdout", metavar="HOLDOUT", help="others of the same population")
+    parser.add_argument("synthetic", metavar="SYNTH", help="the synthetic records")
+    group = parser.add_argument_group("the tables")
+    group.add_argument(
+        "--reference",
+        metavar="OTHER",
+        help="more records of the population (default: half of HOLDOUT, which is not judged then)",
+    )
+    _cli.add_names(group, "--categories", "columns of numbers that are categories")
+    _cli.add_names(group, "--columns", "look at these columns only")
+    _cli.add_names(group, "--exclude", "do not look at these columns")
+    group = parser.add_argument_group("the verdict and the bounds")
+    group.add_argument(
+        "--confidence",
+        type=float,
+        default=0.95,
+        metavar="C",
+        help="a table that shows nothing is said to leak at most 1 - C of the time (0.95)",
+    )
+    group.add_argument(
+        "--delta", type=float, default=1e-5, metavar="D", help="of the bounds on epsilon (1e-5)"
+    )
+    group.add_argument(
+        "--random-bits",
+        action="store_true",
+        help="a fair coin of its own put each record into TRAIN or HOLDOUT: certify a lower bound "
+        "on the generator's epsilon; needs --reference",
+    )
+    group.add_argument("--seed", type=int, default=0, metavar="S", help="of the halves (0)")
+    _cli.add_reading(parser)
+    group = parser.add_argument_group("the output")
+    _cli.add_outputs(group)
+    group.add_argument("--quiet", action="store_true", help="no text: the exit code says it")
+
+
+def _audit_synthetic(options: argparse.Namespace) -> int:
+    from leakscore_app.audits.synthetic import audit_synthetic
+    from leakscore_app.tables import outputs
+
+    paths = (options.train, options.holdout, options.synthetic, options.reference)
+    if "-" in paths:
+        raise ValueError("the tables must be files: TRAIN is read twice")
+    for name in ("id", "proportions"):
+        if getattr(options, name) is not None:
+            raise ValueError(f"--{name} means nothing here: --exclude or --categories does")
+    _cli.require_writable(options, *paths)
+    reading = _cli.reading(options)
+    del reading["id"], reading["proportions"]
+    names = ("reference", "columns", "delta", "confidence", "random_bits", "seed")
+    given: dict[str, Any] = {name: getattr(options, name) for name in names}
+    given |= {name: getattr(options, name) or () for name in ("categories", "exclude")}
+    with _cli.in_options(options):
+        findings = audit_synthetic(
+            options.train, options.holdout, options.synthetic, **given, reading=reading
+        )
+    for doubt in findings.doubts:
+        print(f"leakscore: warning: {doubt.message}", file=sys.stderr)
+    try:
+        _cli.deliver(findings, options)
+    except BrokenPipeError:  # the verdict holds even if nobody reads the rest
+        outputs.abandon_output()
+    return _CODES[findings.verdict]
