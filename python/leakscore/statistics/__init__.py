@@ -15,7 +15,7 @@ from leakscore.statistics._products import (
     CrossProducts,
     Quantile,
 )
-from leakscore.statistics._regression import Regression
+from leakscore.statistics._regression import Equations, Regression
 from leakscore.statistics._statistic import Histogram, Mean, NoFitError, Proportions, Statistic, Sum
 from leakscore.statistics._weights import KnownWeights, WeightedMean, WeightedRatio
 
@@ -26,6 +26,7 @@ __all__ = [
     "Covariance",
     "Cox",
     "CrossProducts",
+    "Equations",
     "GroupMeans",
     "Histogram",
     "KnownWeights",

@@ -52,6 +52,57 @@ class _Fit:
         return np.concatenate([first, (x - self.means) @ self.whitening], axis=1)
 
 
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """Estimating equations of coefficients, about a fit to N records: one row for each of them.
+
+    A sample in which record j occurs w_j times has coefficients that differ from those of the fit
+    by A (sum w_j c_j x_j x_j')^-1 sum w_j s_j x_j: of least squares exactly, of other likelihoods
+    by one Newton step with the sample's own curvature.
+
+    Attributes
+    ----------
+    rows : (N, q) ndarray
+        x, in units in which sum c x x' is about the identity.
+    scores, curvatures : (N,) ndarray
+        s and c.
+    named : (q, D) ndarray
+        A', to the coefficients in the order of `Statistic.names`.
+    """
+
+    rows: Doubles
+    scores: Doubles
+    curvatures: Doubles
+    named: Doubles
+
+    @property
+    def width(self) -> int:
+        """How many numbers of each record a refit adds up."""
+        q = self.rows.shape[1]
+        return q + q * (q + 1) // 2
+
+    @property
+    def leverages(self) -> Doubles:
+        """The largest share of every record in the curvature of a direction, (N,)."""
+        return np.asarray(self.curvatures * np.square(self.rows).sum(axis=1))
+
+    def refitted(self, weights: Doubles) -> Doubles:
+        """Return by how much the coefficients differ, (R, D), for samples of weights (R, N).
+
+        Rows of NaN are samples that have no fit.
+        """
+        x, q = self.rows, self.rows.shape[1]
+        upper = np.triu_indices(q)
+        products = (x[:, upper[0]] * x[:, upper[1]]) * self.curvatures[:, None]
+        sums = weights @ np.concatenate([products, x * self.scores[:, None]], axis=1)
+        curvature = np.empty((len(weights), q, q))
+        curvature[:, upper[0], upper[1]] = curvature[:, upper[1], upper[0]] = sums[:, :-q]
+        moves = np.full((len(weights), q), np.nan)
+        fits = np.linalg.eigvalsh(curvature)[:, 0] > GONE
+        moves[fits] = np.linalg.solve(curvature[fits], sums[fits, -q:, None])[:, :, 0]
+        return np.asarray(moves @ self.named)
+
+
 @dataclass(frozen=True)
 class Regression(Statistic):
     """Coefficients of a least-squares regression with an intercept.
@@ -258,6 +309,36 @@ class Regression(Statistic):
         fit = self._prepared()
         x, _ = self._split(self._checked(np.asarray(record)[np.newaxis]))
         return self._column_along(fit, fit.whitened(x)[0])
+
+    def equations(self, block: npt.ArrayLike) -> Equations:
+        """Return the normal equations of the records of the table that `prepare` fitted.
+
+        Parameters
+        ----------
+        block : (N, d) array_like
+
+        Returns
+        -------
+        Equations
+            With `rows`, `scores`, `curvatures`, and `refitted`, which fits samples of the records.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from leakscore import statistics
+        >>> table = np.array([[0.0, 1.0], [1.0, 2.0], [2.0, 4.0], [3.0, 4.0]])
+        >>> fit = statistics.Regression(response="y").on(["x", "y"]).prepare(table)
+        >>> fit.equations(table).refitted(np.array([[1.0, 1.0, 1.0, 0.0]])).round(3)
+        array([[-0.267,  0.4  ]])
+        """
+        fit = self._prepared()
+        x, y = self._split(self._checked(block))
+        residual = y - fit.level - (x - fit.means) @ fit.slopes
+        named = np.zeros((len(fit.means) + 1, len(fit.means) + 1))
+        named[0, 0] = 1 / np.sqrt(fit.count)
+        named[1:, 1:] = fit.whitening.T
+        named[1:, 0] = -fit.means @ fit.whitening
+        return Equations(fit.whitened(x), residual, np.ones(len(x)), named)
 
     def _prepared(self) -> _Fit:
         if self._fit is None:
