@@ -11,15 +11,17 @@ from leakscore import statistics
 
 
 def _fits(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Least squares of every sample by the normal equations, without ours."""
+    """Least squares of every sample by the normal equations, without ours; NaN if there is none."""
     design = np.column_stack([np.ones(len(x)), x])
     gram = np.einsum("rn,ni,nj->rij", weights, design, design)
-    return np.linalg.solve(gram, np.einsum("rn,ni,n->ri", weights, design, y)[:, :, None])[:, :, 0]
+    result = np.full((len(weights), design.shape[1]), np.nan)
+    good = np.linalg.cond(gram) < 1e12
+    right = np.einsum("rn,ni,n->ri", weights, design, y)[:, :, None]
+    result[good] = np.linalg.solve(gram[good], right[good])[:, :, 0]
+    return result
 
 
-def _samples(
-    n: int, target: int, rounds: int, inside: int, rng: np.random.Generator
-) -> np.ndarray:
+def _samples(n: int, target: int, rounds: int, inside: int, rng: np.random.Generator) -> np.ndarray:
     others = np.delete(np.arange(n), target)
     weights = np.zeros((rounds, n))
     weights[:, others] = rng.multinomial(n - inside, np.full(n - 1, 1 / (n - 1)), size=rounds)
@@ -27,13 +29,13 @@ def _samples(
     return weights
 
 
-def _two_far_records() -> tuple[np.ndarray, np.ndarray]:
-    """Two records far out at one end: without one of them the other decides the slope."""
-    rng = np.random.default_rng(5)
-    x = rng.standard_normal(150)
-    x[:2] = 10.0, 8.0
+def _six_holders() -> tuple[np.ndarray, np.ndarray]:
+    """Six records far out at one end, all others at 0: few samples hold all of the six."""
+    rng = np.random.default_rng(1)
+    x = np.zeros(150)
+    x[:6] = 10 + rng.standard_normal(6)
     y = x + 0.5 * rng.standard_normal(150)
-    y[0] += 1.2
+    y[0] += 2.0
     return x[:, None], y
 
 
@@ -56,7 +58,7 @@ def test_a_sample_without_a_fit_is_nan() -> None:
     assert np.isfinite(moves[1]).all()
 
 
-def test_one_newton_step_of_a_logistic_fit() -> None:
+def test_newton_steps_of_a_logistic_fit() -> None:
     rng = np.random.default_rng(2)
     x = rng.standard_normal((400, 2))
     y = (rng.random(400) < special.expit(x @ [1.0, -0.5])).astype(float)
@@ -74,21 +76,22 @@ def test_one_newton_step_of_a_logistic_fit() -> None:
 
     exact = np.array([refit(w) for w in weights]) - fit.coefficients
     moves = fit.equations(table).refitted(weights)
-    assert np.abs(moves - exact).max() < 0.1 * np.abs(exact).max()
+    np.testing.assert_allclose(moves, exact, atol=2e-4)
 
 
 def test_the_game_is_that_of_fits_to_every_sample() -> None:
-    """First-order features say .30 less: the other far record is absent from a third of samples."""
-    x, y = _two_far_records()
+    """With features of the first order the game would be the theory's .70, and the truth is .96."""
+    x, y = _six_holders()
     table = np.column_stack([x, y])
     report = leakscore_app.analyse(
         leakscore_app.table_of(table, columns=["x", "y"]),
         statistic=statistics.Regression("y"),
-        max_advantage=0.5,
+        max_advantage=0.75,
         distinct_records=True,
     )
     rng, rounds = np.random.default_rng(3), 20_000
     slopes = [_fits(x, y, _samples(150, 0, rounds, k, rng))[:, 1] for k in (1, 0)]
+    slopes = [np.nan_to_num(s, nan=min(map(np.nanmin, slopes))) for s in slopes]
     halves = [(s[: rounds // 2], s[rounds // 2 :]) for s in slopes]
     at = np.quantile(np.concatenate([h[0] for h in halves]), np.linspace(0, 1, 400))
     gaps = [(halves[0][0] > t).mean() - (halves[1][0] > t).mean() for t in at]
@@ -96,5 +99,6 @@ def test_the_game_is_that_of_fits_to_every_sample() -> None:
     expected = abs((halves[0][1] > best).mean() - (halves[1][1] > best).mean())
     game = next(game for game in report.games if game.row == 1 and game.attacker == "informed")
     error = np.hypot(np.sqrt(0.5 / rounds * 2), game.advantage.std_error)
-    assert game.advantage.simulated == pytest.approx(expected, abs=4 * error + 0.02)
-    assert abs(game.advantage.simulated - game.advantage.theory) > 10 * error
+    assert game.advantage.simulated == pytest.approx(expected, abs=4 * error + 0.01)
+    assert expected > game.advantage.theory + 0.2
+    assert not report.to_text().startswith("PUBLISH:")

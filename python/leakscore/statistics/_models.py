@@ -579,7 +579,7 @@ class GLM(FittedModel):
         Returns
         -------
         Equations
-            See `Regression.equations`; its refits are one Newton step.
+            See `Regression.equations`; its refits are three Newton steps, of the gamma family one.
 
         Examples
         --------
@@ -590,11 +590,20 @@ class GLM(FittedModel):
         >>> bool(abs(fit.equations(table).refitted(np.ones((1, 8)))).max() < 1e-9)
         True
         """
-        fit, law = self._fitted(), _FAMILIES[self.family]
+        fit, family = self._fitted(), _FAMILIES[self.family]
         values = self._checked(block)
         y, offset = self._response(values)
         x = self._design(values)
         eta = x @ fit.coefficients + offset
         root = np.linalg.cholesky(fit.inverse)
-        named = self._unscaled(root.T)
-        return Equations(x @ root, law.score(y, eta), law.weight(eta), named)
+
+        means = {"binomial": special.expit, "poisson": np.exp}.get(self.family)
+
+        def law(moves: Doubles) -> tuple[Doubles, Doubles]:
+            with np.errstate(all="ignore"):
+                mean = means(eta + moves)
+            return y - mean, mean * (1 - mean) if self.family == "binomial" else mean
+
+        steps = None if means is None else law  # of the others one is exact, or leaves the range
+        scores, curvatures = family.score(y, eta), family.weight(eta)
+        return Equations(x @ root, scores, curvatures, self._unscaled(root.T), steps)
