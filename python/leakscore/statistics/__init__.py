@@ -14,7 +14,7 @@ from leakscore.statistics._products import (
     Covariance,
     CrossProducts,
 )
-from leakscore.statistics._regression import Regression
+from leakscore.statistics._regression import Equations, Regression
 from leakscore.statistics._statistic import Histogram, Mean, NoFitError, Proportions, Statistic, Sum
 from leakscore.statistics._weights import KnownWeights, WeightedMean, WeightedRatio
 
@@ -25,6 +25,7 @@ __all__ = [
     "Covariance",
     "Cox",
     "CrossProducts",
+    "Equations",
     "GroupMeans",
     "Histogram",
     "KnownWeights",

@@ -20,6 +20,7 @@ from leakscore.reference import Moments
 from leakscore.statistics._regression import (
     DEPENDENT,
     ROUNDING,
+    Equations,
     OwnedError,
     batches,
     residuals_without,
@@ -563,3 +564,42 @@ class GLM(FittedModel):
         first = residuals * roots  # where the step leads out of the law's range
         scores = np.where(np.isfinite(law.loss(y, eta)), scores, first)
         return np.asarray(fit.count * scores[:, None] * (x @ fit.inverse))
+
+    def equations(self, block: npt.ArrayLike) -> Equations:
+        """Return the likelihood equations of the records of the table that `prepare` fitted.
+
+        Parameters
+        ----------
+        block : (N, d) array_like
+
+        Returns
+        -------
+        Equations
+            See `Regression.equations`; its refits are three Newton steps, of the gamma family one.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from leakscore import statistics
+        >>> table = np.column_stack([np.arange(8.0), [0, 0, 1, 0, 1, 0, 1, 1]])
+        >>> fit = statistics.GLM("y", "binomial").on(["x", "y"]).prepare(table)
+        >>> bool(abs(fit.equations(table).refitted(np.ones((1, 8)))).max() < 1e-9)
+        True
+        """
+        fit, family = self._fitted(), _FAMILIES[self.family]
+        values = self._checked(block)
+        y, offset = self._response(values)
+        x = self._design(values)
+        eta = x @ fit.coefficients + offset
+        root = np.linalg.cholesky(fit.inverse)
+
+        means = {"binomial": special.expit, "poisson": np.exp}.get(self.family)
+
+        def law(moves: Doubles) -> tuple[Doubles, Doubles]:
+            with np.errstate(all="ignore"):
+                mean = means(eta + moves)
+            return y - mean, mean * (1 - mean) if self.family == "binomial" else mean
+
+        steps = None if means is None else law  # of the others one is exact, or leaves the range
+        scores, curvatures = family.score(y, eta), family.weight(eta)
+        return Equations(x @ root, scores, curvatures, self._unscaled(root.T), steps)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -20,6 +20,8 @@ _LAST_DIGITS = 1e-13  # share of a number that is rounding
 ROUNDING = 1e-6  # share of a response beside which a residual is rounding, also of float32
 GONE = 1e-9  # share of what tells coefficients apart that is none
 _NUMBERS = 1 << 20  # of one batch of persons
+_STEPS = 3  # of Newton's method from the fit to all records
+_FARTHEST = 3.0  # by which a later step moves a linear predictor
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,73 @@ class _Fit:
         """Return rows whose squares add up to their leverages: the intercept's part, and T'x."""
         first = np.full((len(x), 1), 1 / np.sqrt(self.count))
         return np.concatenate([first, (x - self.means) @ self.whitening], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """Estimating equations of coefficients, about a fit to N records: one row for each of them.
+
+    A sample in which record j occurs w_j times has coefficients that differ from those of the fit
+    by A (sum w_j c_j x_j x_j')^-1 sum w_j s_j x_j: of least squares exactly. Other likelihoods take
+    more of these Newton steps where their `law` is given, and one where it is not.
+
+    Attributes
+    ----------
+    rows : (N, q) ndarray
+        x, in units in which sum c x x' is about the identity.
+    scores, curvatures : (N,) ndarray
+        s and c.
+    named : (q, D) ndarray
+        A', to the coefficients in the order of `Statistic.names`.
+    law : callable, optional
+        Scores and curvatures (R, N) of linear predictors that differ by so much.
+    """
+
+    rows: Doubles
+    scores: Doubles
+    curvatures: Doubles
+    named: Doubles
+    law: Callable[[Doubles], tuple[Doubles, Doubles]] | None = None
+
+    @property
+    def width(self) -> int:
+        """How many numbers of each record a refit adds up."""
+        q = self.rows.shape[1]
+        return (1 if self.law is None else _STEPS) * (q + q * (q + 1) // 2)
+
+    @property
+    def leverages(self) -> Doubles:
+        """The largest share of every record in the curvature of a direction, (N,)."""
+        return np.asarray(self.curvatures * np.square(self.rows).sum(axis=1))
+
+    def refitted(self, weights: npt.ArrayLike) -> Doubles:
+        """Return by how much the coefficients differ, (R, D), for samples of weights (R, N).
+
+        Rows of NaN are samples that have no fit. Of a sample whose outcomes are separated the
+        coefficients are only large.
+        """
+        weights = np.asarray(weights, dtype=np.float64)
+        moves = self._step(weights * self.scores, weights * self.curvatures)
+        if self.law is not None:
+            for _ in range(_STEPS - 1):
+                scores, curvatures = self.law(moves @ self.rows.T)
+                step = self._step(weights * scores, weights * curvatures)
+                far = np.abs(step @ self.rows.T).max(axis=1, keepdims=True)
+                moves += step / np.maximum(1.0, far / _FARTHEST)
+        return np.asarray(moves @ self.named)
+
+    def _step(self, scores: Doubles, curvatures: Doubles) -> Doubles:
+        """Return a Newton step, (R, q), of weighted scores and curvatures (R, N)."""
+        x, q = self.rows, self.rows.shape[1]
+        upper = np.triu_indices(q)
+        sums = curvatures @ (x[:, upper[0]] * x[:, upper[1]])
+        curvature = np.empty((len(sums), q, q))
+        curvature[:, upper[0], upper[1]] = curvature[:, upper[1], upper[0]] = sums
+        step = np.full((len(sums), q), np.nan)
+        fits = np.isfinite(sums).all(axis=1)
+        fits[fits] = np.linalg.eigvalsh(curvature[fits])[:, 0] > GONE
+        step[fits] = np.linalg.solve(curvature[fits], (scores[fits] @ x)[:, :, None])[:, :, 0]
+        return step
 
 
 @dataclass(frozen=True)
@@ -256,6 +325,36 @@ class Regression(Statistic):
         fit = self._prepared()
         x, _ = self._split(self._checked(np.asarray(record)[np.newaxis]))
         return self._column_along(fit, fit.whitened(x)[0])
+
+    def equations(self, block: npt.ArrayLike) -> Equations:
+        """Return the normal equations of the records of the table that `prepare` fitted.
+
+        Parameters
+        ----------
+        block : (N, d) array_like
+
+        Returns
+        -------
+        Equations
+            With `rows`, `scores`, `curvatures`, and `refitted`, which fits samples of the records.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from leakscore import statistics
+        >>> table = np.array([[0.0, 1.0], [1.0, 2.0], [2.0, 4.0], [3.0, 4.0]])
+        >>> fit = statistics.Regression(response="y").on(["x", "y"]).prepare(table)
+        >>> fit.equations(table).refitted(np.array([[1.0, 1.0, 1.0, 0.0]])).round(3)
+        array([[-0.267,  0.4  ]])
+        """
+        fit = self._prepared()
+        x, y = self._split(self._checked(block))
+        residual = y - fit.level - (x - fit.means) @ fit.slopes
+        named = np.zeros((len(fit.means) + 1, len(fit.means) + 1))
+        named[0, 0] = 1 / np.sqrt(fit.count)
+        named[1:, 1:] = fit.whitening.T
+        named[1:, 0] = -fit.means @ fit.whitening
+        return Equations(fit.whitened(x), residual, np.ones(len(x)), named)
 
     def _prepared(self) -> _Fit:
         if self._fit is None:

@@ -27,7 +27,7 @@ from leakscore_app.report._model import (
     SensitiveValue,
     ToldGame,
 )
-from leakscore_app.report.engine.attack import LinearAttack, Others, attack_on
+from leakscore_app.report.engine.attack import LinearAttack, Others, Refits, attack_on
 from leakscore_app.report.engine.game import audit_of, played, records_played
 from leakscore_app.report.engine.leakage import Budget, covariance_of, drivers_of
 from leakscore_app.report.engine.noise import (
@@ -123,6 +123,7 @@ class JudgedTable(Protocol):
     def clipped(self, share: float) -> Clipped | None: ...
     def without_worst(self, count: int) -> Any: ...
     def outcomes(self, changes: Sequence[Change]) -> list[Outcome]: ...
+    def refits(self, rounds: int) -> Refits | None: ...
     def values_of(self, index: int) -> Doubles | None: ...
     def listing(self, scores: Doubles, base_rate: float | None) -> Listing: ...
     def observations(self, listing: Listing) -> Observations: ...
@@ -147,6 +148,7 @@ class Analysis:
         """Do it all."""
         self.table.say("scoring every record")
         self.table.score()
+        self.refits = self.table.refits(self.rounds)
         self._order()
         games = self._games()
         arithmetic = self._arithmetic()
@@ -194,7 +196,8 @@ class Analysis:
         with_noise = " with noise" if attack.noise else ""
         self.table.say(f"playing record {row}, {attack.attacker}{with_noise}")
         rng = np.random.default_rng(stream)
-        return played(self.table.population, attack, others, row, rounds=self.rounds, rng=rng)
+        population, refits = self.table.population, self.refits
+        return played(population, attack, others, row, rounds=self.rounds, rng=rng, refits=refits)
 
     def _stream(self, index: int) -> np.random.SeedSequence:
         """Return the stream of a record's games with noise: the same draws for any noise."""

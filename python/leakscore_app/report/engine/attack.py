@@ -6,7 +6,7 @@ the records that it draws, so each game is one-dimensional and exact.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -19,13 +19,17 @@ from leakscore.distributions import norm
 from leakscore.games.projections import LARGEST_DRAWN, Binned, Bins, Projections, weighted_sums
 from leakscore.numeric import bisect
 from leakscore.reference import Reference
+from leakscore.statistics import GLM, Regression
 from leakscore_app.report._model import ALPHA, Doubles
 from leakscore_app.report.engine.population import Integers, Population
 
 if TYPE_CHECKING:
+    from leakscore.statistics import Equations
     from leakscore_app.passes.projections import Line
 
 _DRAWN_TOGETHER = 2**20  # records that are drawn at once
+_MOST_PRODUCTS = 5e9  # of the refits of a game
+_LINEAR = 0.02  # leverage up to which coefficients are linear in a record, beside a game's error
 
 
 @dataclass(frozen=True, eq=False)
@@ -407,6 +411,80 @@ def rounds_of_several(
             chosen = member if total is with_them else ~member
             total += means[chosen, 0] * (size / strand.size)
     return attack.score(with_them[:, None]), attack.score(without[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class Refits:
+    """Coefficients that are fitted again in every round, where features are of first order only.
+
+    Attributes
+    ----------
+    equations : Equations
+        Of all records.
+    places : (d,) ndarray of int
+        Which coefficients are the columns of the population.
+    """
+
+    equations: Equations
+    places: Integers
+
+    @classmethod
+    def of(
+        cls, statistic: object, block: Doubles | None, columns: Sequence[str], rounds: int
+    ) -> Refits | None:
+        """Return the refits, of coefficients that are not linear in every record; or None."""
+        if block is None or not isinstance(statistic, (GLM, Regression)):
+            return None
+        equations = statistic.equations(block)
+        few = rounds * len(block) * equations.width <= _MOST_PRODUCTS
+        if not few or float(equations.leverages.max()) <= _LINEAR:
+            return None
+        places = [statistic.names.index(name) for name in columns]
+        return cls(equations, np.array(places, dtype=np.intp))
+
+    def rounds(
+        self, population: Population, attack: LinearAttack, rounds: int, rng: np.random.Generator
+    ) -> tuple[Doubles, Doubles]:
+        """Play one record; return its scores with the record in the fit and without it.
+
+        A sample without a fit counts as the lowest score: of what only the record and few others
+        tell, a fit tells that one of them is in it. Coefficients have a bias, which the attacker
+        knows as the population is known.
+        """
+        (strand,) = attack.strands
+        weight = np.zeros(self.equations.named.shape[1])
+        weight[self.places] = strand.weight / population.scale
+        others = np.delete(np.arange(len(self.equations.rows)), strand.excluded)
+        with_it, without = (
+            np.concatenate(
+                [
+                    self.equations.refitted(weights) @ weight
+                    for weights in _drawn_weights(others, strand, rounds // 2, inside, rng)
+                ]
+            )
+            for inside in (1, 0)
+        )
+        middle, lowest = np.nanmean(without), min(np.nanmin(with_it), np.nanmin(without))
+        with_it, without = (
+            attack.score((np.nan_to_num(moves, nan=lowest) - middle)[:, None])
+            for moves in (with_it, without)
+        )
+        return with_it, without
+
+
+def _drawn_weights(
+    others: Integers, strand: Strand, rounds: int, inside: int, rng: np.random.Generator
+) -> Iterator[Doubles]:
+    """Yield how often each record is in each of some samples, with the target or without it."""
+    size, drawn = len(others) + len(strand.excluded), strand.size - inside
+    tile = max(1, _DRAWN_TOGETHER // max(size, drawn))
+    for start in range(0, rounds, tile):
+        count = min(tile, rounds - start)
+        chosen = others[rng.integers(len(others), size=(count, drawn))]
+        chosen += np.arange(count)[:, None] * size
+        weights = np.bincount(chosen.ravel(), minlength=count * size).reshape(count, size)
+        weights[:, strand.excluded] = inside
+        yield weights.astype(np.float64)
 
 
 def weight_of(reference: Reference, attacker: str, away: Doubles, noise_variance: float) -> Doubles:

@@ -51,7 +51,7 @@ from leakscore_app.report._model import (
     ReportInput,
 )
 from leakscore_app.report._notices import about_copies, doubt_of, equal_records
-from leakscore_app.report.engine.attack import LinearAttack, Others, ProjectedBins
+from leakscore_app.report.engine.attack import LinearAttack, Others, ProjectedBins, Refits
 from leakscore_app.report.engine.cells import cells_of_blocks
 from leakscore_app.report.engine.crowd import (
     THRESHOLDS,
@@ -267,6 +267,10 @@ class BlockTable:
         row = int(self.population.numbers[attack.index])
         cuts = cuts_of((sample - strand.centre) @ strand.weight)
         return Direction(strand.centre, strand.weight, row, cuts)
+
+    def refits(self, rounds: int) -> Refits | None:  # noqa: ARG002
+        """Coefficients of so many records are linear in them."""
+        return None
 
     def likely(self, index: int, others: Sequence[int]) -> list[int]:
         """Return whose records are projected together with one: a pass serves them all."""

@@ -45,6 +45,7 @@ from leakscore_app.report.engine.attack import (
     LinearAttack,
     Others,
     ProjectionLaw,
+    Refits,
     attack_on,
     projected,
     rounds_of_one,
@@ -120,6 +121,7 @@ def played(
     *,
     rounds: int,
     rng: np.random.Generator,
+    refits: Refits | None = None,
 ) -> Game:
     """Play an attack; `others` are the projections of the other records, one for each strand."""
     if population.pull is not None:
@@ -130,8 +132,11 @@ def played(
         skewness = skewness_of(attack, others)
         skewness *= float(np.mean(pull**3) / np.mean(pull**2) ** 1.5)
         return against_theory(attack, row, outcomes, rng, skewness)
-    draw = rounds_of_one if attack.plain else rounds_of_several
-    outcomes = draw(attack, others, rounds, rng, replace=not population.finite)
+    if refits is not None and attack.plain and not population.finite:
+        outcomes = refits.rounds(population, attack, rounds, rng)
+    else:
+        draw = rounds_of_one if attack.plain else rounds_of_several
+        outcomes = draw(attack, others, rounds, rng, replace=not population.finite)
     game = against_theory(attack, row, outcomes, rng, skewness_of(attack, others))
     if not game.differs or population.finite or not attack.plain:
         return game

@@ -26,7 +26,7 @@ from leakscore_app.report._model import (
     Release,
 )
 from leakscore_app.report._notices import observed
-from leakscore_app.report.engine.attack import LinearAttack, Others, projected
+from leakscore_app.report.engine.attack import LinearAttack, Others, Refits, projected
 from leakscore_app.report.engine.cells import cells_of, small_cells
 from leakscore_app.report.engine.features import Featured, featured
 from leakscore_app.report.engine.leakage import Budget, counts_of, narrowing_of, refits_of, risk_of
@@ -138,6 +138,10 @@ class WholeTable:
         """Yield the projections of the other records for each attack."""
         for attack in attacks:
             yield projected(self.population, attack, self.records.rows)
+
+    def refits(self, rounds: int) -> Refits | None:
+        """Return the refits of each round of a game, of coefficients of not too many records."""
+        return Refits.of(self.statistic, self.featured.block, self.columns, rounds)
 
     def likely(self, index: int, others: Sequence[int]) -> list[int]:  # noqa: ARG002
         """Return whose records are projected together with one: here each by itself."""
