@@ -223,13 +223,13 @@ def replies() -> Iterator[Any]:
         yield answering.ask(path, ledger, question, limits=limits, preview=False, reading={})
 
 
-<<<<<<< HEAD
 def plans() -> Iterator[Any]:
     """Yield plans of trainings with all kinds of batches."""
     for scheme in ("poisson", "allocation", "fixed", "shuffled"):
         plan = {"noise": 2.0, "records": 100, "batch": 20, "epochs": 2, "scheme": scheme}
         yield training_epsilon(plan, 1e-5)
-=======
+
+
 def blind_checks() -> Iterator[Any]:
     """Yield a check of canaries without the model."""
     rng = np.random.default_rng(5)
@@ -249,18 +249,14 @@ def synthetic_tables() -> Iterator[Any]:
         *most, reference = paths
         yield synthetic.audit_synthetic(*most)
         yield synthetic.audit_synthetic(*most, reference=reference, random_bits=True)
->>>>>>> syn37
 
 
 def schemas() -> dict[str, Schema]:
     """Return every schema by its name."""
     made = {kind.__name__: of_result(kind) for kind in results()}
     commands = {"report": reports(), "audit": findings(), "risk": risks(), "ask": replies()}
-<<<<<<< HEAD
     commands["epsilon"] = plans()
-=======
     commands |= {"audit-blind": blind_checks(), "audit-synthetic": synthetic_tables()}
->>>>>>> syn37
     for name, runs in commands.items():
         made[name] = _document(name, of_examples([json.loads(run.to_json()) for run in runs]))
     return made

@@ -40,11 +40,9 @@ def test_the_page_of_the_figures_is_that_of_the_registry() -> None:
     assert page == script("write_figures_page")["page"](), "run scripts/write_figures_page.py"
 
 
-<<<<<<< HEAD
-@pytest.mark.parametrize("command", ["report", "audit", "risk", "ask", "epsilon"])
-=======
-@pytest.mark.parametrize("command", ["report", "audit", "audit-synthetic", "risk", "ask"])
->>>>>>> syn37
+@pytest.mark.parametrize(
+    "command", ["report", "audit", "audit-synthetic", "risk", "ask", "epsilon"]
+)
 def test_every_option_is_on_the_page(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """By the help itself, which the page is not made of."""
     page = (DOCS / "reference" / "cli.md").read_text("utf-8")
@@ -120,11 +118,15 @@ def test_results_meet_their_schemas_and_others_do_not() -> None:
         assert not validator.is_valid(document | {field: {"no": "such value"}})
         seen.add(type(result).__name__)
     names = {path.name.rpartition("-")[0] for path in SCHEMAS.iterdir()}
-<<<<<<< HEAD
-    assert seen == names - {"report", "audit", "risk", "ask", "epsilon"}
-=======
-    assert seen == names - {"report", "audit", "audit-blind", "audit-synthetic", "risk", "ask"}
->>>>>>> syn37
+    assert seen == names - {
+        "report",
+        "audit",
+        "audit-blind",
+        "audit-synthetic",
+        "risk",
+        "ask",
+        "epsilon",
+    }
 
 
 def test_reports_meet_their_schema() -> None:

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import betaln
 
-from leakscore.typing import Counts, Doubles, Flags
+from leakscore.typing import Doubles, Flags
 
 MISSING = -1e6
 RAISED = -1.0  # in the place of how many numbers an output has
-_NEGATIVE_ZERO = -5e-324  # the two zeros are equal as numbers, but their signs can be read
+_NEGATIVE_ZERO = -5e-324  # as numbers the two zeros are equal, but not to who reads them
 _MOST = 10_000  # numbers of one output
 _HARDLY = 0.9  # of the rounds without an output
 
@@ -26,8 +26,6 @@ Mechanism = Callable[[Any, np.random.Generator], object]
 
 Score = Callable[[Doubles], Doubles]
 Fit = Callable[[Doubles, Flags], Score]
-Key = Callable[[Doubles], np.ndarray]
-Keys = Callable[[Doubles], Key]
 _QUANTILES = 12
 _LOW_BITS = (4, 12, 20, 28, 36, 44)
 _ATOMS = 40  # values of a column that get a bin of their own, at most
@@ -38,14 +36,14 @@ _WORDS = ("the length of the output", "the types of the output")
 
 @dataclass
 class Failures:
-    """Rounds without an output: their number, how many raised, and the first exception."""
+    """Rounds without an output: how many, and what the first that raised raised."""
 
     rounds: int = 0
     raised: int = 0
     first: Exception | None = None
 
     def described(self, rounds: int) -> str:
-        """Describe them for a check that refutes nothing; raise if no round had an output."""
+        """Return what a check that found nothing says of them; refuse one without any output."""
         raised = f"{self.raised} raised"
         if self.first is not None:
             raised += f", the first {type(self.first).__name__}: {self.first}"
@@ -85,26 +83,20 @@ def played(
         raise ValueError("mechanism must return no output that is so deeply nested") from None
     if answer is None or not parts:
         failures.rounds += 1
-    return [float(len(parts)), _hashed("".join(form)), *parts]
+    return [float(len(parts)), _form("".join(form)), *parts]
 
 
 def table(outputs: list[list[float]]) -> Doubles:
     """Return one row for each output: length, form, its numbers, then MISSING."""
-    rows = np.full((len(outputs), max(map(len, outputs))), MISSING)
+    width = max(map(len, outputs))
+    rows = np.full((len(outputs), width), MISSING)
     for row, output in zip(rows, outputs, strict=True):
         row[: len(output)] = output
     return rows
 
 
-def widened(rows: Doubles, width: int) -> Doubles:
-    """Return rows of this width: cut, or with MISSING at their end."""
-    result = np.full((len(rows), width), MISSING)
-    result[:, : rows.shape[1]] = rows[:, :width]
-    return result
-
-
 def _flatten(value: object, parts: list[float], form: list[str]) -> None:
-    """Append the numbers of an output, depth first, with hashes of texts; and its types."""
+    """Append the numbers of an output, depth first, what is no number by a hash; and its types."""
     if type(value) is float:  # most outputs
         form.append("f")
         _append(parts, [_number(value)])
@@ -160,7 +152,7 @@ def _beyond(low: int, high: int) -> bool:
 
 
 def _exact(value: Any) -> list[float]:
-    """Return a number, and the remainder of an integer that a float cannot hold."""
+    """Return a number; of an integer that a float cannot hold also what is left of it."""
     if isinstance(value, (int, np.integer)) and _beyond(int(value), int(value)):
         near = _number(value)
         return [near, _number(int(value) - int(near))]
@@ -194,7 +186,12 @@ def _number(value: Any) -> float:
     return min(max(number, -1e300), 1e300)
 
 
-@lru_cache(maxsize=256)  # most outputs have one form
+@lru_cache(maxsize=256)
+def _form(types: str) -> float:
+    """Return a number that depends on the types and the nesting of an output."""
+    return _hashed(types)
+
+
 def _hashed(text: str) -> float:
     """Return a number in [0, 1) that depends on the text only."""
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).digest()
@@ -219,22 +216,6 @@ class ScoreAttack:
 
 def attacks(rows: Doubles) -> Iterator[ScoreAttack]:
     """Yield the candidates for outputs of this shape."""
-<<<<<<< HEAD
-    yield ScoreAttack("how often the exact output occurs", _looked_up(_whole))
-    varying = np.flatnonzero((rows != rows[0]).any(axis=0))[:_WIDE]
-    for column in varying.tolist():
-        name = _WORDS[column] if column < len(_WORDS) else f"number {column - 1} of the output"
-        yield ScoreAttack(f"{name}, large values", _column(column, 1.0))
-        yield ScoreAttack(f"{name}, small values", _column(column, -1.0))
-        yield ScoreAttack(f"the ranges of {name}", _looked_up(_binned(column)))
-        if (rows[:, column] % 1.0 != 0.0).any():
-            for power in _LOW_BITS:
-                bits = _looked_up(_low_bits(column, power))
-                yield ScoreAttack(f"the bits of {name} below 2^-{power}", bits)
-    if varying.size > 1:
-        yield ScoreAttack("a linear combination of the output", _ridge(varying, np.asarray))
-        yield ScoreAttack("the ranges of all numbers together", _sum_of_binned(varying))
-=======
     yield ScoreAttack("the exact output", _whole)
     varying = np.flatnonzero((rows != rows[0]).any(axis=0))[:_WIDE]
     for column in varying.tolist():
@@ -249,7 +230,6 @@ def attacks(rows: Doubles) -> Iterator[ScoreAttack]:
     if varying.size > 1:
         yield ScoreAttack("a linear combination of the output", _ridge(varying, _linear), 1.0)
         yield ScoreAttack("the set of ranges of all numbers", _sum_of_binned(varying))
->>>>>>> aud38
     if varying.size:
         yield ScoreAttack("a combination of the output and squares", _ridge(varying, _squares), 1.0)
     if 1 < varying.size <= _PAIRED:
@@ -258,39 +238,37 @@ def attacks(rows: Doubles) -> Iterator[ScoreAttack]:
         )
 
 
-def _log_ratio(members: Counts, others: Counts) -> Doubles:
+def _log_ratio(members: Doubles, others: Doubles) -> Doubles:
     shares = ((x + 0.5) / (x.sum() + 1.0) for x in (members, others))
     inside, outside = (np.log(share) for share in shares)
     return np.asarray(inside - outside)
 
 
-def _looked_up(keys_of: Keys) -> Fit:
-    """Learn the ratio of each key of the outputs; it is 0 of keys that were never seen."""
-
-    def fit(rows: Doubles, member: Flags) -> Score:
-        keys = keys_of(rows)
-        values, place = np.unique(keys(rows), return_inverse=True)
-        sides = (place.ravel()[side] for side in (member, ~member))
-        ratios = _log_ratio(*(np.bincount(side, minlength=values.size) for side in sides))
-
-        def score(array: Doubles) -> Doubles:
-            given = keys(array)
-            at = np.minimum(np.searchsorted(values, given), values.size - 1)
-            return np.where(values[at] == given, ratios[at], 0.0)
-
-        return score
-
-    return fit
+def _by_value(keys: np.ndarray, member: Flags) -> tuple[np.ndarray, Doubles]:
+    values, place = np.unique(keys, return_inverse=True)
+    place = place.ravel()
+    inside = np.bincount(place[member], minlength=values.size).astype(np.float64)
+    outside = np.bincount(place[~member], minlength=values.size).astype(np.float64)
+    return values, _log_ratio(inside, outside)
 
 
-def _whole(rows: Doubles) -> Key:
+def _looked_up(keys: np.ndarray, values: np.ndarray, ratios: Doubles) -> Doubles:
+    """Return the ratio of each key, 0 where it was never seen."""
+    place = np.minimum(np.searchsorted(values, keys), values.size - 1)
+    return np.where(values[place] == keys, ratios[place], 0.0)
+
+
+def _whole(rows: Doubles, member: Flags) -> Score:
     width = rows.shape[1]
 
     def keys(array: Doubles) -> np.ndarray:
-        plain = np.ascontiguousarray(widened(array, width) + 0.0)
-        return plain.view(f"S{8 * width}").ravel()
+        fixed = np.full((array.shape[0], width), -1e6)
+        shared = min(width, array.shape[1])
+        fixed[:, :shared] = array[:, :shared]
+        return np.ascontiguousarray(fixed + 0.0).view(f"S{8 * width}").ravel()
 
-    return keys
+    values, ratios = _by_value(keys(rows), member)
+    return lambda array: _looked_up(keys(array), values, ratios)
 
 
 def _column(column: int, sign: float) -> Fit:
@@ -300,15 +278,19 @@ def _column(column: int, sign: float) -> Fit:
     return fit
 
 
-def _low_bits(column: int, power: int) -> Keys:
-    def bits(array: Doubles) -> np.ndarray:
+def _low_bits(column: int, power: int) -> Fit:
+    def part(array: Doubles) -> Doubles:
         return np.asarray(np.mod(array[:, column], 2.0**-power))
 
-    return lambda _rows: bits
+    def fit(rows: Doubles, member: Flags) -> Score:
+        values, ratios = _by_value(part(rows), member)
+        return lambda array: _looked_up(part(array), values, ratios)
+
+    return fit
 
 
-def _binned(column: int) -> Keys:
-    def keys_of(rows: Doubles) -> Key:
+def _binned(column: int) -> Fit:
+    def fit(rows: Doubles, member: Flags) -> Score:
         edges, atoms = _edges(rows[:, column])
 
         def bins(array: Doubles) -> np.ndarray:
@@ -317,9 +299,10 @@ def _binned(column: int) -> Keys:
             hit = atoms[atom] == array[:, column] if atoms.size else np.zeros(len(array), bool)
             return np.where(hit, -1.0 - atom, place)
 
-        return bins
+        values, ratios = _by_value(bins(rows), member)
+        return lambda array: _looked_up(bins(array), values, ratios)
 
-    return keys_of
+    return fit
 
 
 def _edges(column: Doubles) -> tuple[Doubles, Doubles]:
@@ -333,10 +316,14 @@ def _edges(column: Doubles) -> tuple[Doubles, Doubles]:
 
 def _sum_of_binned(columns: np.ndarray) -> Fit:
     def fit(rows: Doubles, member: Flags) -> Score:
-        scores = [_looked_up(_binned(column))(rows, member) for column in columns.tolist()]
+        scores = [_binned(column)(rows, member) for column in columns.tolist()]
         return lambda array: np.sum([score(array) for score in scores], axis=0)
 
     return fit
+
+
+def _linear(z: Doubles) -> Doubles:
+    return z
 
 
 def _squares(z: Doubles) -> Doubles:

@@ -24,7 +24,6 @@ from leakscore.testing._attacks import (
     best_event,
     played,
     table,
-    widened,
 )
 from leakscore.tradeoff import TradeOff
 from leakscore.typing import Doubles, Flags, Seed
@@ -211,21 +210,24 @@ def check_private(
     member = game.toss(first)
     learned = table(game.play(member))
     kept = _chosen(learned, member, epsilons)
-    monitors = [Monitor(claim, confidence=confidence, epsilons=()) for _ in kept] or [betting]
-    rest = most - first if kept else 0
-    check = _bet(game, kept, monitors, rounds=rest, learned=learned, epsilons=epsilons)
+    if not kept:
+        words = f"not refuted in {first} rounds; all outputs were alike, and the check ended"
+        check = _result(betting, rounds=first, witness=words)
+    else:
+        monitors = [Monitor(claim, confidence=confidence, epsilons=()) for _ in kept]
+        check = _bet(game, kept, monitors, rounds=most - first, learned=learned, epsilons=epsilons)
     if not check.refuted:
         check = replace(check, witness=check.witness + game.failures.described(check.rounds))
     return replace(check, seed=seed)
 
 
 def _same(data: Any, neighbour: Any) -> bool:
-    """Whether two data sets are one object, or pickle to the same bytes."""
+    """Whether two data sets are one object, or alike to the last byte."""
     if data is neighbour:
         return True
     try:
         return pickle.dumps(data) == pickle.dumps(neighbour)
-    except Exception:  # nothing is said of data that cannot be pickled
+    except Exception:  # what cannot be pickled is not known to be alike
         return False
 
 
@@ -338,7 +340,7 @@ def _bet(
     limit = -math.log(1.0 - monitors[0].confidence)
     while played_rounds < rounds and peak < limit:
         member = game.toss(min(_BLOCK, rounds - played_rounds))
-        rows = widened(table(game.play(member)), learned.shape[1])
+        rows = _like(table(game.play(member)), learned.shape[1])
         for (_, score), monitor, seen in zip(kept, monitors, scores, strict=True):
             seen.append(_finite(score(rows)))
             with warnings.catch_warnings():  # the coins are fair, however they look
@@ -349,22 +351,35 @@ def _bet(
         # Of averages: the largest of several e-values would be none.
         now = float(np.logaddexp.reduce([m.log_e_value for m in monitors]) - math.log(len(kept)))
         peak = max(peak, now - 2.0**-44 * played_rounds)
-    total, refuted = len(learned) + played_rounds, peak >= limit
+    total = len(learned) + played_rounds
+    best = max(range(len(kept)), key=lambda i: monitors[i].log_e_value)
     words = f"not refuted in {total} rounds"
-    if not kept:
-        words += "; all outputs were alike, and the check ended"
-    if refuted:
-        best = max(range(len(kept)), key=lambda i: monitors[i].log_e_value)
+    if peak >= limit:
         seen_scores = np.concatenate(scores[best])
         words = _witness(kept[best][0], seen_scores, np.concatenate(bits), epsilons)
+    return _result(
+        monitors[0], rounds=total, witness=words, peak=peak, now=now, refuted=peak >= limit
+    )
+
+
+def _result(
+    monitor: Monitor,
+    *,
+    rounds: int,
+    witness: str,
+    peak: float = 0.0,
+    now: float = 0.0,
+    refuted: bool = False,
+) -> PrivacyCheck:
+    claim = monitor.claim
     return PrivacyCheck(
         refuted=refuted,
         p_value=min(1.0, math.exp(-peak)),
         e_value=math.exp(now) if now < 709.0 else math.inf,
-        rounds=total,
-        witness=words,
-        claim="" if monitors[0].claim is None else monitors[0].claim,
-        confidence=monitors[0].confidence,
+        rounds=rounds,
+        witness=witness,
+        claim=claim if claim is not None else "",
+        confidence=monitor.confidence,
     )
 
 
@@ -375,6 +390,14 @@ def _witness(attack: ScoreAttack, scores: Doubles, member: Flags, epsilons: Doub
     rates = f"{int((hit & member).sum())} of {int(member.sum())} rounds with data, "
     rates += f"{int((hit & ~member).sum())} of {int((~member).sum())} with neighbour"
     return f"{attack.event(event.threshold, highest=event.highest)} in {rates}"
+
+
+def _like(rows: Doubles, width: int) -> Doubles:
+    """Return rows as wide as those that were learned from."""
+    out = np.full((len(rows), width), -1e6)
+    shared = min(width, rows.shape[1])
+    out[:, :shared] = rows[:, :shared]
+    return out
 
 
 def _finite(scores: Doubles) -> Doubles:

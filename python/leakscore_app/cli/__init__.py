@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""The command line: ``leakscore report``, ``audit``, ``risk``, ``ask`` and ``epsilon``.
-=======
-"""The command line: ``leakscore report``, ``audit``, ``audit-synthetic``, ``risk`` and ``ask``.
->>>>>>> syn37
+"""The command line: ``leakscore report``, ``audit``, ``audit-synthetic``, ``risk``, ``ask``, ``epsilon``.
 
 Exit codes: 0 done, 1 an error (one line on standard error), 130 interrupted; for ``audit`` also 2
 if the claim is refuted, and 3 if these scores could not refute it; for ``audit-synthetic`` 2 if a
@@ -24,11 +20,7 @@ from leakscore_app.cli.program import Parser, run
 
 __all__ = ["main"]
 
-<<<<<<< HEAD
-_COMMANDS = ("report", "audit", "risk", "ask", "epsilon")
-=======
-_COMMANDS = ("report", "audit", "audit-synthetic", "risk", "ask")
->>>>>>> syn37
+_COMMANDS = ("report", "audit", "audit-synthetic", "risk", "ask", "epsilon")
 _MOVED = (
     "leakscore reproduce has moved to the source: git clone it, and there python -m reproduce NAME"
 )
