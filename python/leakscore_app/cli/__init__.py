@@ -1,4 +1,4 @@
-"""The command line: ``leakscore report``, ``audit``, ``audit-synthetic``, ``risk``, ``ask``, ``epsilon``.
+"""The command line: ``leakscore report``, ``audit``, ``risk``, ``ask`` and the other commands.
 
 Exit codes: 0 done, 1 an error (one line on standard error), 130 interrupted; for ``audit`` also 2
 if the claim is refuted, and 3 if these scores could not refute it; for ``audit-synthetic`` 2 if a
