@@ -62,7 +62,7 @@ def test_a_misspelt_command_is_answered(
     name: str, hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([name, "--json", "a"]) == 1
-    told = f"there is no command {name!r}{hint} are report, audit, risk, ask, epsilon"
+    told = f"there is no command {name!r}{hint} are report, audit, audit-synthetic, risk, ask, "
     assert told in capsys.readouterr().err
 
 

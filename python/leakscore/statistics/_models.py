@@ -593,7 +593,7 @@ class GLM(FittedModel):
         eta = x @ fit.coefficients + offset
         root = np.linalg.cholesky(fit.inverse)
 
-        means = {"binomial": special.expit, "poisson": np.exp}.get(self.family)
+        means: Any = {"binomial": special.expit, "poisson": np.exp}.get(self.family)
 
         def law(moves: Doubles) -> tuple[Doubles, Doubles]:
             with np.errstate(all="ignore"):

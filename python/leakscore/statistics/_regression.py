@@ -83,7 +83,7 @@ class Equations:
     @property
     def width(self) -> int:
         """How many numbers of each record a refit adds up."""
-        q = self.rows.shape[1]
+        q = int(self.rows.shape[1])
         return (1 if self.law is None else _STEPS) * (q + q * (q + 1) // 2)
 
     @property
@@ -115,7 +115,7 @@ class Equations:
         curvature = np.empty((len(sums), q, q))
         curvature[:, upper[0], upper[1]] = curvature[:, upper[1], upper[0]] = sums
         step = np.full((len(sums), q), np.nan)
-        fits = np.isfinite(sums).all(axis=1)
+        fits = np.asarray(np.isfinite(sums).all(axis=1), dtype=np.bool_)
         fits[fits] = np.linalg.eigvalsh(curvature[fits])[:, 0] > GONE
         step[fits] = np.linalg.solve(curvature[fits], (scores[fits] @ x)[:, :, None])[:, :, 0]
         return step
