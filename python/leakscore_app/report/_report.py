@@ -209,6 +209,7 @@ def analyse(
     >>> row, round(float(result.informed.power[row - 1]), 3)
     (153, 0.932)
     """
+    synthetic = validation.flag("synthetic", synthetic)
     given = locals()
     requested = {option.name: given[option.name] for option in fields(AnalysisOptions)}
     options, table = checked(AnalysisOptions(**requested)), without_graph(table)
