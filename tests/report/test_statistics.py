@@ -93,7 +93,9 @@ def test_small_cells_are_dropped_and_the_rest_is_judged_as_if_they_were_not_ther
     assert "in a cell of fewer than 10, or in none (records 293, 294, " in text
     with pytest.raises(ValueError, match="every cell holds fewer than 300 records"):
         report.analyse(given, drop_small_cells=True, min_cell=300, **options)
-    with pytest.raises(ValueError, match="no drop_small_cells: nothing is published by group"):
+    with pytest.raises(
+        ValueError, match="drop_small_cells must not be given: nothing is published"
+    ):
         report.analyse(given, drop_small_cells=True)
 
 

@@ -588,6 +588,11 @@ class Content:
         """How many records, or persons, are judged."""
         return self.counts[0].records
 
+    @property
+    def noun(self) -> str:
+        """What is judged: a record, or a person with all records."""
+        return "record" if self.owned is None else "person"
+
     def place(self, row: int) -> dict[str, Any]:
         """Return line and person of a record, as far as they are known."""
         rows = self.rows if self.owned is None else self.owned.rows

@@ -51,24 +51,23 @@ def _followed(report: Content) -> Iterator[str]:
 
 def _columns(noise: Noise, statistic: str) -> doc.InWords:
     """List the noise on every number, in its units; in standard errors, too, where they differ."""
-    stds = [(name, rounded_up(std, 4)) for name, std in noise.noise_std.items()]
-    errors = [rounded_up(error) for error in noise.column_standard_errors.values()]
+    rows = [[name, rounded_up(std, 4)] for name, std in noise.noise_std.items()]
+    header, unit, errors = ["column", "noise"], "", noise.column_standard_errors
     if errors:
-        header = ["column", "noise", "standard errors"]
-        rows = [[*stds_of, error] for stds_of, error in zip(stds, errors, strict=True)]
-        items = [f"{name} {std} ({error})" for name, std, error in rows]
-        unit = " (in standard errors of the mean)"
-    else:
-        header, rows = ["column", "noise"], [list(stds_of) for stds_of in stds]
-        items, unit = [f"{name} {std}" for name, std in stds], ""
-    more = len(stds) - _NOISY_COLUMNS
-    rest = f"; and {more} more (--html, --json)" if more > 0 else ""
+        rows = [[*row, rounded_up(errors[row[0]])] for row in rows]
+        header, unit = [*header, "standard errors"], " (in standard errors of the mean)"
     of_column = "the column's units" if statistic == "mean" else "the units of what is published"
-    caption = f"Standard deviation of the noise, in {of_column}"
-    listed = (
-        f"Its standard deviation, in {of_column}{unit}: {'; '.join(items[:_NOISY_COLUMNS])}{rest}."
-    )
-    return doc.InWords(doc.TextTable(header, rows, caption), listed)
+    table = doc.TextTable(header, rows, f"Standard deviation of the noise, in {of_column}")
+    return _in_words(table, f"Its standard deviation, in {of_column}{unit}", "--html, --json")
+
+
+def _in_words(table: doc.TextTable, what: str, option: str) -> doc.InWords:
+    """Let a text list the rows of a table; of very many, an option has the rest."""
+    cells = [[str(cell) for cell in row] for row in table.rows[:_NOISY_COLUMNS]]
+    items = [" ".join([*row[:2], *(f"({error})" for error in row[2:])]) for row in cells]
+    more = len(table.rows) - len(items)
+    rest = f"; and {more} more ({option})" if more > 0 else ""
+    return doc.InWords(table, f"{what}: {'; '.join(items)}{rest}.")
 
 
 def _paragraphs(report: Content, noise: Noise) -> Iterator[str]:
@@ -223,16 +222,11 @@ def numbers_to_publish(numbers: dict[str, float] | None, noisy: bool) -> Iterato
     """List the numbers to publish; a text of very many names the file that has them all."""
     if numbers is None:
         return
-    shown = [(name, f"{value:.10g}") for name, value in numbers.items()]
-    items, more = [f"{name} {value}" for name, value in shown], len(shown) - _NOISY_COLUMNS
-    rest = f"; and {more} more (--csv)" if more > 0 else ""
+    rows = [[name, f"{value:.10g}"] for name, value in numbers.items()]
     caption = "With one draw of the noise" if noisy else "Without noise"
-    listed = f"{caption}: {'; '.join(items[:_NOISY_COLUMNS])}{rest}."
-    table = doc.TextTable(["name", "value"], [list(row) for row in shown], caption)
-    parts: list[doc.Part] = [doc.InWords(table, listed)]
-    if noisy:
-        parts.append(doc.Paragraph(_ONE_DRAW))
-    yield doc.Section("The numbers to publish", parts)
+    shown = _in_words(doc.TextTable(["name", "value"], rows, caption), caption, "--csv")
+    more = [doc.Paragraph(_ONE_DRAW)] if noisy else []
+    yield doc.Section("The numbers to publish", [shown, *more])
 
 
 _ONE_DRAW = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import fields, replace
 from os import PathLike
 from typing import Any, TypeAlias
 
@@ -209,38 +209,10 @@ def analyse(
     >>> row, round(float(result.informed.power[row - 1]), 3)
     (153, 0.932)
     """
-    options = AnalysisOptions(
-        n=n,
-        previous=previous,
-        population=population,
-        base_population=base_population,
-        columns=columns,
-        exclude=exclude,
-        missing=missing,
-        shrinkage=shrinkage,
-        max_advantage=max_advantage,
-        max_power=max_power,
-        epsilon=epsilon,
-        delta=delta,
-        max_noise=max_noise,
-        noise_shape=noise_shape,
-        draw_noise=draw_noise,
-        decimals=decimals,
-        worst=worst,
-        rounds=rounds,
-        seed=seed,
-        audit=audit,
-        confidence=confidence,
-        show_values=show_values,
-        statistic=statistic,
-        min_cell=min_cell,
-        drop_small_cells=drop_small_cells,
-        records=records,
-        distinct_records=distinct_records,
-        sensitive=sensitive,
-        synthetic=validation.flag("synthetic", synthetic),
-    )
-    options, table = checked(options), without_graph(table)
+    synthetic = validation.flag("synthetic", synthetic)
+    given = locals()
+    requested = {option.name: given[option.name] for option in fields(AnalysisOptions)}
+    options, table = checked(AnalysisOptions(**requested)), without_graph(table)
     opened = opened_of(table, options)
     why = why_whole(opened, table, options)
     if why == TEXT:  # once all cells are understood, it is a table as others are
@@ -274,11 +246,6 @@ _STREAMED = frozenset(
     {"columns", "exclude", "missing_values", "skip_last", "max_memory"}
     | {"delimiter", "decimal", "thousands", "header", "skip_lines", "groups", "proportions"}
 )
-_PLAIN: dict[str, Any] = {
-    "key": None, "delimiter": None, "decimal": None, "thousands": None, "encoding": None,
-    "header": "auto", "skip_lines": 0, "sheet": None, "bad_cells": "refuse", "id": None,
-    "groups": (), "proportions": (),
-}  # fmt: skip
 
 
 def open_table(path: str, **reading: Any) -> Table | Opened:
@@ -323,7 +290,8 @@ def open_table(path: str, **reading: Any) -> Table | Opened:
     (80000, '2024.npy to 2025.npy (2 files)')
     """
     paths = sources.paths_of(path)
-    given = {name for name, value in reading.items() if value != _PLAIN.get(name)}
+    usual = ReadingOptions()
+    given = {name for name, value in reading.items() if value != getattr(usual, name, None)}
     numbers = _numbers(reading.get("missing_values", ()))
     plain = given <= _STREAMED and reading.get("skip_last") in (None, 0) and numbers is not None
     opened, file = None, None

@@ -115,7 +115,6 @@ def _cells(report: Content) -> Iterator[doc.Section]:
     """List the cells of a table by group."""
     if not report.cells:
         return
-    whom = "record" if report.owned is None else "person"
     rows = [
         [
             cell.cell,
@@ -127,11 +126,18 @@ def _cells(report: Content) -> Iterator[doc.Section]:
         ]
         for cell in report.cells
     ]
-    header = ["cell", f"{whom}s", f"worst {whom}", "power", "advantage", "> 50\u00a0%"]
+    header = [
+        "cell",
+        f"{report.noun}s",
+        f"worst {report.noun}",
+        "power",
+        "advantage",
+        "> 50\u00a0%",
+    ]
     caption = (
         f"Power at 1\u00a0% false positives, advantage in theory. Cells of fewer than "
-        f"{report.min_cell} {whom}s are not to be published. In a cell of few {whom}s the normal "
-        "theory is rough: trust the simulated game."
+        f"{report.min_cell} {report.noun}s are not to be published. In a cell of few "
+        f"{report.noun}s the normal theory is rough: trust the simulated game."
     )
     yield doc.Section("The cells", [doc.TextTable(header, rows, caption)])
 
@@ -230,15 +236,15 @@ def _cards(report: Content, worst: Worst) -> Iterator[doc.Card]:
     title = "Same record, weaker attacker"
     yield doc.Card("weaker", title, percent(power), f"recognised, {how}", text)
     counts, weaker = report.counts
-    judged = "records" if report.owned is None else "persons"
     half = (
-        f"For half of the {judged} the attack is right at most {times(counts.median_power)} times "
-        f"in 100 (weaker attacker {times(weaker.median_power)}), where blind guessing is right "
-        f"once. {counts.above['50%']} of {counts.records} {judged} are recognised more often than "
-        "not, in theory."
+        f"For half of the {report.noun}s the attack is right at most "
+        f"{times(counts.median_power)} times in 100 (weaker attacker "
+        f"{times(weaker.median_power)}), where blind guessing is right once. "
+        f"{counts.above['50%']} of {counts.records} {report.noun}s are recognised more often "
+        "than not, in theory."
     )
     median = percent(counts.median_power)
-    yield doc.Card("", f"Half of the {judged}", median, "at most, in theory", half)
+    yield doc.Card("", f"Half of the {report.noun}s", median, "at most, in theory", half)
 
 
 def _to_act_on(report: Content, row: int, attacker: str, power: float) -> tuple[float, str, str]:
@@ -261,8 +267,9 @@ def _counts(report: Content) -> doc.Section:
         for counts in report.counts
     ]
     header = ["power at 1\u00a0% false positives", *ABOVE, "median", "worst"]
-    judged = "records" if report.owned is None else "persons"
-    tables = [doc.TextTable(header, rows, f"Of {report.counts[0].records} {judged}, in theory")]
+    tables = [
+        doc.TextTable(header, rows, f"Of {report.counts[0].records} {report.noun}s, in theory")
+    ]
     if report.previous is not None:
         tables.append(_batches(report.previous))
     drawn = doc.PageOnly(
@@ -413,11 +420,10 @@ def _games(report: Content) -> doc.Section:
         for game in games
     ]
     played = len({game.row for game in report.games})
-    whom = "record" if report.owned is None else "person"
     ranked = f", of {report.ranked} ranked by it" if report.ranked < report.records else ""
     legend = (
-        f"{played} of {counted(report.records, whom)} played: the worst in theory, those whom the "
-        f"law of the sums puts among the worst{ranked}, and the middle; "
+        f"{played} of {counted(report.records, report.noun)} played: the worst in theory, those "
+        f"whom the law of the sums puts among the worst{ranked}, and the middle; "
         f"{games[0].rounds} rounds each, half with the record, half without it; the others "
         f"drawn {report.release.draw}; ± one standard error; seed {report.seed}."
     )

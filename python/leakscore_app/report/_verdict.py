@@ -236,12 +236,12 @@ def _small_cells(report: Content) -> str:
     small = [cell for cell in report.cells if cell.persons < report.min_cell]
     if not small:
         return ""
-    whom = "records" if report.owned is None else "persons"
     least = min(small, key=lambda cell: cell.persons)
     holds, smallest = ("cell holds", "") if len(small) == 1 else ("cells hold", "the smallest ")
     return (
-        f"{len(small)} {holds} fewer than {report.min_cell} {whom} ({smallest}{least.persons}: "
-        f"{least.cell}). Join cells, or run again with --drop-small-cells to judge the others."
+        f"{len(small)} {holds} fewer than {report.min_cell} {report.noun}s "
+        f"({smallest}{least.persons}: {least.cell}). Join cells, or run again with "
+        "--drop-small-cells to judge the others."
     )
 
 
@@ -486,10 +486,9 @@ def _told(report: Content, budget: Budget) -> Iterator[str]:
         return
     beyond = int((report.previous.told > budget.largest_leakage()).sum())
     if beyond:
-        who = "record" if report.owned is None else "person"
         yield (
-            f"Of {counted(beyond, who)} the earlier means told more already, which cannot be taken "
-            "back."
+            f"Of {counted(beyond, report.noun)} the earlier means told more already, which cannot "
+            "be taken back."
         )
 
 
