@@ -217,7 +217,7 @@ def test_refusals_and_ends() -> None:
         audit.epsilon(0.01, method=METHOD)
     with pytest.raises(ValueError, match="rounds must be at most 20000"):
         Audit(np.arange(20_000), [1.0]).epsilon(method=METHOD)
-    with pytest.raises(ValueError, match=r"no threshold=0\.5"):
+    with pytest.raises(ValueError, match=r"threshold=0\.5 must not be given"):
         audit.epsilon(method=METHOD, threshold=0.5)
     for members, others in (([1.0], [0.0]), ([1.0] * 9, [1.0] * 7), ([-np.inf], [np.inf] * 3)):
         bound = Audit(members, others).epsilon(method=METHOD)

@@ -58,7 +58,7 @@ def test_a_notebook_shows_the_head_in_a_sandbox(made: report.Report) -> None:
     assert page is not None
     require_policy(page)
     assert set(attributes) == {"sandbox", "width", "height", "frameborder", "srcdoc"}
-    assert '<span class="big">DO NOT PUBLISH</span> Asked whether record 153 is in, an' in page
+    assert '<span class="big">DO NOT PUBLISH:</span> asked whether record 153 is in, an' in page
     assert "The mean of n = 100 records in 30 columns is published, without noise.</p>" in page
     assert page.rstrip().endswith("</header></main></body></html>")
     assert "<section" not in page
