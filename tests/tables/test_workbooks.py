@@ -128,6 +128,18 @@ def test_files_of_statistics_packages(tmp_path: Path, kind: str) -> None:
     assert re.match("text in 3 of 3 cells", table.excluded[2])
 
 
+def test_an_xpt_file_that_is_cut_is_refused(tmp_path: Path) -> None:
+    pyreadstat = pytest.importorskip("pyreadstat")
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": np.arange(120.0), "b": np.arange(120.0) ** 2})
+    path = tmp_path / "t.xpt"
+    pyreadstat.write_xport(frame, str(path))
+    assert len(read_table(str(path)).values) == 120
+    path.write_bytes(path.read_bytes()[:-300])  # the library drops the last records without a word
+    with pytest.raises(ValueError, match=r"t\.xpt is damaged: .* its end is missing"):
+        read_table(str(path))
+
+
 def test_feather_and_streams(tmp_path: Path) -> None:
     import pyarrow
     import pyarrow.feather

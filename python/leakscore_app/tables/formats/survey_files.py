@@ -15,6 +15,7 @@ from leakscore_app.tables.files import File
 
 _SUFFIXES = {"sav": ".sav", "por": ".por", "dta": ".dta", "sas7bdat": ".sas7bdat", "xpt": ".xpt"}
 _READERS = {"sav": "sav", "por": "por", "dta": "dta", "sas7bdat": "sas7bdat", "xpt": "xport"}
+_XPT_RECORD = 80
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64)
 # Formats of days, weeks, months and quarters, counted from a day of the package's own: the library
 # gives some of them as numbers. Of a year the number is the year itself.
@@ -54,6 +55,11 @@ def read_survey_file(file: File, options: ReadingOptions) -> Grid:
         raise ImportError(
             f"reading {file.name} needs pyreadstat and pyarrow (pip install 'leakscore[tables]')"
         ) from None
+    if file.kind == "xpt" and len(file.data) % _XPT_RECORD:  # the reader would drop the rest
+        raise ValueError(
+            f"{file.name} is damaged: its {len(file.data)} bytes are no whole number of records of "
+            f"{_XPT_RECORD} bytes, so that its end is missing; export it again"
+        )
     read = getattr(pyreadstat, f"read_{_READERS[file.kind]}")
     with tempfile.TemporaryDirectory() as folder:
         # The library reads paths; these are the bytes whose hash is stated.
