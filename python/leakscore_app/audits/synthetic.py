@@ -180,8 +180,8 @@ def audit_synthetic(
     ...     paths = [str(pathlib.Path(folder) / f"{name}.npy") for name in tables]
     ...     for path, table in zip(paths, tables.values(), strict=True):
     ...         np.save(path, table)
-    ...     found = leakscore_app.audit_synthetic(*paths)
-    >>> found.verdict, found.chosen.name
+    ...     result = leakscore_app.audit_synthetic(*paths)
+    >>> result.verdict, result.chosen.name
     ('refuted', 'distance')
     """
     if random_bits and reference is None:
