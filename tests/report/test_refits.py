@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import optimize, special
 
 import leakscore_app
 from leakscore import statistics
+from leakscore_app.report import _report
+from leakscore_app.tables.sources import opened as sources
+
+ROUNDS = 20_000
 
 
 def _fits(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -21,21 +27,21 @@ def _fits(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return result
 
 
-def _samples(n: int, target: int, rounds: int, inside: int, rng: np.random.Generator) -> np.ndarray:
-    others = np.delete(np.arange(n), target)
-    weights = np.zeros((rounds, n))
-    weights[:, others] = rng.multinomial(n - inside, np.full(n - 1, 1 / (n - 1)), size=rounds)
-    weights[:, target] += inside
+def _samples(size: int, n: int, rounds: int, inside: int, rng: np.random.Generator) -> np.ndarray:
+    """How often each record is in samples of n: the first once, or never, and others as drawn."""
+    weights = np.zeros((rounds, size))
+    weights[:, 1:] = rng.multinomial(n - inside, np.full(size - 1, 1 / (size - 1)), size=rounds)
+    weights[:, 0] = inside
     return weights
 
 
-def _six_holders() -> tuple[np.ndarray, np.ndarray]:
+def _six_holders(push: float = 2.0) -> tuple[np.ndarray, np.ndarray]:
     """Six records far out at one end, all others at 0: few samples hold all of the six."""
     rng = np.random.default_rng(1)
     x = np.zeros(150)
     x[:6] = 10 + rng.standard_normal(6)
     y = x + 0.5 * rng.standard_normal(150)
-    y[0] += 2.0
+    y[0] += push
     return x[:, None], y
 
 
@@ -79,26 +85,106 @@ def test_newton_steps_of_a_logistic_fit() -> None:
     np.testing.assert_allclose(moves, exact, atol=2e-4)
 
 
+def _advantage(pairs: list[np.ndarray]) -> float:
+    """Of a threshold on what is predicted with the record and without it, chosen on other samples.
+
+    Predicted is the record's own response; a sample without a fit is without the record.
+    """
+    sign = np.sign(np.nanmedian(pairs[0]) - np.nanmedian(pairs[1]))
+    halves = [np.array_split(np.nan_to_num(sign * each, nan=-np.inf), 2) for each in pairs]
+    first, second = zip(*halves, strict=True)
+    at = np.unique(np.concatenate(first))[::20]
+    gaps = [(first[0] > t).mean() - (first[1] > t).mean() for t in at]
+    best = at[np.argmax(gaps)]
+    return float((second[0] > best).mean() - (second[1] > best).mean())
+
+
+def _played(table: leakscore_app.Table, **options: Any) -> Any:
+    report = leakscore_app.analyse(
+        table, statistic=statistics.Regression("y"), distinct_records=True, **options
+    )
+    game = next(game for game in report.games if game.row == 1 and game.attacker == "informed")
+    return report, game
+
+
+def _require_equal(game: Any, expected: float) -> None:
+    error = np.hypot(np.sqrt(1 / ROUNDS), game.advantage.std_error)
+    assert game.advantage.simulated == pytest.approx(expected, abs=4 * error)
+
+
 def test_the_game_is_that_of_fits_to_every_sample() -> None:
     """With features of the first order the game would be the theory's .70, and the truth is .96."""
     x, y = _six_holders()
-    table = np.column_stack([x, y])
-    report = leakscore_app.analyse(
-        leakscore_app.table_of(table, columns=["x", "y"]),
-        statistic=statistics.Regression("y"),
-        max_advantage=0.75,
-        distinct_records=True,
-    )
-    rng, rounds = np.random.default_rng(3), 20_000
-    slopes = [_fits(x, y, _samples(150, 0, rounds, k, rng))[:, 1] for k in (1, 0)]
-    slopes = [np.nan_to_num(s, nan=min(map(np.nanmin, slopes))) for s in slopes]
-    halves = [(s[: rounds // 2], s[rounds // 2 :]) for s in slopes]
-    at = np.quantile(np.concatenate([h[0] for h in halves]), np.linspace(0, 1, 400))
-    gaps = [(halves[0][0] > t).mean() - (halves[1][0] > t).mean() for t in at]
-    best = at[np.argmax(np.abs(gaps))]
-    expected = abs((halves[0][1] > best).mean() - (halves[1][1] > best).mean())
-    game = next(game for game in report.games if game.row == 1 and game.attacker == "informed")
-    error = np.hypot(np.sqrt(0.5 / rounds * 2), game.advantage.std_error)
-    assert game.advantage.simulated == pytest.approx(expected, abs=4 * error + 0.01)
-    assert expected > game.advantage.theory + 0.2
+    table = leakscore_app.table_of(np.column_stack([x, y]), columns=["x", "y"])
+    report, game = _played(table, max_advantage=0.75)
+    rng = np.random.default_rng(3)
+    seen = [_fits(x, y, _samples(150, 150, ROUNDS, k, rng)) @ [1, x[0, 0]] for k in (1, 0)]
+    _require_equal(game, _advantage(seen))
     assert not report.to_text().startswith("PUBLISH:")
+
+
+def test_the_game_of_a_person_with_two_records() -> None:
+    x, y = _six_holders(0.6)
+    ids = [str(max(row, 1)) for row in range(150)]  # the first two are one's
+    table = leakscore_app.table_of(np.column_stack([x, y]), columns=["x", "y"], ids=ids)
+    _, game = _played(table)
+    rng, others = np.random.default_rng(4), np.arange(2, 150)
+    seen = []
+    for inside in (2, 0):
+        weights = np.zeros((ROUNDS, 150))
+        chances = np.full(len(others), 1 / len(others))
+        weights[:, others] = rng.multinomial(150 - inside, chances, size=ROUNDS)
+        weights[:, :inside] = 1
+        seen.append(_fits(x, y, weights) @ [1, x[0, 0]])
+    _require_equal(game, _advantage(seen))
+
+
+def test_the_game_of_a_part_of_a_finite_population() -> None:
+    x, y = _six_holders(0.0)
+    table = leakscore_app.table_of(np.column_stack([x, y]), columns=["x", "y"])
+    _, game = _played(table, n=60, population="finite")
+    rng, seen = np.random.default_rng(6), []
+    for inside in (1, 0):
+        order = 1 + rng.random((ROUNDS, 149)).argsort(axis=1)[:, : 60 - inside]
+        weights = np.zeros((ROUNDS, 150))
+        np.put_along_axis(weights, order, 1.0, axis=1)
+        weights[:, 0] = inside
+        seen.append(_fits(x, y, weights) @ [1, x[0, 0]])
+    _require_equal(game, _advantage(seen))
+
+
+def test_leverages_are_those_beside_the_records_that_are_fitted() -> None:
+    """120 of 2,000 hold a value: beside all of them none is far out, among 50 each one is."""
+    rng = np.random.default_rng(8)
+    x = np.where(np.arange(2000) < 120, 10 + rng.standard_normal(2000), 0.0)
+    y = x + 0.5 * rng.standard_normal(2000)
+    y[0] += 4.0
+    table = leakscore_app.table_of(np.column_stack([x, y]), columns=["x", "y"])
+    _, game = _played(table, n=50)
+    seen = [_fits(x[:, None], y, _samples(2000, 50, 5000, k, rng)) @ [1, x[0]] for k in (1, 0)]
+    assert game.advantage.simulated == pytest.approx(_advantage(seen), abs=4 * np.sqrt(2 / 5000))
+    assert abs(game.advantage.simulated - game.advantage.theory) > 0.05
+
+
+def test_a_long_table_is_not_played_to_first_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = _six_holders()
+    table = leakscore_app.table_of(np.column_stack([x, y]), columns=["x", "y"])
+    monkeypatch.setattr(_report, "LONG", 100)
+    source = sources.of_table(table).with_size(64)
+    report = leakscore_app.analyse(
+        source, statistic=statistics.Regression("y"), max_advantage=0.99, rounds=400
+    )
+    assert report.verdict.decision == "do not publish"
+    assert "samples of so long a table are not fitted again" in report.verdict.why
+
+
+def test_a_model_of_many_records_that_hangs_on_few_is_refused() -> None:
+    rng, flag = np.random.default_rng(7), np.arange(70_000) < 8
+    outcome = np.where(flag, np.arange(70_000) % 2, rng.random(70_000) < 0.5)
+    table = np.column_stack([rng.normal(size=70_000), flag, outcome]).astype(float)
+    with pytest.raises(ValueError, match=r"record \d has leverage 0\.1\d*: .* hangs on few"):
+        leakscore_app.analyse(
+            leakscore_app.table_of(table, columns=["x", "flag", "y"]),
+            statistic=statistics.GLM("y", "binomial"),
+            distinct_records=True,
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -91,6 +92,12 @@ class Equations:
         """The largest share of every record in the curvature of a direction, (N,)."""
         return np.asarray(self.curvatures * np.square(self.rows).sum(axis=1))
 
+    @cached_property
+    def _products(self) -> Doubles:
+        """Products of two numbers of every record, each pair once."""
+        upper = np.triu_indices(self.rows.shape[1])
+        return np.asarray(self.rows[:, upper[0]] * self.rows[:, upper[1]])
+
     def refitted(self, weights: npt.ArrayLike) -> Doubles:
         """Return by how much the coefficients differ, (R, D), for samples of weights (R, N).
 
@@ -111,7 +118,7 @@ class Equations:
         """Return a Newton step, (R, q), of weighted scores and curvatures (R, N)."""
         x, q = self.rows, self.rows.shape[1]
         upper = np.triu_indices(q)
-        sums = curvatures @ (x[:, upper[0]] * x[:, upper[1]])
+        sums = curvatures @ self._products
         curvature = np.empty((len(sums), q, q))
         curvature[:, upper[0], upper[1]] = curvature[:, upper[1], upper[0]] = sums
         step = np.full((len(sums), q), np.nan)

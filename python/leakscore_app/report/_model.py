@@ -506,13 +506,15 @@ class Narrowing:
     """The record that narrows the spread of a regression's coefficients most by being there.
 
     `column` is the predictor whose coefficient hangs most on it, `advantage` that of an attacker
-    who knows all predictors.
+    who knows all predictors. `unplayed` says that the coefficients are not linear in so few
+    records, and that no game has fitted samples again.
     """
 
     row: int
     column: str
     leverage: float
     advantage: float
+    unplayed: bool = False
 
 
 @dataclass(frozen=True)

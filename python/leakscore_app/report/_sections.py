@@ -425,7 +425,8 @@ def _games(report: Content) -> doc.Section:
         f"{played} of {counted(report.records, report.noun)} played: the worst in theory, those "
         f"whom the law of the sums puts among the worst{ranked}, and the middle; "
         f"{games[0].rounds} rounds each, half with the record, half without it; the others "
-        f"drawn {report.release.draw}; ± one standard error; seed {report.seed}."
+        f"drawn {report.release.draw}; {_coefficients(report)}± one standard error; seed "
+        f"{report.seed}."
     )
     informed = next(game for game in report.games if game.attacker == "informed")
     crowded = ["agree"] if _long_names(report) else []
@@ -447,6 +448,15 @@ _UNCHECKED = (
     "Not checked: steps that columns have only together, values that lie near steps, not on them, "
     "and columns that follow from others."
 )
+
+
+def _coefficients(report: Content) -> str:
+    """Say how coefficients are found in a round of a game."""
+    return {
+        "regression": "samples are fitted again where a record's leverage is above 0.02; ",
+        "glm": "samples are fitted again where a record's leverage is above 0.02; ",
+        "cox": "coefficients to the first order in each record; ",
+    }.get(report.release.statistic, "")
 
 
 def _arithmetic(report: Content) -> doc.Section:

@@ -248,15 +248,24 @@ def _small_cells(report: Content) -> str:
 def _narrowed(report: Content, budget: Budget) -> str:
     """Say which record narrows the spread of the coefficients by more than the limit allows."""
     worst = report.observations.narrowing
-    if worst is None or worst.advantage <= budget.allowed_advantage:
+    if worst is None:
         return ""
     who, column = named(report, worst.row), visible(worst.column)
-    return (
-        f"{who} has leverage {worst.leverage:.2g}: by being there it narrows the spread of the "
-        f"coefficient of {column!r}, an advantage of {100 * worst.advantage:.3g} % to who knows "
-        "all predictors, even if its residual is 0; no noise is sought for that. Leave out the "
-        f"column ({option('--exclude', worst.column.partition('=')[0])}) or that record."
-    )
+    leave = f"Leave out the column ({option('--exclude', worst.column.partition('=')[0])})"
+    if worst.advantage > budget.allowed_advantage:
+        return (
+            f"{who} has leverage {worst.leverage:.2g}: by being there it narrows the spread of the "
+            f"coefficient of {column!r}, an advantage of {100 * worst.advantage:.3g} % to who "
+            "knows all predictors, even if its residual is 0; no noise is sought for that. "
+            f"{leave} or that record."
+        )
+    if worst.unplayed:
+        return (
+            f"{who} has leverage {worst.leverage:.2g}: the coefficient of {column!r} hangs on few "
+            "records, and samples of so long a table are not fitted again in every round of a "
+            f"game. {leave}, or judge a part of the table."
+        )
+    return ""
 
 
 def verdict_of(report: Content, budget: Budget, max_noise: float) -> Verdict:

@@ -21,6 +21,7 @@ from leakscore.numeric import bisect
 from leakscore.reference import Reference
 from leakscore.statistics import GLM, Regression
 from leakscore_app.report._model import ALPHA, Doubles
+from leakscore_app.report.engine.leakage import released_leverages
 from leakscore_app.report.engine.population import Integers, Population
 
 if TYPE_CHECKING:
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
     from leakscore_app.passes.projections import Line
 
 _DRAWN_TOGETHER = 2**20  # records that are drawn at once
-_MOST_PRODUCTS = 5e9  # of the refits of a game
+_MOST_PRODUCTS = 2e10  # of the refits of a game
 _LINEAR = 0.02  # leverage up to which coefficients are linear in a record, beside a game's error
+NEARLY_LINEAR = 0.07
+"""Leverage up to which they are, but for some hundredths of an advantage."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -430,61 +433,88 @@ class Refits:
 
     @classmethod
     def of(
-        cls, statistic: object, block: Doubles | None, columns: Sequence[str], rounds: int
+        cls,
+        model: GLM | Regression,
+        block: Doubles,
+        columns: Sequence[str],
+        *,
+        rows: npt.NDArray[np.int64],
+        n: int,
+        rounds: int,
     ) -> Refits | None:
-        """Return the refits, of coefficients that are not linear in every record; or None."""
-        if block is None or not isinstance(statistic, (GLM, Regression)):
+        """Return the refits, of coefficients that are not linear in every record; or None.
+
+        `rows` are the numbers of the records of the block, of which n are fitted.
+        """
+        equations = model.equations(block)
+        leverages = released_leverages(equations.leverages, len(block), n)
+        worst = int(leverages.argmax())
+        if leverages[worst] <= _LINEAR:
             return None
-        equations = statistic.equations(block)
-        few = rounds * len(block) * equations.width <= _MOST_PRODUCTS
-        if not few or float(equations.leverages.max()) <= _LINEAR:
-            return None
-        places = [statistic.names.index(name) for name in columns]
+        few = len(block) <= LARGEST_DRAWN
+        if not few or rounds * len(block) * equations.width > _MOST_PRODUCTS:
+            if leverages[worst] <= NEARLY_LINEAR:
+                return None
+            raise ValueError(
+                f"record {rows[worst]} has leverage {leverages[worst]:.2g}: a coefficient hangs on "
+                "few records, and samples of so many records are not fitted again in every round; "
+                "leave out the column that these few tell of, or judge a part of the table"
+            )
+        places = [model.names.index(name) for name in columns]
         return cls(equations, np.array(places, dtype=np.intp))
 
     def rounds(
         self, population: Population, attack: LinearAttack, rounds: int, rng: np.random.Generator
     ) -> tuple[Doubles, Doubles]:
-        """Play one record; return its scores with the record in the fit and without it.
+        """Play one person; return the scores with their records in the fit and without them.
 
-        A sample without a fit counts as the lowest score: of what only the record and few others
+        A sample without a fit counts as the lowest score: of what only the person and few others
         tell, a fit tells that one of them is in it. Coefficients have a bias, which the attacker
         knows as the population is known.
         """
         (strand,) = attack.strands
         weight = np.zeros(self.equations.named.shape[1])
         weight[self.places] = strand.weight / population.scale
-        others = np.delete(np.arange(len(self.equations.rows)), strand.excluded)
-        with_it, without = (
+        with_them, without = (
             np.concatenate(
                 [
                     self.equations.refitted(weights) @ weight
-                    for weights in _drawn_weights(others, strand, rounds // 2, inside, rng)
+                    for weights in self._samples(strand, inside, rounds // 2, rng, population)
                 ]
             )
-            for inside in (1, 0)
+            for inside in (strand.rows, strand.rows[:0])
         )
-        middle, lowest = np.nanmean(without), min(np.nanmin(with_it), np.nanmin(without))
-        with_it, without = (
+        middle, lowest = np.nanmean(without), min(np.nanmin(with_them), np.nanmin(without))
+        with_them, without = (
             attack.score((np.nan_to_num(moves, nan=lowest) - middle)[:, None])
-            for moves in (with_it, without)
+            for moves in (with_them, without)
         )
-        return with_it, without
+        return with_them, without
 
-
-def _drawn_weights(
-    others: Integers, strand: Strand, rounds: int, inside: int, rng: np.random.Generator
-) -> Iterator[Doubles]:
-    """Yield how often each record is in each of some samples, with the target or without it."""
-    size, drawn = len(others) + len(strand.excluded), strand.size - inside
-    tile = max(1, _DRAWN_TOGETHER // max(size, drawn))
-    for start in range(0, rounds, tile):
-        count = min(tile, rounds - start)
-        chosen = others[rng.integers(len(others), size=(count, drawn))]
-        chosen += np.arange(count)[:, None] * size
-        weights = np.bincount(chosen.ravel(), minlength=count * size).reshape(count, size)
-        weights[:, strand.excluded] = inside
-        yield weights.astype(np.float64)
+    def _samples(
+        self,
+        strand: Strand,
+        inside: Integers,
+        rounds: int,
+        rng: np.random.Generator,
+        population: Population,
+    ) -> Iterator[Doubles]:
+        """Yield how often each record is in some samples: those inside once, others as drawn."""
+        size = len(self.equations.rows)
+        others = np.delete(np.arange(size), strand.excluded)
+        drawn = strand.size - len(inside)
+        tile = max(1, _DRAWN_TOGETHER // max(size, drawn))
+        for start in range(0, rounds, tile):
+            count = min(tile, rounds - start)
+            if population.finite:  # not put back
+                order = rng.random((count, len(others)))
+                chosen = others[np.argpartition(order, drawn - 1, axis=1)[:, :drawn]]
+            else:
+                chosen = others[rng.integers(len(others), size=(count, drawn))]
+            chosen += np.arange(count)[:, None] * size
+            weights = np.bincount(chosen.ravel(), minlength=count * size).reshape(count, size)
+            weights[:, inside] = 1
+            yield weights.astype(np.float64)
 
 
 def weight_of(reference: Reference, attacker: str, away: Doubles, noise_variance: float) -> Doubles:

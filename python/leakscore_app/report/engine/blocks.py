@@ -51,7 +51,13 @@ from leakscore_app.report._model import (
     ReportInput,
 )
 from leakscore_app.report._notices import about_copies, doubt_of, equal_records
-from leakscore_app.report.engine.attack import LinearAttack, Others, ProjectedBins, Refits
+from leakscore_app.report.engine.attack import (
+    NEARLY_LINEAR,
+    LinearAttack,
+    Others,
+    ProjectedBins,
+    Refits,
+)
 from leakscore_app.report.engine.cells import cells_of_blocks
 from leakscore_app.report.engine.crowd import (
     THRESHOLDS,
@@ -269,7 +275,7 @@ class BlockTable:
         return Direction(strand.centre, strand.weight, row, cuts)
 
     def refits(self, rounds: int) -> Refits | None:  # noqa: ARG002
-        """Coefficients of so many records are linear in them."""
+        """Return none: coefficients of many records are linear, or a `Narrowing` says not."""
         return None
 
     def likely(self, index: int, others: Sequence[int]) -> list[int]:
@@ -594,4 +600,10 @@ def narrowing_in_blocks(
     places = tuple(source.read.index(name) for name in regression.columns)
     worst: Narrowest = passes(rows, Narrow(regression, places), "looking at leverages")
     leverage = float(released_leverages(np.float64(worst.leverage), size, n))
-    return Narrowing(worst.row + 1, worst.column, leverage, float(narrowed(0.0, leverage)))
+    return Narrowing(
+        worst.row + 1,
+        worst.column,
+        leverage,
+        float(narrowed(0.0, leverage)),
+        unplayed=leverage > NEARLY_LINEAR,
+    )

@@ -132,7 +132,7 @@ def played(
         skewness = skewness_of(attack, others)
         skewness *= float(np.mean(pull**3) / np.mean(pull**2) ** 1.5)
         return against_theory(attack, row, outcomes, rng, skewness)
-    if refits is not None and attack.plain and not population.finite:
+    if refits is not None and len(attack.strands) == 1:
         outcomes = refits.rounds(population, attack, rounds, rng)
     else:
         draw = rounds_of_one if attack.plain else rounds_of_several

@@ -140,8 +140,11 @@ class WholeTable:
             yield projected(self.population, attack, self.records.rows)
 
     def refits(self, rounds: int) -> Refits | None:
-        """Return the refits of each round of a game, of coefficients of not too many records."""
-        return Refits.of(self.statistic, self.featured.block, self.columns, rounds)
+        """Return the refits of each round of a game, of coefficients."""
+        model, block, rows = self.statistic, self.featured.block, self.records.rows
+        if block is None or not isinstance(model, GLM | Regression):
+            return None
+        return Refits.of(model, block, self.columns, rows=rows, n=self.release_n, rounds=rounds)
 
     def likely(self, index: int, others: Sequence[int]) -> list[int]:  # noqa: ARG002
         """Return whose records are projected together with one: here each by itself."""
