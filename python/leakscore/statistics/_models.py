@@ -82,12 +82,14 @@ def _maximum(
             raise _NoMaximumError(point - start if (point != start).any() else vectors[:, 0])
         step = -np.linalg.solve(here.hessian, here.gradient)
         share, after = 1.0, likelihood(point + step)
-        while not after.value <= here.value + 1e-12 * abs(here.value) and share > 1e-9:
+        # Newton's next step would square the error. Of so short a one the likelihood is rounding.
+        converged = np.abs(step).max() <= _CONVERGED * (1.0 + np.abs(point + step).max())
+        rise = 1e-12 * abs(here.value)
+        while not converged and share > 1e-9 and not after.value <= here.value + rise:
             share *= 0.5
             after = likelihood(point + share * step)
         point, here = point + share * step, after
-        # Newton's next step would square the error.
-        if share == 1.0 and np.abs(step).max() <= _CONVERGED * (1.0 + np.abs(point).max()):
+        if converged:
             return point, here.hessian
     raise _NoMaximumError(point - start)
 
