@@ -23,6 +23,12 @@ def _seen(X: Any, cov: Any = "full", **options: Any) -> Any:
     return moments.reference(**options).cov
 
 
+def _repeated(repeats: Any) -> Any:
+    moments = leakscore.Moments(good.DIM)
+    moments.update(good.SMALL, repeats)
+    return moments.cov
+
+
 def _merged(X: Any) -> Any:
     first, second = leakscore.Moments(good.DIM), leakscore.Moments(good.DIM)
     first.update(good.SMALL)
@@ -95,6 +101,7 @@ REFERENCES: dict[str, list[Call]] = {
     "Moments.update": [
         Call(_seen, {"X": good.TABLE}),
         Call(lambda X: _seen(X, "diagonal", ddof=1), {"X": good.TABLE}),
+        Call(_repeated, {"repeats": np.arange(1, 61)}),
     ],
     "Moments.merge": [Call(_merged, {"X": good.TABLE})],
     "Moments.from_bytes": [Call(_merged, {"X": good.TABLE})],

@@ -41,6 +41,20 @@ def test_equals_the_fit_of_all_rows(cov: Any) -> None:
     np.testing.assert_allclose(leave_one_out(X, found, 7), leave_one_out(X, whole, 7), rtol=1e-7)
 
 
+@pytest.mark.parametrize("cov", ["full", "diagonal"])
+def test_rows_that_occur_several_times(cov: Any) -> None:
+    repeats = np.arange(1, 42)
+    moments, whole = Moments(5, cov), seen([np.repeat(X, repeats, axis=0)], cov)
+    moments.update(X[:20], repeats[:20])
+    moments.update(X[20:], repeats[20:])
+    assert moments.count == whole.count == repeats.sum()
+    np.testing.assert_allclose(moments.mean, whole.mean, rtol=1e-15)
+    np.testing.assert_allclose(moments.cov, whole.cov, rtol=1e-9)
+    for wrong in ([1, 2], 3, [0] * 41):
+        with pytest.raises(ValueError, match="repeats"):
+            moments.update(X, wrong)
+
+
 @pytest.mark.parametrize("shrinkage", [0.3, "oas"])
 def test_shrinkage(shrinkage: Any) -> None:
     found = seen(BATCHES).reference(shrinkage=shrinkage)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _state, validation
+from leakscore._validate_counts import whole
 from leakscore.reference import dense, fitting
 from leakscore.reference._reference import Reference, _restore
 from leakscore.reference.covariances import Table
@@ -101,19 +102,38 @@ class Moments:
         if self._count < rows:
             raise ValueError(f"There must be at least {rows} row(s) before this, not {self._count}")
 
-    def update(self, X: npt.ArrayLike) -> None:
+    def update(self, X: npt.ArrayLike, repeats: npt.ArrayLike | None = None) -> None:
         """Add rows; if a value is not finite, add none of them.
 
         Parameters
         ----------
         X : (d,) or (k, d) array_like
             One row or several, read where they are.
+        repeats : (k,) array_like of int, optional
+            How often each of them is added.
+
+        Examples
+        --------
+        >>> import leakscore
+        >>> moments = leakscore.Moments(1)
+        >>> moments.update([[0.0], [4.0]], repeats=[3, 1])
+        >>> moments.mean, moments.cov
+        (array([1.]), array([[3.]]))
         """
         table = np.atleast_2d(validation.rows("X", X, cols=self.dim))
         mean, squares = fitting.moments("X", table)
-        full = self._scatter.ndim == 2
-        scatter = dense.scatter(table, mean, single=False) if full else squares
-        self._add("X", len(table), mean, scatter)
+        count, full = len(table), self._scatter.ndim == 2
+        if repeats is not None:
+            times = whole("repeats", repeats, 1)
+            if times.shape != (count,):
+                raise ValueError(f"repeats of shape {times.shape} must be of shape ({count},)")
+            count = int(times.sum())
+            mean = mean + times @ (table - mean) / count
+            table = (table - mean) * np.sqrt(times)[:, np.newaxis]
+            squares = np.square(table).sum(axis=0)
+        centre = mean if repeats is None else np.zeros(self.dim)
+        scatter = dense.scatter(table, centre, single=False) if full else squares
+        self._add("X", count, mean, scatter)
 
     def merge(self, other: Moments) -> None:
         """Add the rows that another object of the same kind and size has seen.

@@ -43,13 +43,17 @@ class Copies:
     more: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, values: Doubles) -> Copies:
-        """Hash rows."""
+    def of(cls, values: Doubles, place: npt.NDArray[np.int64] | None = None) -> Copies:
+        """Hash rows, of which equal ones may be there once; see `Rows`."""
         rows = np.ascontiguousarray(values + 0.0)  # -0 and 0 are the same value
         factors = np.random.default_rng(0).integers(1, 2**63, rows.shape[1], dtype=np.uint64)
         # The low bits of small whole numbers are all 0: they are mixed before they are added.
         hashes = mixed(mixed(rows.view(np.uint64)) @ (factors * 2 + 1))
-        return cls._smallest(hashes, np.zeros(0, np.uint64), np.zeros(0, np.int64))
+        return cls._smallest(
+            hashes if place is None else hashes[place],
+            np.zeros(0, np.uint64),
+            np.zeros(0, np.int64),
+        )
 
     def merge(self, other: Copies) -> Copies:
         """Add other rows."""
@@ -171,6 +175,8 @@ class First:
 
 def first(block: Block) -> First:
     """Return what the first pass knows of a block."""
+    if block.place is not None:
+        return _of_repeated(block, block.place)
     values = block.values
     dim = values.shape[1]
     moments = Moments(dim)
@@ -197,6 +203,28 @@ def first(block: Block) -> First:
         judged,
         moments,
         Copies.of(complete),
+    )
+
+
+def _of_repeated(block: Block, place: npt.NDArray[np.int64]) -> First:
+    """Return the same where equal rows are there once, and a row is finite or missing."""
+    known = np.asarray(np.isfinite(block.values).all(axis=1))
+    lost = ~known[place]
+    values, place = block.values[known], (np.cumsum(known) - 1)[place[~lost]]
+    moments, absent = Moments(values.shape[1]), np.full(values.shape[1], lost.sum())
+    columns = Columns.of_repeated(values, place)
+    if len(place):
+        moments.update(values, np.bincount(place))
+    return First(
+        block.rows,
+        Lost.of(lost, block.start),
+        Lost(0, ()),
+        absent,
+        absent,
+        columns,
+        columns,
+        moments,
+        Copies.of(values, place),
     )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.typing import Doubles
+from leakscore_app.passes.rows import Rows
 
 Integers = npt.NDArray[np.int64]
 LARGEST = 10**15  # whose decimals are the shortest of their binary number
@@ -83,10 +84,12 @@ class Off:
     values: Doubles
 
     @classmethod
-    def of(cls, lattice: ColumnSteps, values: Doubles, rows: Integers) -> Off:
-        """Look at the records of a block, and their numbers."""
-        places = np.flatnonzero(lattice.residues(values[:, lattice.column]))
-        return cls(len(places), rows[places], values[places])._shortened()
+    def of(cls, lattice: ColumnSteps, rows: Rows) -> Off:
+        """Look at the records of a block."""
+        off = lattice.residues(rows.different[:, lattice.column]) != 0
+        places = np.flatnonzero(rows.each(off)) if off.any() else np.zeros(0, np.int64)
+        first = places[: _MOST // max(rows.different.shape[1], 1)]
+        return cls(len(places), rows.rows[first], rows.taken(first))
 
     def merge(self, other: Off) -> Off:
         """Add later records."""
@@ -101,20 +104,22 @@ class Off:
         return Off(self.count, self.rows[:most], self.values[:most])
 
 
-def lattices_of(values: Doubles, share: float, n: int) -> tuple[ColumnSteps, ...]:
+def lattices_of(rows: Rows, share: float, n: int) -> tuple[ColumnSteps, ...]:
     """Return the lattices that hold all values of a column but a `share` at most.
 
     Parameters
     ----------
-    values : (N, d) ndarray
+    rows : Rows
         Records, or a sample of them. Of many, some are looked at.
     share : float
     n : int
         Records in a sum.
     """
-    rng = np.random.default_rng(len(values))
-    if len(values) > _LOOKED:
-        values = values[np.sort(rng.choice(len(values), _LOOKED, replace=False))]
+    size = len(rows.rows)
+    rng, looked = np.random.default_rng(size), np.arange(size)
+    if size > _LOOKED:
+        looked = np.sort(rng.choice(size, _LOOKED, replace=False))
+    values = rows.taken(looked)
     size = int(np.clip(round(1.2 / share), *_SIZES))
     groups = rng.integers(len(values), size=(_GROUPS, size))
     steps: list[ColumnSteps] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Moments
 from leakscore.typing import Doubles
 from leakscore_app.passes.lattices import ColumnSteps, Off
+from leakscore_app.passes.rows import Rows
 from leakscore_app.passes.scores import GUESSED, Ties, Views, bin_of, counted
 from leakscore_app.tables.records import Explained, Unexplained
 from leakscore_app.tables.sources.blocks import Block
@@ -236,29 +237,28 @@ class Project:
 
     def __call__(self, block: Block) -> Third:
         """Return what the third pass knows of a block."""
-        values, places = self.law.chosen(block.values)
-        rows = places + block.start
-        ties = []
+        chosen = Rows.of(self.law, block)
+        rows, ties = chosen.rows, []
         functions = (self.law.distances, self.law.weaker)
         for bins, scores_of in zip(self.middle, functions, strict=False):
-            scores = scores_of(values) if len(bins) else np.zeros(0)
+            scores = chosen.each(scores_of(chosen.different)) if len(bins) else np.zeros(0)
             inside = np.flatnonzero(np.isin(bin_of(scores), bins))
             ties.append(Ties.of(scores[inside], rows[inside]))
         clipped = []
         for limits in self.limits:
-            moments = Moments(values.shape[1])
-            if len(values):
-                moments.update(np.clip(values, *limits))
+            moments = Moments(chosen.different.shape[1])
+            if len(rows):
+                moments.update(np.clip(chosen.values, *limits))
             clipped.append(moments)
-        guessed = Views(tuple(counted(law, values, rows, most=GUESSED) for law in self.guesses))
-        off = tuple(Off.of(lattice, values, rows) for lattice in self.lattices)
-        return Third(tuple(ties), self._lines(values, rows), tuple(clipped), guessed, off)
+        guessed = Views(tuple(counted(law, chosen, most=GUESSED) for law in self.guesses))
+        off = tuple(Off.of(lattice, chosen) for lattice in self.lattices)
+        return Third(tuple(ties), self._lines(chosen), tuple(clipped), guessed, off)
 
-    def _lines(self, values: Doubles, rows: Integers) -> tuple[Line, ...]:
+    def _lines(self, rows: Rows) -> tuple[Line, ...]:
         """Project the rows on all directions at once, centred so that no digits are lost."""
         if not self.directions:
             return ()
-        mean = self.law.mean
+        mean, values = self.law.mean, rows.different
         weights = np.stack([axis.weight for axis in self.directions], axis=1)
         steps = [float((mean - axis.centre) @ axis.weight) for axis in self.directions]
         projected = np.empty((len(values), len(steps)))
@@ -267,7 +267,7 @@ class Project:
             projected[part] = (self.law.scaled(values[part]) - mean) @ weights
         projected += steps
         return tuple(
-            axis.line(np.ascontiguousarray(numbers), rows)
+            axis.line(np.ascontiguousarray(rows.each(numbers)), rows.rows)
             for axis, numbers in zip(self.directions, projected.T, strict=True)
         )
 
@@ -292,8 +292,9 @@ class Triangulate:
 
     def __call__(self, block: Block) -> Triangle:
         """Return R of a block."""
-        values, _ = self.law.chosen(block.values)
-        standard = (self.law.scaled(values) - self.law.mean) / np.sqrt(self.law.rows)
+        rows = Rows.of(self.law, block)
+        standard = (self.law.scaled(rows.different) - self.law.mean) / np.sqrt(self.law.rows)
+        standard *= np.sqrt(rows.repeats)[:, np.newaxis]
         return Triangle(np.asarray(np.linalg.qr(standard, mode="r")))
 
 
@@ -307,14 +308,16 @@ class Remaining:
 
     def __call__(self, block: Block) -> Unexplained:
         """Look at a block."""
-        values, places = self.law.chosen(block.values)
-        root = np.sqrt(self.law.rows)
-        scaled, mean = self.law.scaled(values) / root, self.law.mean / root
-        if not len(values):
-            scaled, places = mean[np.newaxis], np.zeros(1, np.intp)  # nothing is left of it
-        rows = places + block.start
-        owners = None if self.owners is None else self.owners[rows]
-        return Unexplained.of(self.explained, scaled, mean, rows, owners)
+        chosen, root = Rows.of(self.law, block), np.sqrt(self.law.rows)
+        rows, mean, owners = chosen.rows, self.law.mean / root, None
+        if self.owners is not None:
+            owners, chosen = self.owners[rows], Rows(rows, chosen.values)
+        elif chosen.place is not None:
+            rows = rows[np.unique(chosen.place, return_index=True)[1]]
+        scaled, repeats = self.law.scaled(chosen.different) / root, chosen.repeats
+        if not len(rows):  # nothing is left of the mean
+            scaled, rows, repeats = mean[np.newaxis], np.array([block.start]), np.ones(1, np.int64)
+        return Unexplained.of(self.explained, scaled, mean, rows, repeats, owners)
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,13 +345,13 @@ class Without:
 
     def __call__(self, block: Block) -> OtherMoments:
         """Return the moments of a block without rows."""
-        values, places = self.law.chosen(block.values)
-        scaled, rows = self.law.scaled(values), places + block.start
+        rows = Rows.of(self.law, block)
+        rows = replace(rows, different=self.law.scaled(rows.different))
         estimates = []
         for excluded in self.rows:
-            moments = Moments(scaled.shape[1])
-            others = scaled[~np.isin(rows, list(excluded))]
-            if len(others):
-                moments.update(others)
+            moments = Moments(rows.different.shape[1])
+            others = rows.chosen(~np.isin(rows.rows, list(excluded)))
+            if len(others.rows):
+                moments.update(others.different, None if others.place is None else others.repeats)
             estimates.append(moments)
         return OtherMoments(tuple(estimates))

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from leakscore.leakage.table_law import TableLaw
 from leakscore.typing import Doubles
 from leakscore_app.passes.first import Words, mixed
+from leakscore_app.passes.rows import Rows
 from leakscore_app.tables.sources.blocks import Block
 
 Integers = npt.NDArray[np.int64]
@@ -224,6 +225,12 @@ class WorstRows:
     weaker: Doubles
     values: Doubles
 
+    @classmethod
+    def of(cls, rows: Rows, scores: Doubles, weaker: Doubles, most: int) -> WorstRows:
+        """Return at most so many of some rows."""
+        worst = _largest(scores, most)
+        return cls(rows.rows[worst], scores[worst], weaker[worst], rows.taken(worst))
+
     def most(self, count: int | None) -> WorstRows:
         """Return so many of them."""
         order = np.lexsort((self.rows, -self.scores))[:count]
@@ -242,19 +249,6 @@ class WorstRows:
 
 
 @dataclass(frozen=True, eq=False)
-class RowSample:
-    """Rows whose keyed hash of their number is below a limit, in the order of the table."""
-
-    rows: Integers
-    values: Doubles
-
-    def merge(self, other: RowSample) -> RowSample:
-        """Add later rows."""
-        rows = np.concatenate([self.rows, other.rows])
-        return RowSample(rows, np.concatenate([self.values, other.values]))
-
-
-@dataclass(frozen=True, eq=False)
 class ScorePass:
     """What the second pass knows of some blocks.
 
@@ -264,7 +258,8 @@ class ScorePass:
     above : (2, t) ndarray of int
         Rows with a score above each threshold, for both attackers.
     kept : WorstRows
-    sample : RowSample
+    sample : Rows
+        Whose keyed hash of their number is below a limit.
     worst : (float, int)
         The largest score to the weaker attacker, and its row.
     middle : tuple of Middle
@@ -279,7 +274,7 @@ class ScorePass:
     weaker: SparseHistogram
     above: Integers
     kept: WorstRows
-    sample: RowSample
+    sample: Rows
     worst: tuple[float, int]
     middle: tuple[Middle, Middle]
     every: tuple[Integers, Doubles, Doubles] | None
@@ -327,31 +322,29 @@ class ScoreRows:
 
     def __call__(self, block: Block) -> ScorePass:
         """Return what the second pass knows of a block."""
-        law = self.law
-        values, places = law.chosen(block.values)
-        rows = places + block.start
-        informed, weaker = law.both(values)
+        law, chosen = self.law, Rows.of(self.law, block)
+        rows = chosen.rows
+        informed, weaker = map(chosen.each, law.both(chosen.different))
         above = [[int((each > at).sum()) for at in self.thresholds] for each in (informed, weaker)]
-        worst = _largest(informed, KEPT)
-        sampled = sampled_rows(rows, law.rows)
         histograms = SparseHistogram.of(informed), SparseHistogram.of(weaker)
         return ScorePass(
             *histograms,
             np.array(above, np.int64).reshape(2, len(self.thresholds)),
-            WorstRows(rows[worst], informed[worst], weaker[worst], values[worst]).most(KEPT),
-            RowSample(rows[sampled], values[sampled]),
+            WorstRows.of(chosen, informed, weaker, KEPT),
+            chosen.chosen(sampled_rows(rows, law.rows)),
             _worst(weaker, rows),
             (
                 Middle.of(informed, rows, histograms[0]),
                 Middle.of(weaker, rows, histograms[1]),
             ),
             (rows, informed, weaker) if self.every else None,
-            tuple(self._cells(block.values[places], rows, informed)),
+            tuple(self._cells(block, rows, informed)),
         )
 
-    def _cells(self, values: Doubles, rows: Integers, scores: Doubles) -> Iterator[InCells]:
+    def _cells(self, block: Block, rows: Integers, scores: Doubles) -> Iterator[InCells]:
         for at, count in enumerate(self.cells, start=-len(self.cells)):
-            yield InCells.of(values[:, at].astype(np.intp), count, rows, scores, self.thresholds)
+            cell = block.each(at)[rows - block.start].astype(np.intp)
+            yield InCells.of(cell, count, rows, scores, self.thresholds)
 
 
 def _worst(scores: Doubles, rows: Integers) -> tuple[float, int]:
@@ -362,11 +355,12 @@ def _worst(scores: Doubles, rows: Integers) -> tuple[float, int]:
 
 
 def _largest(scores: Doubles, most: int) -> Integers:
-    """Return the places of the largest scores, with all that equal the least of them."""
-    if len(scores) <= most:
-        return np.arange(len(scores))
-    least = np.partition(scores, len(scores) - most)[len(scores) - most]
-    return np.flatnonzero(scores >= least)
+    """Return the places of the largest scores, the largest first; of equal scores, the first."""
+    places = np.arange(len(scores))
+    if len(scores) > most:
+        least = np.partition(scores, len(scores) - most)[len(scores) - most]
+        places = np.flatnonzero(scores >= least)
+    return places[np.argsort(-scores[places], kind="stable")[:most]]
 
 
 def sampled_rows(rows: Integers, size: int) -> npt.NDArray[np.bool_]:
@@ -424,26 +418,21 @@ class Count:
         """Return what the pass knows of a block."""
         counts = []
         for law, thresholds, without in zip(self.laws, self.thresholds, self.without, strict=True):
-            values, places = law.chosen(block.values)
-            rows = places + block.start
+            rows = Rows.of(law, block)
             if without:
-                inside = ~np.isin(rows, list(without))
-                values, rows = values[inside], rows[inside]
-            counts.append(counted(law, values, rows, thresholds))
+                rows = rows.chosen(~np.isin(rows.rows, list(without)))
+            counts.append(counted(law, rows, thresholds))
         return Views(tuple(counts))
 
 
 def counted(
     law: TableLaw,
-    values: Doubles,
-    rows: Integers,
+    rows: Rows,
     thresholds: Doubles = _NONE,
     most: int | None = None,
 ) -> ThresholdCounts:
     """Count rows above each threshold and keep the worst, 5000 or as many as `most` says."""
     most = KEPT if most is None else most
-    scores = law.distances(values)
+    scores = rows.each(law.distances(rows.different))
     above = np.array([int((scores > at).sum()) for at in thresholds], np.int64)
-    worst = _largest(scores, most)
-    kept = WorstRows(rows[worst], scores[worst], scores[worst], values[worst]).most(most)
-    return ThresholdCounts(above, kept, most)
+    return ThresholdCounts(above, WorstRows.of(rows, scores, scores, most), most)

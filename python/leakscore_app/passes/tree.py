@@ -98,7 +98,7 @@ def run(
     done = 0
     for block in source.blocks(span):
         tree.add(block.number, measure(block))
-        done += len(block.values)
+        done += block.rows
         if progress is not None:
             progress(done)
     return tree

@@ -233,11 +233,13 @@ class Unexplained:
         values: Doubles,
         mean: Doubles,
         rows: npt.NDArray[np.int64],
+        repeats: npt.NDArray[np.int64],
         owners: npt.NDArray[np.intp] | None = None,
     ) -> Unexplained:
         """Look at records, in units of the norms of the centred columns.
 
-        `rows` are their numbers, and `owners` whose they are, from 0; else each is a person's only.
+        `rows` are their numbers, `repeats` how many records each stands for, and `owners` whose
+        they are, from 0; else each is a person's only.
         """
         kept, columns, weights = explained.kept, explained.columns, explained.weights
         away = values - mean
@@ -254,7 +256,7 @@ class Unexplained:
             by_person = by_person[owners]
         places = by_person.argmax(axis=0)
         largest = by_person[places, np.arange(len(columns))]
-        return cls(columns, squares.sum(axis=0), largest, rows[places])
+        return cls(columns, repeats @ squares, largest, rows[places])
 
     def merge(self, other: Unexplained) -> Unexplained:
         """Add later records, of other persons."""

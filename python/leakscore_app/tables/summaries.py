@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -84,6 +84,26 @@ class Columns:
         return cls(*(*map(np.concatenate, joined), tuple(each for (each,) in ends), tail))
 
     @classmethod
+    def of_repeated(cls, values: Doubles, place: npt.NDArray[np.int64]) -> Columns:
+        """Look at finite rows that are there once; `place` says which of them each row is."""
+        once = cls.of(values)
+        if not len(place):
+            return once
+        repeats = np.bincount(place, minlength=len(values)).astype(np.float64)
+        counting, stepping = _stepping(values, place)
+        return replace(
+            once,
+            counts=np.full(values.shape[1], len(place), np.int64),
+            first=values[place[0]],
+            last=values[place[-1]],
+            counting=counting,
+            stepping=stepping,
+            sums=np.asarray(repeats @ values),
+            sizes=np.asarray(repeats @ np.abs(values)),
+            tail=values[place[-_TAIL:]],
+        )
+
+    @classmethod
     def of_each(cls, columns: Sequence[Doubles]) -> Columns:
         """Look at columns of equally many rows."""
         return cls.of(np.column_stack([np.empty((len(columns[0]) if columns else 0, 0)), *columns]))
@@ -139,13 +159,7 @@ def _looked_at(values: Doubles) -> tuple[Any, ...]:
     whole = low >= 0
     whole[whole] = [_are_whole(values[:, j]) for j in np.flatnonzero(whole)]
     with np.errstate(over="ignore"):
-        counting = values[1:2] - values[:1] == 1 if rows > 1 else np.ones((1, dim), bool)
-        stepping = np.abs(values[1:2] - values[:1]) == 1 if rows > 1 else counting
-        counting, stepping = counting[0].copy(), stepping[0].copy()
-        for j in np.flatnonzero(stepping):
-            steps = np.diff(values[:, j])
-            stepping[j] = bool((np.abs(steps) == 1).all())
-            counting[j] = counting[j] and bool((steps == 1).all())
+        counting, stepping = _stepping(values, np.arange(rows))
         dates = np.array(
             [
                 bool(each) and _are_dates(column)
@@ -164,6 +178,17 @@ def _looked_at(values: Doubles) -> tuple[Any, ...]:
     )
     flags = (whole, dates, counting, stepping)
     return counts, low, high, values[0], values[-1], *flags, sums, sizes, ends
+
+
+def _stepping(values: Doubles, place: npt.NDArray[np.int64]) -> tuple[Flags, Flags]:
+    """Return in which columns every row is the one above it plus 1, or differs from it by 1."""
+    steps = np.diff(values[place[:2]], axis=0)
+    counting, stepping = (steps == 1).all(axis=0), (np.abs(steps) == 1).all(axis=0)
+    for j in np.flatnonzero(stepping):
+        steps = np.diff(values[place, j])
+        stepping[j] = bool((np.abs(steps) == 1).all())
+        counting[j] = counting[j] and bool((steps == 1).all())
+    return counting, stepping
 
 
 def _over_rows(values: Doubles, join: np.ufunc) -> Doubles:

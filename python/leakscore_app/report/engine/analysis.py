@@ -13,6 +13,7 @@ import numpy.typing as npt
 from leakscore import tradeoff
 from leakscore.statistics import Statistic
 from leakscore_app.passes.lattices import ColumnSteps, Off
+from leakscore_app.passes.rows import Rows
 from leakscore_app.report._model import (
     Arithmetic,
     AuditResult,
@@ -83,7 +84,7 @@ class JudgedTable(Protocol):
     input : ReportInput
     weighted, embedded : bool
         Whether weights are known to everybody; whether it is the table in the package.
-    sample : (M, d) ndarray, optional
+    sample : Rows, optional
         Of the records that are not here, in units of the population.
     steps : tuple of ColumnSteps
         On which most values of a column lie.
@@ -103,7 +104,7 @@ class JudgedTable(Protocol):
     @property
     def keys(self) -> npt.NDArray[np.int64]: ...
     @property
-    def sample(self) -> Doubles | None: ...
+    def sample(self) -> Rows | None: ...
     @property
     def steps(self) -> tuple[ColumnSteps, ...]: ...
 

@@ -30,6 +30,7 @@ from leakscore_app.passes.projections import (
     Without,
     cuts_of,
 )
+from leakscore_app.passes.rows import Rows
 from leakscore_app.passes.runner import Passes
 from leakscore_app.passes.scores import (
     Count,
@@ -154,7 +155,7 @@ class BlockTable:
         if self.scored.informed.total > len(self.scored.kept.rows):
             self.least = float(self.scored.kept.scores[-1])
         sampled = self.scored.sample
-        scores = self.law.distances(sampled.values)
+        scores = sampled.each(self.law.distances(sampled.different))
         order = np.argsort(scores, kind="stable")
         finite = order[np.isfinite(scores[order])]
         if not len(finite):
@@ -163,7 +164,7 @@ class BlockTable:
         self._middle = int(sampled.rows[at[0]])
         kept = self.scored.kept
         if self._middle not in kept.rows:
-            middle = WorstRows(sampled.rows[at], scores[at], scores[at], sampled.values[at])
+            middle = WorstRows(sampled.rows[at], scores[at], scores[at], sampled.taken(at))
             kept = kept.joined(middle)
         self.population = self._crowd(kept, {})
         dominant = self.population.dominant()[:_REFITTED]
@@ -215,10 +216,11 @@ class BlockTable:
         return self.population.numbers
 
     @cached_property
-    def sample(self) -> Doubles | None:
+    def sample(self) -> Rows | None:
         """Records of which all others are copies, in units of the law."""
-        new = ~np.isin(self.scored.sample.rows, self.population.numbers)
-        return self.law.scaled(self.scored.sample.values[new])
+        sample = self.scored.sample
+        new = sample.chosen(~np.isin(sample.rows, self.population.numbers))
+        return replace(new, different=self.law.scaled(new.different))
 
     def middle(self, about: Sequence[int]) -> int:  # noqa: ARG002
         """Return the record in the middle of the sample."""
@@ -269,9 +271,10 @@ class BlockTable:
     def _direction(self, attack: LinearAttack) -> Direction:
         """Return what records are projected on; bins end at quantiles of the sample."""
         (strand,) = attack.strands
-        sample = self.law.scaled(self.scored.sample.values)
+        sample = self.scored.sample
+        away = self.law.scaled(sample.different) - strand.centre
         row = int(self.population.numbers[attack.index])
-        cuts = cuts_of((sample - strand.centre) @ strand.weight)
+        cuts = cuts_of(sample.each(away @ strand.weight))
         return Direction(strand.centre, strand.weight, row, cuts)
 
     def refits(self, rounds: int) -> Refits | None:  # noqa: ARG002
@@ -307,7 +310,7 @@ class BlockTable:
         n = self.published.n
         if why_unchecked(self.published, False):
             return ()
-        return lattices_of(self.scored.sample.values, share_of(n), n)
+        return lattices_of(self.scored.sample, share_of(n), n)
 
     def off_steps(self) -> list[Off]:
         """Return the records off each of the steps."""
@@ -322,7 +325,7 @@ class BlockTable:
             columns=self.columns,
             units=self.units(n),
             decimals=decimals,
-            sample=self.scored.sample.values,
+            sample=self.scored.sample,
         )
 
     def keep(self, off: Sequence[Off], worst: Sequence[int]) -> None:
@@ -368,8 +371,7 @@ class BlockTable:
     @cached_property
     def _guesses(self) -> list[TableLaw | None]:
         """Laws of the clipped tables, of the sample."""
-        values = self.scored.sample.values
-        return [guess_of(self.law, limits, values) for limits in self._limits]
+        return [guess_of(self.law, limits, self.scored.sample.values) for limits in self._limits]
 
     def release(self, population: Population) -> View:
         """Return changed kept records as a release."""

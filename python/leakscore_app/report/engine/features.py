@@ -22,6 +22,7 @@ from leakscore.statistics import (
     Several,
     Statistic,
 )
+from leakscore.typing import Flags
 from leakscore_app._visible import visible
 from leakscore_app.passes.first import Copies, First, Lost, first
 from leakscore_app.passes.scores import SAMPLED
@@ -249,6 +250,8 @@ class Features(Source):
         it is another one.
     owners : (N,) ndarray of int, optional
         The person of each row, where these may have several.
+    once : bool
+        Whether equal rows of a block are there once: tables of counts hold few different ones.
     """
 
     read: tuple[str, ...] = ()
@@ -256,6 +259,7 @@ class Features(Source):
     cells: bool = False
     numbers: Mapping[str, npt.NDArray[np.int64]] = field(default_factory=dict)
     owners: npt.NDArray[np.intp] | None = None
+    once: bool = False
 
     def blocks(self, span: Span | None = None) -> Iterator[Block]:
         """Yield the features of the blocks of a span, or of all parts one after another."""
@@ -263,6 +267,9 @@ class Features(Source):
         chosen = [at[name] for name in self.columns]
         tables = list(by_group(self.statistic)) if self.cells else []
         for block, complete, rows in self.inputs(span):
+            place = None
+            if self.once:
+                complete, rows, place = _once(complete, rows)
             values = np.full((len(complete), len(chosen) + len(tables)), np.nan)
             if complete.any():
                 features = self._fitted(block.start, complete, rows)
@@ -271,7 +278,7 @@ class Features(Source):
                 if self.cells:
                     features = np.hstack([features, cell_columns(self.statistic, rows)])
                 values[complete] = features
-            yield Block(block.number, block.start, values)
+            yield Block(block.number, block.start, values, place)
 
     def inputs(
         self, span: Span | None = None
@@ -307,6 +314,20 @@ class Features(Source):
         name = getattr(self.statistic, "weights", None)
         if name is not None:
             require_weights(name, block.values[:, self.read.index(name)], block.start)
+
+
+def _once(complete: Flags, rows: Doubles) -> tuple[Flags, Doubles, Integers]:
+    """Return different rows of codes, and one that is not complete, in the place of all rows.
+
+    And which of them each row is; see `Features`.
+    """
+    sizes = (rows.max(axis=0, initial=0) + 1).astype(np.intp)
+    cell = np.ravel_multi_index(tuple(rows.astype(np.intp).T), tuple(sizes))
+    present = np.bincount(cell) > 0
+    place = np.full(len(complete), np.count_nonzero(present))
+    place[complete] = (np.cumsum(present) - 1)[cell]
+    cells = np.unravel_index(np.flatnonzero(present), tuple(sizes))
+    return np.arange(len(cells[0]) + 1) < len(cells[0]), np.column_stack(cells).astype(float), place
 
 
 # --- what is judged ------------------------------------------------------------------------------
@@ -623,8 +644,11 @@ def _source_of(
     most: int | None,
 ) -> Features:
     """Return a source of features; a block has fewer rows where these are more than `most`."""
-    size = source.size
-    while most is not None and size > _FEWEST and size * len(statistic.names) > most:
+    size, once = source.size, False
+    if most is not None and only_counts(statistic):
+        levels = (statistic.levels or {}).values()
+        once = prod(len(each) for each in levels) <= ROWS
+    while not once and most is not None and size > _FEWEST and size * len(statistic.names) > most:
         size //= 2
     return Features(
         source.parts,
@@ -636,6 +660,7 @@ def _source_of(
         source.columns,
         statistic,
         numbers=numbers,
+        once=once,
     )
 
 

@@ -41,6 +41,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore_app.passes.lattices import ColumnSteps, Off, decimals_of
+from leakscore_app.passes.rows import Rows
 from leakscore_app.report._model import ALPHA, Arithmetic, Doubles, Noise, Release, Remainder
 from leakscore_app.report.engine.leakage import Budget
 from leakscore_app.report.engine.population import Population
@@ -80,7 +81,7 @@ def hidden_behind(
     order: Sequence[int],
     count: int,
     quantity: str,
-    sample: Doubles | None = None,
+    sample: Rows | None = None,
 ) -> tuple[list[int], int]:
     """Return whom the law of the sums puts among the `count` worst, clearly, and the theory not.
 
@@ -94,16 +95,17 @@ def hidden_behind(
     count : int
         How many are played.
     quantity : {"advantage", "power"}
-    sample : (M, d) ndarray, optional
+    sample : Rows, optional
         Of a crowd: records of which all others are copies.
     """
     rows, counts = population.centred, np.ones(len(population.centred))
-    if sample is not None and len(sample):
-        rows = np.concatenate([rows, sample - population.reference.mean])
-        share = (population.size - len(counts)) / len(sample)
-        counts = np.append(counts, np.full(len(sample), share))
+    number = len(rows)
+    if sample is not None and len(sample.rows):
+        rows = np.concatenate([rows, sample.different - population.reference.mean])
+        share = (population.size - number) / len(sample.rows)
+        counts, number = np.append(counts, share * sample.repeats), number + len(sample.rows)
     each = 10 if population.pull is None else 4 * _WEIGHTS
-    most = min(_PROJECTED // (len(rows) * (population.dim + each)), _RANKED)
+    most = min(_PROJECTED // (number * (population.dim + each)), _RANKED)
     candidates = _candidates(population, order, count, most)
     if len(candidates) <= count:
         return [], len(candidates)
@@ -307,7 +309,7 @@ class Sums:
         What is published, over the mean.
     decimals : int or None
         To how many it is rounded.
-    sample : (M, d) ndarray
+    sample : Rows
         Of all records.
     records : (N,) ndarray of int, optional
         Numbers of all records, where `owners` are known.
@@ -321,7 +323,7 @@ class Sums:
     columns: tuple[str, ...]
     units: Doubles
     decimals: int | None
-    sample: Doubles
+    sample: Rows
     records: Integers | None = None
     owners: Integers | None = None
 
@@ -404,7 +406,8 @@ class Sums:
             return 1.0
         people, j = self.population, self.columns.index(column)
         width = people.n / float(self.units[j]) * 10.0**-decimals
-        spread = _spread_of(self.sample[:, j]) * np.sqrt(people.batch_size * people.correction)
+        spread = _spread_of(self.sample.each(self.sample.different[:, j]))
+        spread *= float(np.sqrt(people.batch_size * people.correction))
         return min(1.0, float(step / 2 * (1 / width + 0.4 / spread))) if spread >= step else 1.0
 
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from leakscore import tradeoff, validation
 from leakscore.statistics import GLM, Cox, Regression
 from leakscore_app.passes.lattices import ColumnSteps, Off, lattices_of
+from leakscore_app.passes.rows import Rows
 from leakscore_app.passes.scores import sampled_rows
 from leakscore_app.report._model import (
     ALPHA,
@@ -70,7 +71,7 @@ class WholeTable:
         Told what is done.
     """
 
-    sample: Doubles | None = None
+    sample: Rows | None = None
     population: Population
 
     def __init__(self, table: Table, options: AnalysisOptions, say: Say) -> None:
@@ -160,12 +161,15 @@ class WholeTable:
     def steps(self) -> tuple[ColumnSteps, ...]:
         """ColumnSteps on which most values of a column lie."""
         size = self.population.batch_size
-        return lattices_of(self.records.values, share_of(size), size)
+        return lattices_of(self._every, share_of(size), size)
 
     def off_steps(self) -> list[Off]:
         """Return the records off each of the steps."""
-        values, rows = self.records.values, self.records.rows
-        return [Off.of(steps, values, rows) for steps in self.steps]
+        return [Off.of(steps, self._every) for steps in self.steps]
+
+    @property
+    def _every(self) -> Rows:
+        return Rows(self.records.rows, self.records.values)
 
     def sums(self, budget: Budget, n: int, decimals: int | None) -> Sums:
         """Return what arithmetic on the sums may tell."""
@@ -177,7 +181,7 @@ class WholeTable:
             columns=self.columns,
             units=self.units(n),
             decimals=decimals,
-            sample=self.records.values,
+            sample=self._every,
             records=self.records.rows,
             owners=None if people.plain else self.rows[owned.of_row],
         )
@@ -333,7 +337,7 @@ def without_small_cells(table: Table, options: AnalysisOptions) -> tuple[Table, 
         table, dropped = replace(table, groups=groups), dropped + len(rows)
 
 
-Rows: TypeAlias = npt.NDArray[np.int64]
+Integers: TypeAlias = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -349,7 +353,7 @@ def earlier_of(
 ) -> Earlier:
     """Return what was published before; refuse counts that are no history of these rows.
 
-    Rows that are not judged were not in those means either.
+    Integers that are not judged were not in those means either.
     """
     previous = [previous] if np.ndim(previous) == 0 else list(previous)  # type: ignore[list-item, arg-type]
     if population == "finite":
@@ -379,7 +383,7 @@ def earlier_of(
     return Earlier(tuple(counts), tuple(judged))
 
 
-def previous_of(people: Population, scores: Doubles, earlier: Earlier, rows: Rows) -> Previous:
+def previous_of(people: Population, scores: Doubles, earlier: Earlier, rows: Integers) -> Previous:
     """Set what all means tell beside the present mean alone.
 
     Parameters
@@ -413,7 +417,9 @@ def previous_of(people: Population, scores: Doubles, earlier: Earlier, rows: Row
     )
 
 
-def _batches(people: Population, alone: Doubles, scores: Doubles, rows: Rows) -> tuple[Batch, ...]:
+def _batches(
+    people: Population, alone: Doubles, scores: Doubles, rows: Integers
+) -> tuple[Batch, ...]:
     published = people.published
     batches = []
     for batch, size in enumerate(published.sizes.tolist()):
@@ -432,7 +438,7 @@ def _batches(people: Population, alone: Doubles, scores: Doubles, rows: Rows) ->
     return tuple(batches)
 
 
-def _counts(scores: Doubles, rows: Rows) -> IdentifiedCounts:
+def _counts(scores: Doubles, rows: Integers) -> IdentifiedCounts:
     return counts_of("informed", risk_of(scores, None), rows)
 
 

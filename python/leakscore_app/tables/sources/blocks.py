@@ -126,13 +126,26 @@ class Block:
         Of the block, over all parts.
     start : int
         Rows of all parts above it.
-    values : (k, d) ndarray of float64
+    values : (m, d) ndarray of float64
         NaN where a value is missing.
+    place : (k,) ndarray of int, optional
+        Which of `values` each row is, where equal rows are there once.
     """
 
     number: int
     start: int
     values: Doubles
+    place: npt.NDArray[np.int64] | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.values if self.place is None else self.place)
+
+    def each(self, column: int) -> Doubles:
+        """Return a column of all rows."""
+        values = self.values[:, column]
+        return values if self.place is None else values[self.place]
 
 
 @dataclass(frozen=True)
@@ -281,7 +294,7 @@ class Source:
         for index in range(len(self.parts)):
             for block in self._cut(index, 0, None, number, start):
                 yield block
-                number, start = block.number + 1, block.start + len(block.values)
+                number, start = block.number + 1, block.start + block.rows
 
     def _cut(
         self, part: int, first: int, last: int | None, number: int, start: int
