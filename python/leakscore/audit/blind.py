@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from leakscore import validation
 from leakscore.results import Result
@@ -119,6 +118,8 @@ def blind_check(
     >>> check.p_value > 0.05, check.column_p_values.shape
     (True, (3,))
     """
+    from scipy.stats import rankdata  # half a second to import
+
     table = np.asarray(validation.matrix("features", features, min_rows=8), dtype=np.float64)
     validation.finite("features", table)
     flags = validation.membership("member", member, len(table))
@@ -127,7 +128,7 @@ def blind_check(
     generator, seed = validation.seeded("rng", rng)
     scaled = _standardised(table)
     fold = generator.permutation(len(table)) % _FOLDS
-    ranks = np.asarray(stats.rankdata(table, axis=0))
+    ranks = np.asarray(rankdata(table, axis=0))
     auc, column_auc = np.empty(relabellings + 1), np.empty((relabellings + 1, table.shape[1]))
     step = max(1, _CELLS // len(table))
     for start in range(0, relabellings + 1, step):
@@ -136,7 +137,7 @@ def blind_check(
         generator.permuted(labels[int(start == 0) :], axis=1, out=labels[int(start == 0) :])
         labels = labels.T  # the first of all is the true one
         scores = _cross_fitted(scaled, labels, fold, ridge)
-        sums = (np.asarray(stats.rankdata(scores, axis=0)) * labels).sum(axis=0)
+        sums = (np.asarray(rankdata(scores, axis=0)) * labels).sum(axis=0)
         auc[start:stop] = _areas(sums, flags)
         column_auc[start:stop] = _areas(labels.T @ ranks, flags)
     away = np.abs(column_auc - 0.5)
