@@ -14,7 +14,7 @@ from leakscore_app.passes import lattices, scores
 from leakscore_app.passes.first import First, first
 from leakscore_app.passes.lattices import ColumnSteps
 from leakscore_app.passes.projections import Direction, Project, Remaining, Triangulate, Without
-from leakscore_app.passes.rows import Rows
+from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.passes.scores import Count, ScoreRows
 from leakscore_app.tables.records import Explained
 from leakscore_app.tables.sources.blocks import Block
@@ -57,7 +57,7 @@ def law_of(seen: First) -> TableLaw:
 def assert_equal(ours: Any, plain: Any) -> None:
     """Compare results, numbers to rounding; tails and finite values are those of rows judged."""
     assert type(ours) is type(plain)
-    if isinstance(ours, Rows):
+    if isinstance(ours, JudgedRows):
         np.testing.assert_array_equal(ours.rows, plain.rows)
         np.testing.assert_array_equal(ours.values, plain.values)
     elif isinstance(ours, tuple):

@@ -44,7 +44,7 @@ class Copies:
 
     @classmethod
     def of(cls, values: Doubles, place: npt.NDArray[np.int64] | None = None) -> Copies:
-        """Hash rows, of which equal ones may be there once; see `Rows`."""
+        """Hash rows, of which equal ones may be there once; see `JudgedRows`."""
         rows = np.ascontiguousarray(values + 0.0)  # -0 and 0 are the same value
         factors = np.random.default_rng(0).integers(1, 2**63, rows.shape[1], dtype=np.uint64)
         # The low bits of small whole numbers are all 0: they are mixed before they are added.
@@ -208,9 +208,9 @@ def first(block: Block) -> First:
 
 def _of_repeated(block: Block, place: npt.NDArray[np.int64]) -> First:
     """Return the same where equal rows are there once, and a row is finite or missing."""
-    known = np.asarray(np.isfinite(block.values).all(axis=1))
-    lost = ~known[place]
-    values, place = block.values[known], (np.cumsum(known) - 1)[place[~lost]]
+    complete = np.asarray(np.isfinite(block.values).all(axis=1))
+    lost = ~complete[place]
+    values, place = block.values[complete], (np.cumsum(complete) - 1)[place[~lost]]
     moments, absent = Moments(values.shape[1]), np.full(values.shape[1], lost.sum())
     columns = Columns.of_repeated(values, place)
     if len(place):

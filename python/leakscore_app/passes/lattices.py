@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.typing import Doubles
-from leakscore_app.passes.rows import Rows
+from leakscore_app.passes.rows import JudgedRows
 
 Integers = npt.NDArray[np.int64]
 LARGEST = 10**15  # whose decimals are the shortest of their binary number
@@ -84,7 +84,7 @@ class Off:
     values: Doubles
 
     @classmethod
-    def of(cls, lattice: ColumnSteps, rows: Rows) -> Off:
+    def of(cls, lattice: ColumnSteps, rows: JudgedRows) -> Off:
         """Look at the records of a block."""
         off = lattice.residues(rows.different[:, lattice.column]) != 0
         places = np.flatnonzero(rows.each(off)) if off.any() else np.zeros(0, np.int64)
@@ -104,12 +104,12 @@ class Off:
         return Off(self.count, self.rows[:most], self.values[:most])
 
 
-def lattices_of(rows: Rows, share: float, n: int) -> tuple[ColumnSteps, ...]:
+def lattices_of(rows: JudgedRows, share: float, n: int) -> tuple[ColumnSteps, ...]:
     """Return the lattices that hold all values of a column but a `share` at most.
 
     Parameters
     ----------
-    rows : Rows
+    rows : JudgedRows
         Records, or a sample of them. Of many, some are looked at.
     share : float
     n : int

@@ -12,7 +12,7 @@ from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Moments
 from leakscore.typing import Doubles
 from leakscore_app.passes.lattices import ColumnSteps, Off
-from leakscore_app.passes.rows import Rows
+from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.passes.scores import GUESSED, Ties, Views, bin_of, counted
 from leakscore_app.tables.records import Explained, Unexplained
 from leakscore_app.tables.sources.blocks import Block
@@ -237,7 +237,7 @@ class Project:
 
     def __call__(self, block: Block) -> Third:
         """Return what the third pass knows of a block."""
-        chosen = Rows.of(self.law, block)
+        chosen = JudgedRows.of(self.law, block)
         rows, ties = chosen.rows, []
         functions = (self.law.distances, self.law.weaker)
         for bins, scores_of in zip(self.middle, functions, strict=False):
@@ -254,7 +254,7 @@ class Project:
         off = tuple(Off.of(lattice, chosen) for lattice in self.lattices)
         return Third(tuple(ties), self._lines(chosen), tuple(clipped), guessed, off)
 
-    def _lines(self, rows: Rows) -> tuple[Line, ...]:
+    def _lines(self, rows: JudgedRows) -> tuple[Line, ...]:
         """Project the rows on all directions at once, centred so that no digits are lost."""
         if not self.directions:
             return ()
@@ -292,7 +292,7 @@ class Triangulate:
 
     def __call__(self, block: Block) -> Triangle:
         """Return R of a block."""
-        rows = Rows.of(self.law, block)
+        rows = JudgedRows.of(self.law, block)
         standard = (self.law.scaled(rows.different) - self.law.mean) / np.sqrt(self.law.rows)
         standard *= np.sqrt(rows.repeats)[:, np.newaxis]
         return Triangle(np.asarray(np.linalg.qr(standard, mode="r")))
@@ -308,10 +308,10 @@ class Remaining:
 
     def __call__(self, block: Block) -> Unexplained:
         """Look at a block."""
-        chosen, root = Rows.of(self.law, block), np.sqrt(self.law.rows)
+        chosen, root = JudgedRows.of(self.law, block), np.sqrt(self.law.rows)
         rows, mean, owners = chosen.rows, self.law.mean / root, None
         if self.owners is not None:
-            owners, chosen = self.owners[rows], Rows(rows, chosen.values)
+            owners, chosen = self.owners[rows], JudgedRows(rows, chosen.values)
         elif chosen.place is not None:
             rows = rows[np.unique(chosen.place, return_index=True)[1]]
         scaled, repeats = self.law.scaled(chosen.different) / root, chosen.repeats
@@ -345,7 +345,7 @@ class Without:
 
     def __call__(self, block: Block) -> OtherMoments:
         """Return the moments of a block without rows."""
-        rows = Rows.of(self.law, block)
+        rows = JudgedRows.of(self.law, block)
         rows = replace(rows, different=self.law.scaled(rows.different))
         estimates = []
         for excluded in self.rows:

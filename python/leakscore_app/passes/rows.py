@@ -17,7 +17,7 @@ Kind = TypeVar("Kind", bound=np.generic)
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class JudgedRows:
     """Some rows of a table, in its order.
 
     Attributes
@@ -34,7 +34,7 @@ class Rows:
     place: Integers | None = None
 
     @classmethod
-    def of(cls, law: TableLaw, block: Block) -> Rows:
+    def of(cls, law: TableLaw, block: Block) -> JudgedRows:
         """Return the judged columns of the complete rows of a block."""
         different, complete = law.chosen(block.values)
         if block.place is None:
@@ -65,19 +65,19 @@ class Rows:
         """Return the values of some rows, in any order."""
         return self.different[at if self.place is None else self.place[at]]
 
-    def chosen(self, at: npt.NDArray[np.bool_] | Integers) -> Rows:
+    def chosen(self, at: npt.NDArray[np.bool_] | Integers) -> JudgedRows:
         """Return some of the rows, by their places among these."""
         if self.place is None:
-            return Rows(self.rows[at], self.different[at])
+            return JudgedRows(self.rows[at], self.different[at])
         place = self.place[at]
         present = np.bincount(place, minlength=len(self.different)) > 0
-        return Rows(self.rows[at], self.different[present], (np.cumsum(present) - 1)[place])
+        return JudgedRows(self.rows[at], self.different[present], (np.cumsum(present) - 1)[place])
 
-    def merge(self, other: Rows) -> Rows:
+    def merge(self, other: JudgedRows) -> JudgedRows:
         """Add later rows."""
         rows = np.concatenate([self.rows, other.rows])
         if self.place is None or other.place is None:
-            return Rows(rows, np.concatenate([self.values, other.values]))
+            return JudgedRows(rows, np.concatenate([self.values, other.values]))
         different = np.concatenate([self.different, other.different])
         place = np.concatenate([self.place, other.place + len(self.different)])
-        return Rows(rows, different, place)
+        return JudgedRows(rows, different, place)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from leakscore.leakage.table_law import TableLaw
 from leakscore.typing import Doubles
 from leakscore_app.passes.first import Words, mixed
-from leakscore_app.passes.rows import Rows
+from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.tables.sources.blocks import Block
 
 Integers = npt.NDArray[np.int64]
@@ -226,7 +226,7 @@ class WorstRows:
     values: Doubles
 
     @classmethod
-    def of(cls, rows: Rows, scores: Doubles, weaker: Doubles, most: int) -> WorstRows:
+    def of(cls, rows: JudgedRows, scores: Doubles, weaker: Doubles, most: int) -> WorstRows:
         """Return at most so many of some rows."""
         worst = _largest(scores, most)
         return cls(rows.rows[worst], scores[worst], weaker[worst], rows.taken(worst))
@@ -258,7 +258,7 @@ class ScorePass:
     above : (2, t) ndarray of int
         Rows with a score above each threshold, for both attackers.
     kept : WorstRows
-    sample : Rows
+    sample : JudgedRows
         Whose keyed hash of their number is below a limit.
     worst : (float, int)
         The largest score to the weaker attacker, and its row.
@@ -274,7 +274,7 @@ class ScorePass:
     weaker: SparseHistogram
     above: Integers
     kept: WorstRows
-    sample: Rows
+    sample: JudgedRows
     worst: tuple[float, int]
     middle: tuple[Middle, Middle]
     every: tuple[Integers, Doubles, Doubles] | None
@@ -322,7 +322,7 @@ class ScoreRows:
 
     def __call__(self, block: Block) -> ScorePass:
         """Return what the second pass knows of a block."""
-        law, chosen = self.law, Rows.of(self.law, block)
+        law, chosen = self.law, JudgedRows.of(self.law, block)
         rows = chosen.rows
         informed, weaker = map(chosen.each, law.both(chosen.different))
         above = [[int((each > at).sum()) for at in self.thresholds] for each in (informed, weaker)]
@@ -418,7 +418,7 @@ class Count:
         """Return what the pass knows of a block."""
         counts = []
         for law, thresholds, without in zip(self.laws, self.thresholds, self.without, strict=True):
-            rows = Rows.of(law, block)
+            rows = JudgedRows.of(law, block)
             if without:
                 rows = rows.chosen(~np.isin(rows.rows, list(without)))
             counts.append(counted(law, rows, thresholds))
@@ -427,7 +427,7 @@ class Count:
 
 def counted(
     law: TableLaw,
-    rows: Rows,
+    rows: JudgedRows,
     thresholds: Doubles = _NONE,
     most: int | None = None,
 ) -> ThresholdCounts:

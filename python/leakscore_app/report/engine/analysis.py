@@ -13,7 +13,7 @@ import numpy.typing as npt
 from leakscore import tradeoff
 from leakscore.statistics import Statistic
 from leakscore_app.passes.lattices import ColumnSteps, Off
-from leakscore_app.passes.rows import Rows
+from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.report._model import (
     Arithmetic,
     AuditResult,
@@ -84,7 +84,7 @@ class JudgedTable(Protocol):
     input : ReportInput
     weighted, embedded : bool
         Whether weights are known to everybody; whether it is the table in the package.
-    sample : Rows, optional
+    sample : JudgedRows, optional
         Of the records that are not here, in units of the population.
     steps : tuple of ColumnSteps
         On which most values of a column lie.
@@ -104,7 +104,7 @@ class JudgedTable(Protocol):
     @property
     def keys(self) -> npt.NDArray[np.int64]: ...
     @property
-    def sample(self) -> Rows | None: ...
+    def sample(self) -> JudgedRows | None: ...
     @property
     def steps(self) -> tuple[ColumnSteps, ...]: ...
 

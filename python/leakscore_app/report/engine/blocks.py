@@ -30,7 +30,7 @@ from leakscore_app.passes.projections import (
     Without,
     cuts_of,
 )
-from leakscore_app.passes.rows import Rows
+from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.passes.runner import Passes
 from leakscore_app.passes.scores import (
     Count,
@@ -216,7 +216,7 @@ class BlockTable:
         return self.population.numbers
 
     @cached_property
-    def sample(self) -> Rows | None:
+    def sample(self) -> JudgedRows | None:
         """Records of which all others are copies, in units of the law."""
         sample = self.scored.sample
         new = sample.chosen(~np.isin(sample.rows, self.population.numbers))

@@ -41,7 +41,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore_app.passes.lattices import ColumnSteps, Off, decimals_of
-from leakscore_app.passes.rows import Rows
+from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.report._model import ALPHA, Arithmetic, Doubles, Noise, Release, Remainder
 from leakscore_app.report.engine.leakage import Budget
 from leakscore_app.report.engine.population import Population
@@ -81,7 +81,7 @@ def hidden_behind(
     order: Sequence[int],
     count: int,
     quantity: str,
-    sample: Rows | None = None,
+    sample: JudgedRows | None = None,
 ) -> tuple[list[int], int]:
     """Return whom the law of the sums puts among the `count` worst, clearly, and the theory not.
 
@@ -95,7 +95,7 @@ def hidden_behind(
     count : int
         How many are played.
     quantity : {"advantage", "power"}
-    sample : Rows, optional
+    sample : JudgedRows, optional
         Of a crowd: records of which all others are copies.
     """
     rows, counts = population.centred, np.ones(len(population.centred))
@@ -309,7 +309,7 @@ class Sums:
         What is published, over the mean.
     decimals : int or None
         To how many it is rounded.
-    sample : Rows
+    sample : JudgedRows
         Of all records.
     records : (N,) ndarray of int, optional
         Numbers of all records, where `owners` are known.
@@ -323,7 +323,7 @@ class Sums:
     columns: tuple[str, ...]
     units: Doubles
     decimals: int | None
-    sample: Rows
+    sample: JudgedRows
     records: Integers | None = None
     owners: Integers | None = None
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from leakscore import tradeoff, validation
 from leakscore.statistics import GLM, Cox, Regression
 from leakscore_app.passes.lattices import ColumnSteps, Off, lattices_of
-from leakscore_app.passes.rows import Rows
+from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.passes.scores import sampled_rows
 from leakscore_app.report._model import (
     ALPHA,
@@ -71,7 +71,7 @@ class WholeTable:
         Told what is done.
     """
 
-    sample: Rows | None = None
+    sample: JudgedRows | None = None
     population: Population
 
     def __init__(self, table: Table, options: AnalysisOptions, say: Say) -> None:
@@ -168,8 +168,8 @@ class WholeTable:
         return [Off.of(steps, self._every) for steps in self.steps]
 
     @property
-    def _every(self) -> Rows:
-        return Rows(self.records.rows, self.records.values)
+    def _every(self) -> JudgedRows:
+        return JudgedRows(self.records.rows, self.records.values)
 
     def sums(self, budget: Budget, n: int, decimals: int | None) -> Sums:
         """Return what arithmetic on the sums may tell."""
