@@ -31,7 +31,8 @@ def _crowded(features: int) -> Ledger:
     while span.size < features:
         mask, column = pair % features == span.size, span.size % COLUMNS
         length = float(np.linalg.norm(span.features.values(mask, column)))
-        span.restore(mask, column, np.append(np.zeros(span.size), 1.0 / length), length)
+        span.features.append(mask, column)
+        span.restore(span.size, np.append(np.zeros(span.size), 1.0 / length), length)
         directions.append(0, np.zeros(1), np.zeros(1), 0.0)
     return ledger
 

@@ -29,6 +29,7 @@ void bind_wealth(py::module_& m);
 void bind_octaves(py::module_& m);
 void bind_batches(py::module_& m);
 void bind_steps(py::module_& m);
+void bind_selections(py::module_& m);
 
 namespace {
 
@@ -72,6 +73,7 @@ PYBIND11_MODULE(_core_of_main_interpreter, m, pybind11::mod_gil_not_used(),
   leakscore::bind_octaves(m);
   leakscore::bind_batches(m);
   leakscore::bind_steps(m);
+  leakscore::bind_selections(m);
 }
 
 // Before pybind11's own: up to Python 3.11 that waits for the main interpreter's lock, for ever,

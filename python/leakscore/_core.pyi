@@ -639,3 +639,16 @@ def linear_descents(
     noise: _Doubles | None,
     out: _Doubles,
 ) -> None: ...
+
+# --- bind_selections.cpp ---
+
+def sum_by_code(
+    bytes: list[tuple[npt.NDArray[np.uint8], int]], columns: _Doubles, vectors: _Doubles
+) -> _Doubles: ...
+def add_by_code(
+    bytes: list[tuple[npt.NDArray[np.uint8], int]],
+    columns: _Doubles,
+    tables: _Doubles,
+    sizes: bool,
+    vectors: _Doubles,
+) -> None: ...

@@ -1,36 +1,35 @@
 """The span of all features that were answered, without holding them.
 
 A feature is 1{S} x, of a mask S and a column x, or 1{S} alone. Eight masks of one column are one
-byte of each record, so a sum over all features of a column looks up eight at a time (the method of
-four Russians). Of the orthonormal basis of the features only its coefficients are kept.
+byte of each record, which the core looks up (`selections.hpp`). Of the orthonormal basis of the
+features only its coefficients are kept.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from leakscore import _core
 from leakscore.typing import Doubles, Flags
 
-__all__ = ["ONES", "Directions", "Extension", "FeatureBits", "FeatureSpan", "Projection"]
+__all__ = ["ONES", "Directions", "Extension", "FeatureBits", "FeatureSpan", "Projection", "extend"]
 
 ONES = -1
 """In the place of a column: the feature is the mask itself."""
 
-_BLOCK = 32_768  # rows whose numbers stay in the cache
 _LEAST_ROOM = 64  # features
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
 _BITS_OF = _BITS.astype(np.float64)  # (256, 8)
-# Neighbours count in different lanes: a sum waits for no other if most codes are equal.
-_LANES = 8
-_LANE = (np.arange(_BLOCK, dtype=np.uint16) % _LANES) * np.uint16(256)
 
 # What is orthogonal to so many parts of its length is not projected again.
 _ORTHOGONAL = 1e-10
 # What is so much of its terms has lost three digits at most, and is not projected again.
 _MUCH = 1e-3
+_MUCH_OF_SQUARES = _MUCH**0.5  # the same of differences of squares
 # A feature may depend on others if less than this share of its terms remains: each record is
 # looked at.
 _SUSPECT = 1e-6
@@ -41,6 +40,7 @@ _TURNS = 4
 # Of a sum of earlier features, in units of their columns: from which coefficient on one is named.
 _NAMED = 0.5
 _CELLS = 4_000_000  # numbers of a block of all features
+_BLOCK = 32_768  # rows whose numbers stay in the cache
 # How far the length of a direction may be from 1.
 _DAMAGED = 1e-4
 
@@ -56,7 +56,7 @@ class _Byte:
 
 
 class FeatureBits:
-    """FeatureBits of records, as bits and columns; sums over records and over features.
+    """Features of records, as bits and columns; sums over records and over features.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class FeatureBits:
 
     def values(self, mask: Flags, column: int) -> Doubles:
         """Return a feature of every record, (N,)."""
-        return np.where(mask, 1.0 if column == ONES else self.columns[column], 0.0)
+        return np.asarray(mask * (1.0 if column == ONES else self.columns[column]))
 
     def append(self, mask: Flags, column: int) -> None:
         """Add a feature as the last one."""
@@ -99,53 +99,39 @@ class FeatureBits:
                     groups.pop()
         del self.origins[size:]
 
-    def sums(self, weights: Doubles) -> Doubles:
-        """Return the sum of weight times feature over the records, of every feature, (size,)."""
-        result = np.zeros(self.size)
-        for column, groups in self._bytes.items():
-            counts = np.zeros((len(groups), _LANES * 256))
-            for start in range(0, len(weights), _BLOCK):
-                part = slice(start, start + _BLOCK)
-                weight = weights[part]
-                if column != ONES:
-                    weight = weight * self.columns[column, part]
-                lane = _LANE[: len(weight)]
-                for j, group in enumerate(groups):
-                    counts[j] += np.bincount(group.codes[part] + lane, weight, _LANES * 256)
-            totals = counts.reshape(len(groups), _LANES, 256).sum(axis=1) @ _BITS_OF
-            for j, group in enumerate(groups):
-                result[group.features] = totals[j, : len(group.features)]
+    def _groups(self) -> list[tuple[list[int], tuple[Codes, int]]]:
+        """Return the features of every byte, with its codes and its column."""
+        return [
+            (group.features, (group.codes, column))
+            for column, groups in self._bytes.items()
+            for group in groups
+        ]
+
+    def sums(self, vectors: Doubles) -> Doubles:
+        """Return the sums of vectors, (q, N), times features over the records, (size, q)."""
+        result, groups = np.zeros((self.size, len(vectors))), self._groups()
+        sums = _core.sum_by_code([codes for _, codes in groups], self.columns, vectors)
+        for (features, _), of_codes in zip(groups, sums, strict=True):
+            result[features] = _BITS_OF.T[: len(features)] @ of_codes
         return result
 
-    def combined(self, coefficients: Doubles, *, sizes: bool = False) -> Doubles:
-        """Return the sum of coefficient times feature of every record, (N,); of `sizes` if so."""
-        rows = self.columns.shape[1]
-        result = np.zeros(rows)
-        room = np.empty(min(rows, _BLOCK))
-        for column, groups in self._bytes.items():
-            tables = [_BITS_OF[:, : len(g.features)] @ coefficients[g.features] for g in groups]
-            for start in range(0, rows, _BLOCK):
-                part = slice(start, start + _BLOCK)
-                total = np.zeros(len(result[part]))
-                looked = room[: len(total)]
-                for group, table in zip(groups, tables, strict=True):
-                    np.take(table, group.codes[part], out=looked, mode="clip")
-                    total += looked
-                if column != ONES:
-                    column_part = self.columns[column, part]
-                    total *= np.abs(column_part) if sizes else column_part
-                result[part] += total
-        return result
+    def add(self, coefficients: Doubles, vectors: Doubles, *, sizes: bool = False) -> None:
+        """Add to vectors, (q, N), coefficients, (size, q), times features, or times their sizes."""
+        groups = self._groups()
+        tables = np.empty((len(groups), 256, len(vectors)))
+        for (features, _), table in zip(groups, tables, strict=True):
+            table[:] = _BITS_OF[:, : len(features)] @ coefficients[features]
+        bytes_ = [codes for _, codes in groups]
+        _core.add_by_code(bytes_, self.columns, tables, sizes, vectors)
 
     def rows(self, part: slice) -> Doubles:
         """Return all features of some records, (size, k)."""
         result = np.empty((self.size, len(range(*part.indices(self.columns.shape[1])))))
-        for column, groups in self._bytes.items():
-            for group in groups:
-                bits = _BITS.T[: len(group.features)].take(group.codes[part], axis=1)
-                values = 1.0 if column == ONES else self.columns[column, part]
-                for row, bit in zip(group.features, bits, strict=True):
-                    np.multiply(bit, values, out=result[row])
+        for features, (codes, column) in self._groups():
+            bits = _BITS.T[: len(features)].take(codes[part], axis=1)
+            values = 1.0 if column == ONES else self.columns[column, part]
+            for row, bit in zip(features, bits, strict=True):
+                np.multiply(bit, values, out=result[row])
         return result
 
 
@@ -158,69 +144,39 @@ class Projection:
     coordinates : (r,) ndarray
     remainder : float
         Length of what is orthogonal to the basis; 0 if the feature depends on earlier ones.
-    direction : (N,) ndarray or None
-        The square of what remains in every record, over that of its length; +inf where rounding
-        decides what does, None if nothing does.
     combination : (r,) ndarray or None
         Coefficients of the earlier features that the feature is the sum of.
     """
 
     coordinates: Doubles
     remainder: float
-    direction: Doubles | None
-    combination: Doubles | None
+    combination: Doubles | None = None
 
 
 class FeatureSpan:
-    """An orthonormal basis of features, which are projected on it one by one.
+    """An orthonormal basis of features, which are projected on it question by question.
 
     With U = Z K, Z the features and K upper triangular, a feature f has the coordinates
     U'f = K'(Z'f), and f - Z (K U'f) remains. Unless that has digits enough, it is projected again
     until it is orthogonal (Gram and Schmidt, "twice is enough"), so U is orthonormal to rounding
-    times the condition number of Z, not times its square.
+    times the condition number of Z, not times its square. Spans may share their features.
     """
 
-    def __init__(self, columns: Doubles) -> None:
-        self.features = FeatureBits(columns)
+    def __init__(self, features: FeatureBits) -> None:
+        self.features = features
+        self.places: list[int] = []  # of the features of the span
         self._basis = np.zeros((_LEAST_ROOM, _LEAST_ROOM))
         self._lengths = np.zeros(_LEAST_ROOM)
 
     @property
     def size(self) -> int:
         """Directions of the basis, one for each feature."""
-        return self.features.size
+        return len(self.places)
 
     @property
     def basis(self) -> Doubles:
         """K, (size, size)."""
         return self._basis[: self.size, : self.size]
-
-    def add(self, mask: Flags, column: int) -> Projection:
-        """Project a feature, and make what remains of it a direction of the basis."""
-        feature = self.features.values(mask, column)
-        length = float(np.linalg.norm(feature))
-        coordinates = np.zeros(self.size)
-        rest = feature
-        for turn in range(_TURNS):
-            step = self.features.sums(rest) @ self.basis
-            if turn and np.linalg.norm(step) <= _ORTHOGONAL * np.linalg.norm(rest):
-                break
-            coordinates += step
-            rest = rest - self.features.combined(self.basis @ step)
-            remainder = float(np.linalg.norm(rest))
-            terms = length + float(np.abs(self.weights(coordinates)) @ self.lengths())
-            if remainder > _MUCH * terms:
-                break
-        if remainder <= _SUSPECT * terms:
-            combination = self._dependent(feature, length, coordinates)
-            if combination is not None:
-                return Projection(coordinates, 0.0, None, combination)
-            if remainder <= _ROUNDING * terms:  # whatever it is, it is of those who differ
-                return Projection(coordinates, remainder, np.where(rest == 0.0, 0.0, np.inf), None)
-        self._extend(coordinates, remainder)
-        self._lengths[self.size] = length
-        self.features.append(mask, column)
-        return Projection(coordinates, remainder, np.square(rest / remainder), None)
 
     def weights(self, coordinates: Doubles) -> Doubles:
         """Return the coefficients of the features in a vector of the basis."""
@@ -231,54 +187,117 @@ class FeatureSpan:
         """Return the lengths of the features, from one on."""
         return self._lengths[first : self.size]
 
-    def _extend(self, coordinates: Doubles, remainder: float) -> None:
-        """Write down the coefficients of the next direction."""
+    def terms(self, coordinates: Doubles, length: float) -> float:
+        """Return the size of all terms of what remains of a feature."""
+        return length + float(np.abs(self.weights(coordinates)) @ self.lengths())
+
+    def append(self, place: int, coordinates: Doubles, remainder: float, length: float) -> None:
+        """Make what remains of a feature a direction."""
+        weights = -self.weights(coordinates) / remainder
+        self.restore(place, np.append(weights, 1.0 / remainder), length)
+
+    def restore(self, place: int, basis: Doubles, length: float) -> None:
+        """Add a feature with its column of K, (size + 1,), as `basis` had it."""
         size = self.size
         if size == len(self._lengths):
             grown = np.zeros((2 * size, 2 * size))
             grown[:size, :size] = self._basis
             self._basis, self._lengths = grown, np.resize(self._lengths, 2 * size)
-        self._basis[:size, size] = -(self._basis[:size, :size] @ coordinates) / remainder
-        self._basis[size, size] = 1.0 / remainder
-
-    def restore(self, mask: Flags, column: int, basis: Doubles, length: float) -> None:
-        """Add a feature with its column of K, (size + 1,), as `basis` had it."""
-        size = self.size
-        self._extend(np.zeros(size), 1.0)
         self._basis[: size + 1, size] = basis
         self._lengths[size] = length
-        self.features.append(mask, column)
+        self.places.append(place)
 
     def truncate(self, size: int) -> None:
         """Forget all directions but the first."""
-        self.features.truncate(size)
+        del self.places[size:]
         self._basis[:, size:] = 0.0
         self._basis[size:, :] = 0.0
 
-    def _dependent(self, feature: Doubles, length: float, coordinates: Doubles) -> Doubles | None:
-        """Return the coefficients of the features that a feature is the sum of, in every record.
 
-        A record may be off by rounding of what it has itself, not of what others have: a tiny value
-        of its own beside huge ones of others is no rounding. So coefficients that are whole numbers
-        but for rounding, 0 above all, become whole.
-        """
-        coefficients = self.weights(coordinates)
-        shares = np.abs(coefficients) * self.lengths()
+def _projected(spans: Sequence[FeatureSpan], rests: Doubles) -> list[Doubles]:
+    """Return the coordinates of vectors, (q, N), each in its span; what remains is in their place.
+
+    A vector is projected again until it is orthogonal or has digits enough.
+    """
+    bits = spans[0].features
+    coordinates = [np.zeros(span.size) for span in spans]
+    lengths = _lengths_of(rests)
+    again = list(range(len(spans)))
+    for turn in range(_TURNS):
+        part = rests if len(again) == len(spans) else rests[again]
+        sums, weights = bits.sums(part), np.zeros((bits.size, len(again)))
+        before, done = _lengths_of(part), set()
+        for k, j in enumerate(again):
+            step = sums[spans[j].places, k] @ spans[j].basis
+            if turn and np.linalg.norm(step) <= _ORTHOGONAL * before[k]:
+                done.add(j)
+                continue
+            coordinates[j] += step
+            weights[spans[j].places, k] = spans[j].weights(step)
+        if len(done) < len(again):
+            bits.add(-weights, part)
+        if part is not rests:
+            rests[again] = part
+        again = [
+            j
+            for j, length in zip(again, _lengths_of(part), strict=True)
+            if j not in done and length <= _MUCH * spans[j].terms(coordinates[j], float(lengths[j]))
+        ]
+        if not again:
+            break
+    return coordinates
+
+
+def _lengths_of(vectors: Doubles) -> Doubles:
+    return np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+
+
+def _combinations(
+    mask: Flags,
+    each: Sequence[tuple[FeatureSpan, int]],
+    coordinates: Sequence[Doubles],
+    remainders: Doubles,
+) -> dict[int, Doubles]:
+    """Return the coefficients of the features that each feature is the sum of, in every record.
+
+    A record may be off by rounding of what it has itself, not of what others have: a tiny value of
+    its own beside huge ones of others is no rounding. So coefficients that are whole numbers but
+    for rounding, 0 above all, become whole.
+    """
+    bits, doubtful, chosen = each[0][0].features, [], []
+    for j, (span, column) in enumerate(each):
+        feature = bits.values(mask, column)
+        length = float(np.linalg.norm(feature))
+        if remainders[j] > _SUSPECT * span.terms(coordinates[j], length):
+            continue
+        coefficients = span.weights(coordinates[j])
+        shares = np.abs(coefficients) * span.lengths()
         whole = np.abs(coefficients - np.rint(coefficients)) <= _SNAP
         coefficients = np.where(whole, np.rint(coefficients), coefficients)
         coefficients[~whole & (shares <= _SNAP * length)] = 0.0
-        off = np.abs(feature - self.features.combined(coefficients))
-        scale = np.abs(feature) + self.features.combined(np.abs(coefficients), sizes=True)
-        return coefficients if (off <= _ROUNDING * scale).all() else None
+        doubtful.append((j, coefficients))
+        chosen.append(feature)
+    if not doubtful:
+        return {}
+    weights = np.zeros((bits.size, len(doubtful)))
+    for k, (j, coefficients) in enumerate(doubtful):
+        weights[each[j][0].places, k] = coefficients
+    off, scale = np.stack(chosen), np.abs(chosen)
+    bits.add(-weights, off)
+    bits.add(np.abs(weights), scale, sizes=True)
+    exact = (np.abs(off) <= _ROUNDING * scale).all(axis=1)
+    return {
+        j: coefficients for (j, coefficients), is_sum in zip(doubtful, exact, strict=True) if is_sum
+    }
 
 
 class Directions:
     """What was answered of one span: its features, and t of every record."""
 
-    def __init__(self, columns: Doubles, factor: float, reach: float) -> None:
-        self.span = FeatureSpan(columns)
+    def __init__(self, features: FeatureBits, factor: float, reach: float) -> None:
+        self.span = FeatureSpan(features)
         self.factor, self.reach = factor, reach
-        self.used: Doubles = np.zeros(columns.shape[1])  # t
+        self.used: Doubles = np.zeros(features.columns.shape[1])  # t
         # Of every feature its answer, and what was published; of its direction the noise and its
         # variance.
         self.owners: list[int] = []
@@ -291,7 +310,7 @@ class Directions:
 
     def begin(self) -> None:
         """Take the number of records, which is public, for the first feature."""
-        self.span.add(np.ones(len(self.used), dtype=np.bool_), ONES)
+        extend(np.ones(len(self.used), dtype=np.bool_), [(self, (ONES,))])
         self.owners, self.published = [0], np.array([float(len(self.used))])
         self.noise, self.variances = np.zeros(1), np.zeros(1)
 
@@ -315,7 +334,8 @@ class Directions:
         step = max(_CELLS // max(self.size, 1), 1)
         for start in range(0, len(used), step):
             part = slice(start, start + step)
-            squares = np.square(self.span.basis.T @ self.span.features.rows(part))
+            rows = self.span.features.rows(part)[self.span.places]
+            squares = np.square(self.span.basis.T @ rows)
             used[part] = self.factor * (weights @ squares)
             lengths += squares.sum(axis=1)
         if not (np.abs(lengths - 1.0) < _DAMAGED).all():
@@ -380,7 +400,8 @@ class Extension:
         values, new = [], self.directions.size
         for column, projection in zip(self.features, self.projections, strict=True):
             if projection.combination is not None:
-                values.append(float(projection.combination @ published))
+                of = projection.combination
+                values.append(float(of @ published[: len(of)]))
                 continue
             value = float(projection.coordinates @ noise[:new])
             if self.directions.first:  # else what is published is the noise alone
@@ -414,9 +435,117 @@ class Extension:
         shares = np.zeros(before)
         for column, projection in zip(self.features, self.projections, strict=True):
             coefficients = np.abs(span.weights(projection.coordinates)[:before])
-            of = sizes[span.features.origins[:before]] / sizes[column]
+            origins = [span.features.origins[place] for place in span.places[:before]]
+            of = sizes[origins] / sizes[column]
             shares = np.maximum(shares, coefficients * of)
         shares[: self.directions.first] = 0.0
         largest = float(shares.max(initial=1e-300))
         named = np.flatnonzero(shares >= min(_NAMED, largest))
         return {self.directions.owners[j] for j in named.tolist()}
+
+
+@dataclass(eq=False)
+class _New:
+    """Features of a question in one span, and the directions that remain of them.
+
+    With L lower triangular, L D are the rows of `rests` that are in `fresh`; D are the directions.
+    """
+
+    mask: Flags
+    span: FeatureSpan
+    places: dict[int, int]  # in the features, of those of the question: spans share them
+    rests: Doubles
+
+    def __post_init__(self) -> None:
+        self.gram = self.rests @ self.rests.T
+        self.lower = np.zeros_like(self.gram)
+        self.fresh: list[int] = []
+        self.lost = np.zeros(len(self.mask), dtype=np.bool_)
+
+    def project(self, j: int, column: int, coordinates: Doubles) -> Projection:
+        """Make a direction of what remains of a feature that depends on no earlier ones."""
+        features = self.span.features
+        length = float(np.linalg.norm(features.values(self.mask, column)))
+        within, remainder = self._split(j)
+        coordinates = np.append(coordinates, within)
+        terms = self.span.terms(coordinates, length)
+        much = max(_MUCH * terms, _MUCH_OF_SQUARES * float(np.sqrt(self.gram[j, j])))
+        if self.fresh and remainder <= much:
+            rest = features.values(self.mask, column)[np.newaxis]
+            (coordinates,) = _projected([self.span], rest)
+            remainder = float(np.linalg.norm(rest))
+            each, lengths = [(self.span, column)], np.array([remainder])
+            for combination in _combinations(self.mask, each, [coordinates], lengths).values():
+                return Projection(coordinates, 0.0, combination)
+            within, terms = np.zeros_like(within), self.span.terms(coordinates, length)
+            self.rests[j] = rest
+            self.gram[j] = self.gram[:, j] = self.rests @ rest[0]
+        if remainder <= _ROUNDING * terms:  # whatever it is, it is of those who differ
+            self.lost |= self.rests[j] != 0.0
+            return Projection(coordinates, remainder)
+        if column not in self.places:
+            self.places[column] = features.size
+            features.append(self.mask, column)
+        self.span.append(self.places[column], coordinates, remainder, length)
+        self.lower[j, self.fresh], self.lower[j, j] = within, remainder
+        self.fresh.append(j)
+        return Projection(coordinates, remainder)
+
+    def _split(self, j: int) -> tuple[Doubles, float]:
+        """Return a row's coordinates in the directions, and the length of what is beside them."""
+        if not self.fresh:
+            return np.zeros(0), float(np.sqrt(self.gram[j, j]))
+        lower = self.lower[np.ix_(self.fresh, self.fresh)]
+        within = np.linalg.solve(lower, self.gram[self.fresh, j])
+        return within, float(np.sqrt(max(self.gram[j, j] - within @ within, 0.0)))
+
+    def squares(self) -> Doubles:
+        """Return the squares of all directions, (N,); +inf where rounding decides them."""
+        result = np.where(self.lost, np.inf, 0.0)
+        if not self.fresh:
+            return result
+        turn = np.zeros((len(self.fresh), len(self.rests)))
+        turn[:, self.fresh] = np.linalg.inv(self.lower[np.ix_(self.fresh, self.fresh)])
+        for start in range(0, len(result), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            result[part] += np.square(turn @ self.rests[:, part]).sum(axis=0)
+        return result
+
+
+def extend(
+    mask: Flags, parts: Sequence[tuple[Directions, tuple[int, ...]]]
+) -> tuple[Extension, ...]:
+    """Project the features of a question, and make what remains of them directions of the bases.
+
+    Parameters
+    ----------
+    mask : (N,) ndarray of bool
+    parts : sequence of (Directions, tuple of int)
+        Spans of the same features, and the columns that the question has in each.
+
+    Returns
+    -------
+    tuple of Extension
+    """
+    each = [(directions.span, column) for directions, columns in parts for column in columns]
+    if not each:
+        return ()
+    bits = each[0][0].features
+    rests = np.stack([bits.values(mask, column) for _, column in each])
+    coordinates = _projected([span for span, _ in each], rests)
+    combinations = _combinations(mask, each, coordinates, _lengths_of(rests))
+    extensions: list[Extension] = []
+    places: dict[int, int] = {}
+    first = 0
+    for directions, columns in parts:
+        new = _New(mask, directions.span, places, rests[first : first + len(columns)])
+        projections = [
+            Projection(coordinates[j], 0.0, combinations[j])
+            if j in combinations
+            else new.project(j - first, column, coordinates[j])
+            for j, column in enumerate(columns, first)
+        ]
+        gain = directions.factor * new.squares()
+        extensions.append(Extension(directions, columns, tuple(projections), gain))
+        first += len(columns)
+    return tuple(extensions)

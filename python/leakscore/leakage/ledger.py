@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.leakage._noise import largest_leakage
-from leakscore.leakage._span import ONES, Directions, Extension
+from leakscore.leakage._span import ONES, Directions, Extension, FeatureBits, extend
 from leakscore.leakage.values import PublicLaw, least_excess, odds
 from leakscore.leakage.wish import SAFE
 from leakscore.reference import Reference
@@ -243,10 +243,12 @@ class Ledger:
         self._powers = np.frexp(np.abs(columns).max(axis=1))[1] - 1
         np.ldexp(columns, -self._powers[:, np.newaxis], out=columns)  # so that no square overflows
         self._columns = columns
+        self._features = FeatureBits(columns)
         self._directions: dict[int, Directions] = {}  # by the exact rule all under ONES
         if self._law is None:
-            self._directions[ONES] = Directions(columns, len(rows) / (len(rows) - 1), 1.0)
+            self._directions[ONES] = Directions(self._features, len(rows) / (len(rows) - 1), 1.0)
             self._directions[ONES].begin()
+        self._answered = self._features.size
         self._labels: list[str] = []
         self._lines = [_chained("", self._head())]
 
@@ -416,7 +418,7 @@ class Ledger:
         for column in columns:
             if column not in self._directions:
                 reach = self._law.reach(column)
-                self._directions[column] = Directions(self._columns[:0], 1.0, reach)
+                self._directions[column] = Directions(self._features, 1.0, reach)
         return [(self._directions[column], (ONES,)) for column in columns]
 
     def _judged(
@@ -426,19 +428,12 @@ class Ledger:
         columns: Sequence[int],
     ) -> tuple[_Question, Answer | Refusal, float]:
         """Return a question that has extended the spans, what becomes of it, and its noise."""
-        numbers = self._checked(statistic, columns)
-        mask, parts = self._selected(where), []
-        for directions, features in self._directions_of(statistic, numbers):
-            # Of what the last question added, if it was not answered.
+        numbers, mask = self._checked(statistic, columns), self._selected(where)
+        self._features.truncate(self._answered)  # of what the last question added
+        parts = self._directions_of(statistic, numbers)
+        for directions in self._directions.values():
             directions.span.truncate(directions.size)
-            projections, gain = [], np.zeros(len(mask))
-            for column in features:
-                projection = directions.span.add(mask, column)
-                if projection.direction is not None:
-                    gain += directions.factor * projection.direction
-                projections.append(replace(projection, direction=None))
-            parts.append(Extension(directions, features, tuple(projections), gain))
-        question = _Question(statistic, numbers, mask, tuple(parts))
+        question = _Question(statistic, numbers, mask, extend(mask, parts))
         return question, *self._verdict(question)
 
     def _leakage_with(self, question: _Question, excess: float = 0.0) -> Doubles:
@@ -668,6 +663,7 @@ class Ledger:
             new = [value for is_new, value in itertools.islice(features, len(columns)) if is_new]
             drawn = np.array(list(itertools.islice(noise, len(new))))
             directions.append(self.answers, np.array(new), drawn, line["variance"])
+        self._answered = self._features.size
         self._lines.append(_chained(self._lines[-1], line))
 
     def _restore(self, line: dict[str, Any]) -> None:
@@ -685,14 +681,18 @@ class Ledger:
             raise ValueError(f"line must hold numbers for {count} features")
         flags, lengths = iter(line["new"]), iter(line["lengths"])
         numbers = np.frombuffer(base64.b64decode(line["basis"]), dtype="<f8")
+        places: dict[int, int] = {}
         for directions, columns in parts:
             added = [column for column in columns if next(flags)]
             size = directions.size + len(added)
             basis, numbers = np.split(numbers, [size * len(added)])
             basis = basis.reshape(size, len(added))
             for j, column in enumerate(added):
+                if column not in places:
+                    places[column] = self._features.size
+                    self._features.append(mask, column)
                 part = basis[: directions.span.size + 1, j]
-                directions.span.restore(mask, column, part, next(lengths))
+                directions.span.restore(places[column], part, next(lengths))
         if numbers.size:
             raise ValueError("line must hold a basis of the new features alone")
         self._append(line)

@@ -1,0 +1,31 @@
+// Features of a ledger of questions: 1{S} x of each record, of a selection S and a column x. Eight
+// selections of one column are one byte of each record, so that a pass looks up eight features at a
+// time (the method of four Russians), for several vectors at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace leakscore {
+
+// A byte of each of `rows` records; `values` is the column, or null for the selections themselves.
+struct SelectionByte {
+  const std::uint8_t* codes;
+  const double* values;
+};
+
+struct RowVectors {
+  double* data;  // vector after vector
+  std::ptrdiff_t count, rows;
+};
+
+// sums[(byte * 256 + code) * count + k] becomes the sum of x vector_k over the records of a code.
+void sum_by_code(std::span<const SelectionByte> bytes, const RowVectors& vectors, double* sums);
+
+// Adds to vector_k of each record x tables[(byte * 256 + code) * count + k], summed over the bytes;
+// |x| in place of x if `sizes`. Bytes of one column stand together.
+void add_by_code(std::span<const SelectionByte> bytes, const double* tables, bool sizes,
+                 const RowVectors& vectors);
+
+}  // namespace leakscore
