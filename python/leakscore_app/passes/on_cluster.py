@@ -10,9 +10,7 @@ from typing import Any
 from leakscore import single_threaded_blas
 from leakscore.dask import cluster
 from leakscore_app.passes.tree import M, Tree, run
-from leakscore_app.tables.sources.arrays import CodedPart
 from leakscore_app.tables.sources.blocks import Block, Source, Span
-from leakscore_app.tables.sources.categories import SharesPart
 
 _BLOCKS = 16
 """Blocks of a task, at most: 1,048,576 rows, as a row group of parquet usually has."""
@@ -40,7 +38,7 @@ def run_on(
     progress : callable, optional
         Called after each task with the rows that are done.
     """
-    if source.rows is None or any(isinstance(part, CodedPart) for part in source.parts):
+    if source.rows is None or any(getattr(part, "codes", None) for part in source.parts):
         with single_threaded_blas():
             return run(source, measure, progress=progress).result()
     with cluster.told(client), client.as_current():
@@ -74,8 +72,6 @@ def _absolute(source: Source) -> Source:
 
 
 def _absolute_part(part: Any) -> Any:
-    if isinstance(part, SharesPart):
-        return replace(part, part=_absolute_part(part.part))
     if not hasattr(part, "path"):
         return part
     return replace(part, path=str(Path(part.path).absolute()))

@@ -26,52 +26,6 @@ def codes_of(labels: npt.NDArray[np.str_]) -> tuple[tuple[str, ...], Codes]:
     return tuple(levels[blank:].tolist()), codes.reshape(-1).astype(np.int32) - blank
 
 
-@dataclass(frozen=True, eq=False)
-class CodedPart:
-    """An array with columns of categories.
-
-    Attributes
-    ----------
-    part : ArrayPart
-    codes : dict
-        Name of a column -> the number of each row's level, -1 where it is not known.
-    """
-
-    part: ArrayPart
-    codes: Mapping[str, Codes] = field(repr=False)
-
-    @property
-    def name(self) -> str:
-        """For messages."""
-        return self.part.name
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of categories, then the others."""
-        return (*self.codes, *(name for name in self.part.columns if name not in self.codes))
-
-    @property
-    def rows(self) -> int:
-        """Rows of the array."""
-        return self.part.rows
-
-    def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
-        """Yield rows; see `blocks.Part`. An unknown level is NaN."""
-        stop = self.rows if last is None else last
-        coded = [place for place, name in enumerate(columns) if name in self.codes]
-        plain = [place for place, name in enumerate(columns) if name not in self.codes]
-        others = [columns[place] for place in plain]
-        for start in range(first, stop, ROWS):
-            end = min(start + ROWS, stop)
-            values = np.empty((end - start, len(columns)))
-            for place in coded:
-                codes = self.codes[columns[place]][start:end]
-                values[:, place] = np.where(codes < 0, np.nan, codes)
-            if plain:
-                (values[:, plain],) = self.part.batches(others, start, end)
-            yield values
-
-
 def without_graph(table: Any) -> Any:
     """Return a frame or array of dask as a callable that yields its parts; others as they are.
 
@@ -114,11 +68,19 @@ def places(columns: Sequence[str], chosen: Sequence[str]) -> list[int] | slice:
 
 @dataclass(frozen=True, eq=False)
 class ArrayPart:
-    """An array of real numbers (N, d), whatever its dtype and strides."""
+    """An array of real numbers (N, d), whatever its dtype and strides.
+
+    Attributes
+    ----------
+    codes : dict
+        Name of a column of categories beside them -> the number of each row's level, -1 where it is
+        not known.
+    """
 
     values: npt.NDArray[Any] = field(repr=False)
     name: str
     columns: tuple[str, ...]
+    codes: Mapping[str, Codes] = field(default_factory=dict, repr=False)
 
     @property
     def rows(self) -> int:
@@ -126,13 +88,21 @@ class ArrayPart:
         return len(self.values)
 
     def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
-        """Yield rows; see `blocks.Part`."""
-        chosen = places(self.columns, columns)
+        """Yield rows; see `blocks.Part`. An unknown level is NaN."""
+        numbers = [name for name in columns if name not in self.codes]
+        chosen = places(self.columns, numbers)
         stop = self.rows if last is None else last
         for start in range(first, stop, ROWS):
+            rows = slice(start, min(start + ROWS, stop))
             with np.errstate(all="ignore"):  # a long double may be too large: then it is infinite
-                block = self.values[start : min(start + ROWS, stop)][:, chosen]
-                yield np.asarray(block, dtype=np.float64)
+                block = np.asarray(self.values[rows][:, chosen], dtype=np.float64)
+            if len(numbers) == len(columns):
+                yield block
+                continue
+            columns_of_block = dict(zip(numbers, block.T, strict=True))
+            for name, codes in self.codes.items():
+                columns_of_block[name] = np.where(codes[rows] < 0, np.nan, codes[rows])
+            yield np.column_stack([columns_of_block[name] for name in columns])
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,10 +5,10 @@ Levels are collected while a table is looked at first; memory grows with them, n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,6 @@ from leakscore_app.tables.columns import reason_of, require_other_names, with_na
 from leakscore_app.tables.conventions import MISSING
 from leakscore_app.tables.formats.arrow import is_number, is_text, kind_of, words_of
 from leakscore_app.tables.numbers import Survey, survey_of
-from leakscore_app.tables.sources.blocks import Decoded
 
 MOST_GROUPS = 5001
 """Levels of a column by which records are grouped: more than a statistic may have features."""
@@ -44,7 +43,12 @@ class Coded:
     file: str
     name: str
     levels: tuple[str, ...]
-    absent: frozenset[str]
+    absent: frozenset[str] = frozenset()
+
+    @property
+    def shares(self) -> dict[str, Share]:
+        """The columns of 0 and 1 for the levels but the first, which follows from them."""
+        return {f"{self.name}={level}": Share(self, k) for k, level in enumerate(self.levels) if k}
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -65,6 +69,49 @@ class Coded:
                 f"{visible(level)[:40]!r} at first"
             )
         return self._numbers[level]
+
+
+@dataclass(frozen=True)
+class Share:
+    """A column of 1 where a record has the level of this number, 0 where it has another."""
+
+    coded: Coded
+    level: int
+
+
+Levels: TypeAlias = Mapping[str, Coded | Share]
+"""Name of a column -> the categories in its place."""
+
+
+def read_for(names: Iterable[str], levels: Levels) -> list[str]:
+    """Return the columns of a file from which these columns are made."""
+    categories = ((name, levels.get(name)) for name in names)
+    read = (each.coded.name if isinstance(each, Share) else name for name, each in categories)
+    return list(dict.fromkeys(read))
+
+
+def rows_of(
+    columns: Mapping[str, Any],
+    names: Sequence[str],
+    levels: Levels,
+    numbers: Callable[[Any], Doubles],
+) -> Doubles:
+    """Return columns of pyarrow as rows: `numbers`, of `levels` the number of each, or 0 and 1."""
+    values = np.empty((len(next(iter(columns.values()), ())), len(names)))
+    codes: dict[str, Doubles] = {}
+    for place, name in enumerate(names):
+        category = levels.get(name)
+        if category is None:
+            values[:, place] = numbers(columns[name])
+            continue
+        coded = category.coded if isinstance(category, Share) else category
+        if coded.name not in codes:
+            codes[coded.name] = coded.codes(columns[coded.name])
+        values[:, place] = codes[coded.name]
+        if isinstance(category, Share):
+            of_level = codes[coded.name] == category.level
+            values[:, place] = np.where(np.isnan(codes[coded.name]), np.nan, of_level)
+    return values
 
 
 def _level(word: str | None, absent: frozenset[str]) -> str | None:
@@ -162,91 +209,20 @@ class Categories:
                 "to coarser ones, or leave the column out"
             )
 
-    def coded(self, file: str) -> dict[str, Coded]:
-        """Return what the cells of each column are numbered by."""
-        groups = {
-            name: Coded(file, name, tuple(sorted(levels)), frozenset())
-            for name, levels in self.groups.items()
-        }
+    def coded(self, file: str, columns: Sequence[str]) -> tuple[dict[str, Coded], dict[str, Coded]]:
+        """Return what cells are numbered by, in columns of groups and in those of shares."""
+        groups = {name: Coded(file, name, tuple(sorted(of))) for name, of in self.groups.items()}
         shares = {
-            name: Coded(file, name, tuple(sorted(levels)), self.absent)
-            for name, levels in self.shares.items()
+            name: Coded(file, name, tuple(sorted(of)), self.absent)
+            for name, of in self.shares.items()
         }
-        return groups | shares
-
-    def columns_of(self, file: str, columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Return the columns of 0 and 1 for each column of `shares`: its levels but the first."""
-        columns_by_name = {}
-        for name, levels in self.shares.items():
-            columns_by_name[name] = tuple(f"{name}={level}" for level in sorted(levels)[1:])
-            require_other_names(file, name, columns_by_name[name], columns)
-        return columns_by_name
+        for name, coded in shares.items():
+            require_other_names(file, name, coded.shares, columns)
+        return groups, shares
 
 
 class TooManyLevelsError(ValueError):
     """A column of categories has more levels than can be published."""
-
-
-@dataclass(frozen=True, eq=False)
-class SharesPart:
-    """A part with columns of 0 and 1, one for each level but the first, in the place of some.
-
-    Attributes
-    ----------
-    part : Part
-        It yields numbers of levels.
-    shares : dict
-        Name of a column -> the columns in its place.
-    """
-
-    part: Decoded
-    shares: Mapping[str, tuple[str, ...]]
-
-    @property
-    def name(self) -> str:
-        """For messages."""
-        return self.part.name
-
-    @property
-    def path(self) -> str | None:
-        """Where the file is."""
-        return getattr(self.part, "path", None)
-
-    @property
-    def rows(self) -> int | None:
-        """Rows of the part."""
-        return self.part.rows
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns, levels in the place of their column."""
-        return expanded(self.part.columns, self.shares)
-
-    def require_same(self) -> None:
-        """Refuse a file that changed since it was looked at first."""
-        self.part.require_same()
-
-    def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
-        """Yield rows; see `blocks.Part`."""
-        of = {
-            each: (name, k) for name, given in self.shares.items() for k, each in enumerate(given)
-        }
-        read = list(dict.fromkeys(of.get(name, (name, 0))[0] for name in columns))
-        at = {name: j for j, name in enumerate(read)}
-        for batch in self.part.batches(read, first, last):
-            values = np.empty((len(batch), len(columns)))
-            for place, name in enumerate(columns):
-                raw, k = of.get(name, (name, -1))
-                column = batch[:, at[raw]]
-                values[:, place] = column
-                if k >= 0:
-                    values[:, place] = np.where(np.isnan(column), np.nan, column == k + 1)
-            yield values
-
-
-def expanded(columns: Sequence[str], shares: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Return the columns with levels in the place of their column."""
-    return tuple(each for name in columns for each in shares.get(name, (name,)))
 
 
 def of_other_kinds(schema: Any, names: Iterable[str]) -> dict[str, str]:

@@ -5,7 +5,7 @@ Row groups of a file are read one after another, never all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -19,7 +19,14 @@ from leakscore_app.tables.columns import GROUP
 from leakscore_app.tables.formats.arrow import damage, index_of, is_number, kind_of
 from leakscore_app.tables.numbers import doubles_of
 from leakscore_app.tables.sources.blocks import ROWS, Digest, State, part_of, require_same, state_of
-from leakscore_app.tables.sources.categories import Categories, Coded, of_other_kinds, texts_in
+from leakscore_app.tables.sources.categories import (
+    Categories,
+    Levels,
+    of_other_kinds,
+    read_for,
+    rows_of,
+    texts_in,
+)
 
 
 def reader_of(frame: Any) -> Any:
@@ -52,27 +59,22 @@ def frame_batches(frame: Any) -> tuple[tuple[str, ...], Iterator[Doubles]]:
     return names, (doubles(batch, names) for batch in reader)
 
 
-def doubles(
-    batch: Any, names: Iterable[str], levels: Mapping[str, Coded] = MappingProxyType({})
-) -> Doubles:
+def doubles(batch: Any, names: Sequence[str], levels: Levels = MappingProxyType({})) -> Doubles:
     """Return columns of a batch as rows of float64, NaN where a value is missing.
 
-    Columns hold numbers, but for those of `levels`: of these the number of each cell's level.
+    Columns hold numbers, or categories that are in the place of others.
     """
+    if not names:
+        return np.empty((batch.num_rows, 0))
+    read = {name: batch.column(name) for name in read_for(names, levels)}
+    return rows_of(read, names, levels, _numbers)
+
+
+def _numbers(column: Any) -> Doubles:
     import pyarrow
 
-    columns = []
-    for name in names:
-        column = batch.column(name)
-        if name in levels:
-            columns.append(levels[name].codes(column))
-            continue
-        if column.type != pyarrow.float64():
-            column = column.cast(pyarrow.float64(), safe=False)
-        columns.append(doubles_of(column))
-    if not columns:
-        return np.empty((batch.num_rows, 0))
-    return np.column_stack(columns)
+    is_double = column.type == pyarrow.float64()
+    return doubles_of(column if is_double else column.cast(pyarrow.float64(), safe=False))
 
 
 @dataclass(eq=False)
@@ -88,7 +90,7 @@ class FramePart:
     index : tuple of str
         Columns that name the rows of a pandas frame.
     levels : dict
-        Name of a column of categories -> what its cells are numbered by.
+        Name of a column -> the categories in its place.
     unsettled : frozenset of str
         Columns of text that may hold numbers.
     """
@@ -98,7 +100,7 @@ class FramePart:
     columns: tuple[str, ...]
     excluded: dict[str, str]
     index: tuple[str, ...] = ()
-    levels: Mapping[str, Coded] = field(default_factory=dict)
+    levels: Levels = field(default_factory=dict)
     unsettled: frozenset[str] = frozenset()
     digest: Digest = field(default_factory=Digest)
     rows: int | None = None
@@ -135,9 +137,8 @@ class FramePart:
         excluded = dict.fromkeys(texts, "it is text") | excluded | (why or {})
         excluded |= dict.fromkeys(categories.groups, GROUP)
         unsettled = frozenset(among if why is None else ())
-        return replace(
-            part, excluded=excluded, levels=categories.coded(part.name), unsettled=unsettled
-        )
+        levels, _ = categories.coded(part.name, names)
+        return replace(part, excluded=excluded, levels=levels, unsettled=unsettled)
 
     def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
         """Yield rows; see `blocks.Part`."""
@@ -180,7 +181,7 @@ class ParquetPart:
     groups : tuple of int
         Rows of each row group.
     levels : dict
-        Name of a column of categories -> what its cells are numbered by.
+        Name of a column -> the categories in its place.
     """
 
     path: str
@@ -191,7 +192,7 @@ class ParquetPart:
     excluded: dict[str, str]
     index: tuple[str, ...]
     groups: tuple[int, ...]
-    levels: Mapping[str, Coded] = field(default_factory=dict)
+    levels: Levels = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -257,9 +258,11 @@ class ParquetPart:
         skipped = first - (begin or 0)
         self.require_same()
         rows = 0
-        with damage(self.name), _opened(self.path, self.name, list(self.levels)) as file:
+        read = read_for(columns, self.levels)
+        words = read_for(self.levels, self.levels)
+        with damage(self.name), _opened(self.path, self.name, words) as file:
             batches = file.iter_batches(
-                batch_size=ROWS, row_groups=chosen, columns=list(columns), use_threads=False
+                batch_size=ROWS, row_groups=chosen, columns=read, use_threads=False
             )
             for batch in part_of(self._doubles(batches, columns), skipped, skipped + stop - first):
                 rows += len(batch)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -13,8 +13,8 @@ from leakscore_app._visible import listed, visible
 from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.doubts import option
 from leakscore_app.tables.sources.arrays import NpyPart
-from leakscore_app.tables.sources.blocks import Memory, Part, Source
-from leakscore_app.tables.sources.categories import Categories, SharesPart, expanded
+from leakscore_app.tables.sources.blocks import Memory, Source
+from leakscore_app.tables.sources.categories import Categories, Coded, Share
 from leakscore_app.tables.sources.frames import ParquetPart
 from leakscore_app.tables.sources.opened import Opened
 from leakscore_app.tables.sources.texts import KeptBlocks, TextPart, text_part
@@ -58,10 +58,15 @@ def of_files(paths: Sequence[str], options: ReadingOptions) -> Opened | None:
     if len(parts) > 1:
         name, path = f"{first.name} to {parts[-1].name} ({len(parts)} files)", ", ".join(paths)
     excluded = {} if isinstance(first, NpyPart) else first.excluded
-    shares = categories.columns_of(first.name, first.columns)
-    columns = expanded(first.columns, shares)
+    groups, coded = categories.coded(first.name, first.columns)
+    shares = {name: tuple(each.shares) for name, each in coded.items()}
+    columns = tuple(each for name in first.columns for each in shares.get(name, (name,)))
     numeric = tuple(column for column in columns if column not in excluded)
-    source = replace(_source_of(parts, categories, shares, memory), columns=numeric)
+    levels: dict[str, Coded | Share] = dict(groups)
+    for each in coded.values():
+        levels |= each.shares
+    knowing = (p if isinstance(p, NpyPart) else replace(p, levels=levels) for p in parts)
+    source = Source(tuple(knowing), numeric, memory=memory, levels=frozenset(levels))
     if texts and not shares:
         memory.holds(replace(source, columns=_looked_at(numeric, options)))
     return Opened(
@@ -79,31 +84,12 @@ def of_files(paths: Sequence[str], options: ReadingOptions) -> Opened | None:
         lines=texts[0].lines if texts and len(parts) == 1 else None,
         named=named and all(part.named for part in texts),
         unnamed=any(part.unnamed for part in texts),
-        groups={name: tuple(sorted(levels)) for name, levels in categories.groups.items()},
+        groups={name: each.levels for name, each in groups.items()},
         shares=shares,
     )
 
 
 FilePart: TypeAlias = ParquetPart | NpyPart | TextPart
-
-
-def _source_of(
-    parts: Sequence[FilePart],
-    categories: Categories,
-    shares: Mapping[str, tuple[str, ...]],
-    memory: Memory,
-) -> Source:
-    """Return a source without columns yet, whose parts know all levels."""
-    coded = categories.coded(parts[0].name)
-    levels = frozenset([*coded, *(level for of in shares.values() for level in of)])
-    ready: list[Part] = []
-    for part in parts:
-        if isinstance(part, NpyPart):
-            ready.append(part)
-            continue
-        knowing = replace(part, levels=coded)
-        ready.append(SharesPart(knowing, shares) if shares else knowing)
-    return Source(tuple(ready), (), memory=memory, levels=levels)
 
 
 def _looked_at(columns: Sequence[str], options: ReadingOptions) -> tuple[str, ...]:

@@ -19,7 +19,6 @@ from leakscore_app.tables.columns import ASKED, with_names
 from leakscore_app.tables.sources.arrays import (
     ArrayPart,
     CallablePart,
-    CodedPart,
     codes_of,
     numbered,
 )
@@ -183,14 +182,13 @@ def of_table(table: Table) -> Opened:
     """Open a table in memory, whose cells are understood already."""
     excluded = {table.columns[j]: why for j, why in table.excluded.items()}
     numeric = tuple(name for name in table.columns if name not in excluded)
-    part = ArrayPart(table.values, table.name, table.columns)
     coded = {name: codes_of(labels) for name, labels in table.groups.items()}
     codes = {name: numbers for name, (_, numbers) in coded.items()}
     owners = None if table.ids is None else np.unique(table.ids, return_inverse=True)[1]
     return Opened(
         name=table.name,
         path=table.path,
-        source=Source((CodedPart(part, codes) if codes else part,), numeric),
+        source=Source((ArrayPart(table.values, table.name, table.columns, codes),), numeric),
         columns=table.columns,
         excluded=excluded,
         refused={table.columns[j]: why for j, why in table.refused.items()},
@@ -218,6 +216,7 @@ def of_array(values: npt.NDArray[Any]) -> Opened:
 
 def of_frame(frame: Any, options: ReadingOptions) -> Opened:
     """Open a frame with the Arrow stream interface; `options` name columns only."""
+    from leakscore_app.tables.sources.categories import Coded
     from leakscore_app.tables.sources.frames import FramePart
 
     part = FramePart.of(frame, options)
@@ -225,7 +224,7 @@ def of_frame(frame: Any, options: ReadingOptions) -> Opened:
     source = Source((part,), numeric, levels=frozenset(part.levels))
     name = part.name.removeprefix("the ")
     opened = _in_memory(name, source, part.excluded, frozenset(part.index), ())
-    groups = {name: coded.levels for name, coded in part.levels.items()}
+    groups = {name: each.levels for name, each in part.levels.items() if isinstance(each, Coded)}
     return replace(opened, columns=part.columns, groups=groups, unsettled=part.unsettled)
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import os
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,13 @@ from leakscore_app.tables.sources.blocks import (
     require_same,
     state_of,
 )
-from leakscore_app.tables.sources.categories import Categories, Coded, TooManyLevelsError
+from leakscore_app.tables.sources.categories import (
+    Categories,
+    Levels,
+    TooManyLevelsError,
+    read_for,
+    rows_of,
+)
 from leakscore_app.tables.summaries import may_hold_codes
 
 PIECE = 1 << 20
@@ -216,7 +223,7 @@ class TextPart:
         Whether the columns have names, and whether the first one has none of its own.
     sha256 : str
     levels : dict
-        Name of a column of categories -> what its cells are numbered by.
+        Name of a column -> the categories in its place.
     """
 
     path: str
@@ -234,7 +241,7 @@ class TextPart:
     named: bool
     unnamed: bool
     sha256: str
-    levels: Mapping[str, Coded] = field(default_factory=dict)
+    levels: Levels = field(default_factory=dict)
 
     def require_same(self) -> None:
         """Refuse a file that changed since it was looked at first."""
@@ -246,31 +253,25 @@ class TextPart:
         if first >= stop:
             return
         self.require_same()
-        chosen = [self.columns.index(name) for name in columns]
         at = bisect_right([piece.start for piece in self.pieces], first) - 1
         with Path(self.path).open("rb") as file:
             for piece in self.pieces[at:]:
                 if piece.start >= stop:
                     break
                 file.seek(piece.begin)
-                values = self._values(file.read(piece.size), chosen)
+                values = self._values(file.read(piece.size), columns)
                 yield values[max(first - piece.start, 0) : stop - piece.start]
         self.require_same()
 
-    def _values(self, data: bytes, chosen: list[int]) -> Doubles:
-        plain = [j for j in chosen if self.columns[j] in self.decided]
-        if CONVENTIONS[self.convention].decimal != ".":
-            plain = []
-        text = [j for j in chosen if j not in plain]
+    def _values(self, data: bytes, names: Sequence[str]) -> Doubles:
+        chosen = {name: self.columns.index(name) for name in read_for(names, self.levels)}
+        points = CONVENTIONS[self.convention].decimal == "."
+        plain = [j for name, j in chosen.items() if points and name in self.decided]
+        text = [j for j in chosen.values() if j not in plain]
         split = numbers_of(self.form, data, plain, text)
         columns: Any = texts_of(self.form, data).columns if split is None else split[0]
-        rows = len(columns[chosen[0]])
-        values = np.empty((rows, len(chosen)))
-        for place, j in enumerate(chosen):
-            coded = self.levels.get(self.columns[j])
-            cells = columns[j]
-            values[:, place] = coded.codes(cells) if coded else _doubles(cells, self.convention)
-        return values
+        cells = {name: columns[j] for name, j in chosen.items()}
+        return rows_of(cells, names, self.levels, partial(_doubles, convention=self.convention))
 
 
 def _doubles(column: Any, convention: int) -> Doubles:
