@@ -16,8 +16,8 @@ from leakscore_app import report
 from leakscore_app.cli import main
 from leakscore_app.passes import on_cluster as passes
 from leakscore_app.report import _report
+from leakscore_app.tables import categories
 from leakscore_app.tables import table as whole
-from leakscore_app.tables.sources import categories
 from tests.helpers.streamed import short_files
 from tests.report.test_long_files import Stranger, numbers
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from leakscore_app.tables.categories import Categories
 from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.formats import delimited
 from leakscore_app.tables.sources import texts
 from leakscore_app.tables.sources.blocks import Memory, Source
-from leakscore_app.tables.sources.categories import Categories
 from leakscore_app.tables.sources.texts import KeptBlocks, TextPart, text_part
 from leakscore_app.tables.table import read_table
 

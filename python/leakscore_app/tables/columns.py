@@ -6,16 +6,18 @@ judged: a column that is left out may hold what it likes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore_app._visible import listed, nearest, visible
+from leakscore_app._visible import listed, visible
 from leakscore_app.tables import doubts, summaries
-from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, plain
-from leakscore_app.tables.conventions import CONVENTIONS, MISSING
+from leakscore_app.tables.categories import Categories, rows_of
+from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, plain, text_of
+from leakscore_app.tables.conventions import CONVENTIONS
 from leakscore_app.tables.numbers import Survey, Vote, survey_of, vote_of
 from leakscore_app.tables.summaries import INDEX, Columns, names_people, spread_of, summed_up
 
@@ -83,7 +85,10 @@ def content_of(grid: Grid, options: ReadingOptions) -> DecodedTable:
     """
     notes = list(grid.notes)
     names = _named(grid)
-    options = with_names(grid.name, names, options)
+    categories = Categories.of(options, most_groups=None)
+    options = categories.ask(grid.name, names, options)
+    words = {name: _category(grid, name, names[name], categories) for name in categories.names}
+    grouped, shares = categories.coded(grid.name, names)
     published = dict.fromkeys(name for name in names if _is_wanted(name, options))
     surveys = _surveys(names, published, options)
     numeric = {n: s for n, s in surveys.items() if s.numeric(_typed(names[n]))}
@@ -96,10 +101,9 @@ def content_of(grid: Grid, options: ReadingOptions) -> DecodedTable:
     for name, cells in names.items():
         if name not in published:
             columns.append(_empty(name, grid.rows, _why_not_wanted(name, options)))
-        elif name in options.proportions:
-            levels = proportions_of(name, cells, grid, options)
-            require_other_names(grid.name, name, levels, names)
-            columns.extend(Column(level, values) for level, values in levels.items())
+        elif name in shares:
+            levels = rows_of({name: words[name]}, list(shares[name].shares), shares[name].shares)
+            columns.extend(map(Column, shares[name].shares, levels.T))
         else:
             columns.append(_column(grid, name, cells, surveys.get(name), vote, options))
     notes.extend(_notes_on({name: surveys[name] for name in numeric}, options))
@@ -109,7 +113,7 @@ def content_of(grid: Grid, options: ReadingOptions) -> DecodedTable:
     doubts.refuse_marks(columns, surveys, vote, grid)
     doubts.refuse_codes(columns, codes, grid, complete=options.complete)
     ids = None if options.id is None else ids_of(grid, names[options.id], options.id)
-    groups = {name: groups_of(grid, names[name], name) for name in options.groups}
+    groups = {name: coded.labels(words[name]) for name, coded in grouped.items()}
     named = {*(options.columns or ()), *options.groups}
     unasked = {name: cells for name, cells in names.items() if name not in named}
     owners = {} if options.id is not None else shared(grid, unasked)
@@ -134,30 +138,6 @@ def _named(grid: Grid) -> dict[str, Cells]:
             )
         names[name] = cells
     return names
-
-
-def with_names(file: str, names: Collection[str], options: ReadingOptions) -> ReadingOptions:
-    """Return the options with the names of the file; a name may be given as messages show it."""
-    shown = {visible(name): name for name in names}
-
-    def finite(option: str, given: Sequence[str]) -> tuple[str, ...]:
-        for name in given:
-            if name not in names and name not in shown:
-                near = nearest(name, names)
-                raise ValueError(
-                    f"{file} has no column '{visible(name)}'{near and f' ({near})'}; it has "
-                    f"{listed(list(names))} ({option})"
-                )
-        return tuple(name if name in names else shown[name] for name in given)
-
-    return replace(
-        options,
-        columns=None if options.columns is None else finite("--columns", options.columns),
-        exclude=finite("--exclude", options.exclude),
-        proportions=finite("--proportions", options.proportions),
-        groups=finite("--group-by", options.groups),
-        id=None if options.id is None else finite("--id", (options.id,))[0],
-    )
 
 
 def _is_wanted(name: str, options: ReadingOptions) -> bool:
@@ -225,18 +205,6 @@ def read_as_missing(absent: Mapping[str, Mapping[str, int]]) -> list[str]:
         ]
         notes.append(f"{word!r} is read as missing ({listed(counts)})")
     return notes
-
-
-def require_other_names(
-    file: str, name: str, levels: Iterable[str], names: Collection[str]
-) -> None:
-    """Refuse a column that has the name of a level of another."""
-    for level in levels:
-        if level in names:
-            raise ValueError(
-                f"{file}: column {visible(level)!r} has the name of a level of column "
-                f"{visible(name)!r} (--proportions): rename it"
-            )
 
 
 # --- one column ----------------------------------------------------------------------------------
@@ -354,68 +322,7 @@ def _leave_out_names_of_rows(
 # --- columns of words ---------------------------------------------------------------------------
 
 
-MOST = 1000
-"""Levels of a column whose shares are published, at most."""
-
-
-def levels_of(
-    labels: Sequence[str | None], missing: Collection[str]
-) -> dict[str, npt.NDArray[np.float64]] | None:
-    """Return level -> 1 where a record has it, 0 where it has another, NaN where none is known.
-
-    Levels are in alphabetical order; the first is left out, since it follows from the others. None
-    is returned if there are more than 1000.
-    """
-    absent = MISSING | set(missing)
-    words = [None if word is None or word.lower() in absent else word for word in labels]
-    levels = sorted({word for word in words if word is not None})
-    if len(levels) > MOST:
-        return None
-    place = {level: k for k, level in enumerate(levels)}
-    codes = np.array([-1 if word is None else place[word] for word in words], dtype=np.int64)
-    given = codes >= 0
-    return {
-        level: np.where(given, (codes == k).astype(np.float64), np.nan)
-        for k, level in enumerate(levels)
-        if k
-    }
-
-
 _MOST_OF_ONE = 20  # records of a person, on average: whose have more is no person, but a hospital
-
-
-def proportions_of(
-    name: str, cells: Cells, grid: Grid, options: ReadingOptions
-) -> dict[str, npt.NDArray[np.float64]]:
-    """Return the columns of 0 and 1 that stand for the levels of a column, but the first.
-
-    Parameters
-    ----------
-    name : str
-    cells : Cells
-    grid : Grid
-    options : ReadingOptions
-
-    Returns
-    -------
-    dict
-        Name and level -> column.
-
-    Raises
-    ------
-    ValueError
-        If the cells are no words, or more than 1000 different ones.
-    """
-    labels = _labels(cells, grid.rows)
-    if labels is None:
-        raise ValueError(f"{grid.name}: column {visible(name)!r} holds no words (--proportions)")
-    levels = levels_of(labels, options.words_for_missing)
-    if levels is None:
-        raise ValueError(
-            f"{grid.name}: column {visible(name)!r} has more than 1000 levels: they are no "
-            "categories (--proportions)"
-        )
-    return {f"{name}={level}": values for level, values in levels.items()}
 
 
 def ids_of(grid: Grid, cells: Cells, name: str) -> npt.NDArray[np.str_]:
@@ -448,12 +355,13 @@ def shared(grid: Grid, names: Mapping[str, Cells]) -> dict[str, int]:
     return owners
 
 
-def groups_of(grid: Grid, cells: Cells, name: str) -> npt.NDArray[np.str_]:
-    """Return which group each record belongs to, "" where the cell is blank."""
+def _category(grid: Grid, name: str, cells: Cells, categories: Categories) -> Any:
+    """Return the words of a column of categories, once their levels are collected."""
     labels = _labels(cells, grid.rows)
-    if labels is None:
-        raise ValueError(f"{grid.name}: column {visible(name)!r} cannot group records (--group-by)")
-    return np.array([label or "" for label in labels], np.str_)
+    words = None if labels is None else text_of(labels)
+    categories.require_words(grid.name, name, None if words is None else words.type)
+    categories.add(grid.name, name, words)
+    return words
 
 
 def _labels(cells: Cells, rows: int) -> list[str | None] | None:

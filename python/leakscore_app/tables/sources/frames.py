@@ -5,7 +5,7 @@ Row groups of a file are read one after another, never all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -14,19 +14,24 @@ import numpy as np
 
 from leakscore.typing import Doubles
 from leakscore_app._visible import visible
-from leakscore_app.tables.cells import ReadingOptions
-from leakscore_app.tables.columns import GROUP
-from leakscore_app.tables.formats.arrow import damage, index_of, is_number, kind_of
-from leakscore_app.tables.numbers import doubles_of
-from leakscore_app.tables.sources.blocks import ROWS, Digest, State, part_of, require_same, state_of
-from leakscore_app.tables.sources.categories import (
+from leakscore_app.tables.categories import (
     Categories,
     Levels,
-    of_other_kinds,
     read_for,
     rows_of,
-    texts_in,
 )
+from leakscore_app.tables.cells import ReadingOptions
+from leakscore_app.tables.columns import GROUP, reason_of
+from leakscore_app.tables.formats.arrow import (
+    damage,
+    index_of,
+    is_number,
+    is_text,
+    kind_of,
+    words_of,
+)
+from leakscore_app.tables.numbers import Survey, doubles_of, survey_of
+from leakscore_app.tables.sources.blocks import ROWS, Digest, State, part_of, require_same, state_of
 
 
 def reader_of(frame: Any) -> Any:
@@ -75,6 +80,57 @@ def _numbers(column: Any) -> Doubles:
 
     is_double = column.type == pyarrow.float64()
     return doubles_of(column if is_double else column.cast(pyarrow.float64(), safe=False))
+
+
+def of_other_kinds(schema: Any, names: Iterable[str]) -> dict[str, str]:
+    """Say of columns that hold neither numbers nor text why they are not judged."""
+    kinds = {name: schema.field(name).type for name in names}
+    return {name: reason_of(kind_of(kind)) for name, kind in kinds.items() if not is_text(kind)}
+
+
+def texts_in(
+    batches: Iterable[Any],
+    file: str,
+    texts: Sequence[str],
+    categories: Categories,
+    options: ReadingOptions,
+) -> dict[str, str] | None:
+    """Collect levels, and say why columns of text are not judged.
+
+    Parameters
+    ----------
+    batches : iterable of pyarrow.RecordBatch
+        With the columns of text and of categories.
+    file : str
+        Its name.
+    texts : sequence of str
+        Columns of text that are published.
+    categories : Categories
+    options : ReadingOptions
+
+    Returns
+    -------
+    dict or None
+        Name -> why. None if some column may hold numbers: then all of it is read at once.
+    """
+    import pyarrow
+
+    missing = options.words_for_missing
+    seen = {name: Survey() for name in texts}
+    rows = 0
+    for batch in batches:
+        for name in categories.names:
+            categories.add(file, name, batch.column(name))
+        for name, surveyed in seen.items():
+            cells = pyarrow.chunked_array([words_of(batch.column(name))])
+            surveyed.add(survey_of(cells, words=options.words, missing=missing), rows)
+        rows += batch.num_rows
+    excluded = {}
+    for name, surveyed in seen.items():
+        if surveyed.odd or surveyed.numeric() or surveyed.bad is None:
+            return None
+        excluded[name] = surveyed.words(f"record {surveyed.bad + 1}", surveyed.bad_cell)
+    return excluded
 
 
 @dataclass(eq=False)

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 from leakscore_app._visible import listed, visible
+from leakscore_app.tables.categories import Categories, Coded, Share
 from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.doubts import option
 from leakscore_app.tables.sources.arrays import NpyPart
 from leakscore_app.tables.sources.blocks import Memory, Source
-from leakscore_app.tables.sources.categories import Categories, Coded, Share
 from leakscore_app.tables.sources.frames import ParquetPart
 from leakscore_app.tables.sources.opened import Opened
 from leakscore_app.tables.sources.texts import KeptBlocks, TextPart, text_part

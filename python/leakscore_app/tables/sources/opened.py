@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from leakscore_app._visible import visible
 from leakscore_app.tables import memory_limit
+from leakscore_app.tables.categories import Coded, with_names
 from leakscore_app.tables.cells import ReadingOptions, plain
-from leakscore_app.tables.columns import ASKED, with_names
+from leakscore_app.tables.columns import ASKED
 from leakscore_app.tables.sources.arrays import (
     ArrayPart,
     CallablePart,
@@ -216,7 +217,6 @@ def of_array(values: npt.NDArray[Any]) -> Opened:
 
 def of_frame(frame: Any, options: ReadingOptions) -> Opened:
     """Open a frame with the Arrow stream interface; `options` name columns only."""
-    from leakscore_app.tables.sources.categories import Coded
     from leakscore_app.tables.sources.frames import FramePart
 
     part = FramePart.of(frame, options)

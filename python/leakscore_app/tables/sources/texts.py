@@ -21,6 +21,13 @@ import numpy.typing as npt
 
 from leakscore.typing import Doubles
 from leakscore_app.tables import files
+from leakscore_app.tables.categories import (
+    Categories,
+    Levels,
+    TooManyLevelsError,
+    read_for,
+    rows_of,
+)
 from leakscore_app.tables.cells import ReadingOptions, without_values
 from leakscore_app.tables.columns import GROUP, read_as_missing, voted
 from leakscore_app.tables.conventions import CONVENTIONS, is_summary
@@ -41,13 +48,6 @@ from leakscore_app.tables.sources.blocks import (
     State,
     require_same,
     state_of,
-)
-from leakscore_app.tables.sources.categories import (
-    Categories,
-    Levels,
-    TooManyLevelsError,
-    read_for,
-    rows_of,
 )
 from leakscore_app.tables.summaries import may_hold_codes
 

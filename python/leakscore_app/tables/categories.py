@@ -1,12 +1,13 @@
-"""Columns of categories that are read a batch at a time: their levels, and the number of each cell.
+"""Columns of categories: their levels, and the number of each cell.
 
-Levels are collected while a table is looked at first; memory grows with them, not with the rows.
+Levels are collected while a table is looked at first, at once or a batch at a time; memory grows
+with them, not with the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -14,16 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.typing import Doubles
-from leakscore_app._visible import visible
+from leakscore_app._visible import listed, nearest, visible
 from leakscore_app.tables.cells import ReadingOptions, plain
-from leakscore_app.tables.columns import MOST as MOST_SHARES
-from leakscore_app.tables.columns import reason_of, require_other_names, with_names
 from leakscore_app.tables.conventions import MISSING
-from leakscore_app.tables.formats.arrow import is_number, is_text, kind_of, words_of
-from leakscore_app.tables.numbers import Survey, survey_of
+from leakscore_app.tables.formats.arrow import is_number, is_text
 
 MOST_GROUPS = 5001
 """Levels of a column by which records are grouped: more than a statistic may have features."""
+MOST_SHARES = 1000
+"""Levels of a column whose shares are published, at most."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,11 @@ class Coded:
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {level: k for k, level in enumerate(self.levels)}
+
+    def labels(self, column: Any) -> npt.NDArray[np.str_]:
+        """Return the level of each cell, "" where none is."""
+        codes = self.codes(column)
+        return np.array(["", *self.levels])[np.where(np.isnan(codes), 0, codes + 1).astype(np.intp)]
 
     def codes(self, column: Any) -> Doubles:
         """Return the number of the level of each cell of a pyarrow array, NaN where none is."""
@@ -94,7 +99,7 @@ def rows_of(
     columns: Mapping[str, Any],
     names: Sequence[str],
     levels: Levels,
-    numbers: Callable[[Any], Doubles],
+    numbers: Callable[[Any], Doubles] = np.asarray,
 ) -> Doubles:
     """Return columns of pyarrow as rows: `numbers`, of `levels` the number of each, or 0 and 1."""
     values = np.empty((len(next(iter(columns.values()), ())), len(names)))
@@ -157,18 +162,22 @@ class Categories:
         Name of a column of which the share of each level is published -> its levels.
     absent : frozenset of str
         Words, in lower case, that stand for a missing value of `shares`.
+    most_groups : int, optional
+        Levels of a column of `groups`.
     """
 
     groups: dict[str, set[str]] = field(default_factory=dict)
     shares: dict[str, set[str]] = field(default_factory=dict)
     absent: frozenset[str] = MISSING
+    most_groups: int | None = MOST_GROUPS
 
     @classmethod
-    def of(cls, options: ReadingOptions) -> Categories:
+    def of(cls, options: ReadingOptions, most_groups: int | None = MOST_GROUPS) -> Categories:
         """Look for the columns that `ask` names."""
-        return cls(absent=MISSING | options.words_for_missing)
+        absent = MISSING | options.words_for_missing
+        return cls(absent=absent, most_groups=most_groups)
 
-    def ask(self, file: str, columns: Sequence[str], options: ReadingOptions) -> ReadingOptions:
+    def ask(self, file: str, columns: Collection[str], options: ReadingOptions) -> ReadingOptions:
         """Return the options with the names of the columns, and note those of categories."""
         options = with_names(file, columns, options)
         for name in options.groups:
@@ -184,8 +193,8 @@ class Categories:
         return *self.groups, *self.shares
 
     def require_words(self, file: str, name: str, kind: Any) -> None:
-        """Refuse a column of a type of pyarrow that holds neither words nor numbers."""
-        if not (is_text(kind) or is_number(kind)):
+        """Refuse a column of a type of pyarrow, or of none, that holds no words and no numbers."""
+        if kind is None or not (is_text(kind) or is_number(kind)):
             why = "holds no words (--proportions)"
             if name in self.groups:
                 why = "cannot group records (--group-by)"
@@ -199,8 +208,8 @@ class Categories:
         levels.update(
             level for word in _different(column)[0] if (level := _level(word, absent)) is not None
         )
-        most = MOST_GROUPS if grouping else MOST_SHARES
-        if len(levels) > most:
+        most = self.most_groups if grouping else MOST_SHARES
+        if most is not None and len(levels) > most:
             why = "they are no categories (--proportions)"
             if grouping:
                 why = "too many groups to publish anything of them (--group-by)"
@@ -209,7 +218,9 @@ class Categories:
                 "to coarser ones, or leave the column out"
             )
 
-    def coded(self, file: str, columns: Sequence[str]) -> tuple[dict[str, Coded], dict[str, Coded]]:
+    def coded(
+        self, file: str, columns: Collection[str]
+    ) -> tuple[dict[str, Coded], dict[str, Coded]]:
         """Return what cells are numbered by, in columns of groups and in those of shares."""
         groups = {name: Coded(file, name, tuple(sorted(of))) for name, of in self.groups.items()}
         shares = {
@@ -225,52 +236,37 @@ class TooManyLevelsError(ValueError):
     """A column of categories has more levels than can be published."""
 
 
-def of_other_kinds(schema: Any, names: Iterable[str]) -> dict[str, str]:
-    """Say of columns that hold neither numbers nor text why they are not judged."""
-    kinds = {name: schema.field(name).type for name in names}
-    return {name: reason_of(kind_of(kind)) for name, kind in kinds.items() if not is_text(kind)}
+def with_names(file: str, names: Collection[str], options: ReadingOptions) -> ReadingOptions:
+    """Return the options with the names of the file; a name may be given as messages show it."""
+    shown = {visible(name): name for name in names}
+
+    def finite(option: str, given: Sequence[str]) -> tuple[str, ...]:
+        for name in given:
+            if name not in names and name not in shown:
+                near = nearest(name, names)
+                raise ValueError(
+                    f"{file} has no column '{visible(name)}'{near and f' ({near})'}; it has "
+                    f"{listed(list(names))} ({option})"
+                )
+        return tuple(name if name in names else shown[name] for name in given)
+
+    return replace(
+        options,
+        columns=None if options.columns is None else finite("--columns", options.columns),
+        exclude=finite("--exclude", options.exclude),
+        proportions=finite("--proportions", options.proportions),
+        groups=finite("--group-by", options.groups),
+        id=None if options.id is None else finite("--id", (options.id,))[0],
+    )
 
 
-def texts_in(
-    batches: Iterable[Any],
-    file: str,
-    texts: Sequence[str],
-    categories: Categories,
-    options: ReadingOptions,
-) -> dict[str, str] | None:
-    """Collect levels, and say why columns of text are not judged.
-
-    Parameters
-    ----------
-    batches : iterable of pyarrow.RecordBatch
-        With the columns of text and of categories.
-    file : str
-        Its name.
-    texts : sequence of str
-        Columns of text that are published.
-    categories : Categories
-    options : ReadingOptions
-
-    Returns
-    -------
-    dict or None
-        Name -> why. None if some column may hold numbers: then all of it is read at once.
-    """
-    import pyarrow
-
-    missing = options.words_for_missing
-    seen = {name: Survey() for name in texts}
-    rows = 0
-    for batch in batches:
-        for name in categories.names:
-            categories.add(file, name, batch.column(name))
-        for name, surveyed in seen.items():
-            cells = pyarrow.chunked_array([words_of(batch.column(name))])
-            surveyed.add(survey_of(cells, words=options.words, missing=missing), rows)
-        rows += batch.num_rows
-    excluded = {}
-    for name, surveyed in seen.items():
-        if surveyed.odd or surveyed.numeric() or surveyed.bad is None:
-            return None
-        excluded[name] = surveyed.words(f"record {surveyed.bad + 1}", surveyed.bad_cell)
-    return excluded
+def require_other_names(
+    file: str, name: str, levels: Iterable[str], names: Collection[str]
+) -> None:
+    """Refuse a column that has the name of a level of another."""
+    for level in levels:
+        if level in names:
+            raise ValueError(
+                f"{file}: column {visible(level)!r} has the name of a level of column "
+                f"{visible(name)!r} (--proportions): rename it"
+            )
