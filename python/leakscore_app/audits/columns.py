@@ -14,9 +14,8 @@ from leakscore_app.tables import files, memory_limit, strict_json
 from leakscore_app.tables.cells import ReadingOptions, blank_at_end
 from leakscore_app.tables.columns import content_of
 from leakscore_app.tables.formats import npy
-from leakscore_app.tables.formats.arrow import ArrowFile
 from leakscore_app.tables.summaries import INDEX, named_as_rows
-from leakscore_app.tables.table import grid_of, inner_file, require_meaning
+from leakscore_app.tables.table import ARROW, grid_of, inner_file, require_meaning
 
 Array = npt.NDArray[Any]
 
@@ -131,9 +130,9 @@ def _is_json(data: bytes) -> bool:
 
 def _of_grid(file: files.File, options: ReadingOptions) -> ScoreColumns:
     """Return the columns of a file of cells; those that only count or name its rows are none."""
-    arrow = ArrowFile(file) if file.kind in ("parquet", "feather", "arrow stream") else None
+    options = replace(options, words=WORDS, complete=True)
     grid = grid_of(file, options)
-    content = content_of(grid, replace(options, words=WORDS, complete=True))
+    content = content_of(grid, options)
     columns = {column.name: column for column in content.columns}
     cells = {
         column.name.strip() or f"column {j}": column
@@ -161,9 +160,8 @@ def _of_grid(file: files.File, options: ReadingOptions) -> ScoreColumns:
             raise ValueError(
                 f"{file.name}, column {visible(name)!r} holds no numbers: {column.excluded}"
             )
-        if arrow is not None and cells[name].text is None:
-            return arrow.array(name)
-        return column.values
+        typed = cells[name].typed
+        return column.values if typed is None else typed
 
     return ScoreColumns(
         file,
@@ -171,7 +169,7 @@ def _of_grid(file: files.File, options: ReadingOptions) -> ScoreColumns:
         names,
         get,
         tuple(content.notes),
-        None if arrow is not None else lambda name: blank_at_end(cells[name]),
+        None if file.kind in ARROW else lambda name: blank_at_end(cells[name]),
         grid.place,
     )
 

@@ -130,6 +130,8 @@ class Cells:
         What the column holds if neither of both can tell, "dates" for example.
     index : bool
         Whether the file marks the column as names of its rows.
+    typed : (N,) ndarray, optional
+        The numbers in the dtype that they have in the file, where it is wanted.
     """
 
     name: str
@@ -137,6 +139,7 @@ class Cells:
     text: Any = None
     other: str = ""
     index: bool = False
+    typed: npt.NDArray[Any] | None = None
 
 
 @dataclass

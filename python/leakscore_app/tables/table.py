@@ -25,6 +25,8 @@ from leakscore_app.tables.doubts import option
 from leakscore_app.tables.files import KINDS, File
 
 _ARRAYS = ("npy", "npz")
+ARROW = ("parquet", "feather", "arrow stream")
+"""Formats of typed columns."""
 _MEANT_FOR = {
     "delimiter": ("text",),
     "encoding": ("text",),
@@ -96,7 +98,7 @@ def _reader_of(kind: str) -> Callable[[File, ReadingOptions], Grid]:
         from leakscore_app.tables.formats.workbook import read_workbook
 
         return read_workbook
-    if kind in ("parquet", "feather", "arrow stream"):
+    if kind in ARROW:
         from leakscore_app.tables.formats.arrow import read_arrow
 
         return read_arrow
@@ -427,13 +429,11 @@ def table_of_frame(frame: Any, groups: tuple[str, ...] = ()) -> Table:
 
     Its hash is that of the values as float64, row after row. `groups` are columns of categories.
     """
-    from leakscore_app.tables.formats.arrow import cells_of, index_of
+    from leakscore_app.tables.formats.arrow import grid_of_columns
     from leakscore_app.tables.sources.frames import reader_of
 
     content = reader_of(frame).read_all()
-    index = index_of(content.schema)
-    cells = [cells_of(name, content.column(name), name in index) for name in content.column_names]
-    grid = Grid("the frame", cells, content.num_rows)
+    grid = grid_of_columns("the frame", content.schema, content.num_rows, content.column)
     understood = content_of(
         grid, ReadingOptions(skip_last=0, missing_values=("none",), groups=groups)
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import struct
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -146,108 +146,124 @@ _MARK = b"ARROW1\0\0"
 _MESSAGE = b"\xff\xff\xff\xff"
 
 
-class ArrowFile:
-    """The columns of a file; those of parquet are read on first use.
+def read_arrow(file: File, options: ReadingOptions) -> Grid:
+    """Read all columns that hold numbers or text, one after another.
 
-    Attributes
+    Parameters
     ----------
-    names : tuple of str
-    index : set of str
-        The columns that pandas calls names of rows.
-    types : dict
-        Name -> pyarrow's type.
-    rows : int
+    file : File
+    options : ReadingOptions
+
+    Returns
+    -------
+    Grid
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged or too large.
+    ImportError
+        If pyarrow is missing.
     """
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise ImportError(
+            f"{file.name} is a {file.kind} file: reading it needs pyarrow "
+            "(pip install 'leakscore[tables]')"
+        ) from None
+    source = pyarrow.BufferReader(file.data)
+    content: Any
+    with damage(file.name):
+        if file.kind == "parquet":
+            content = pyarrow.parquet.ParquetFile(source)
+            schema, about = content.schema_arrow, content.metadata
+        else:
+            content = about = _table(file, source)
+            schema = content.schema
+        rows = int(about.num_rows)
+        # The sizes of single columns are not read: pyarrow ends the process where the metadata of a
+        # column are damaged (its binding of ColumnChunk lets C++ exceptions through).
+        groups = range(getattr(about, "num_row_groups", 0))
+        sizes = [0, *(about.row_group(group).total_byte_size for group in groups)]
+    if min(rows, *sizes) < 0:
+        raise ValueError(f"{file.name} is damaged: it announces {rows} rows, {min(sizes)} bytes")
+    file.require(sum(sizes) + 3 * _FLOAT * rows)  # pages, a column and the column's copy
 
-    def __init__(self, file: File) -> None:
-        try:
-            import pyarrow.parquet
-        except ImportError:
-            raise ImportError(
-                f"{file.name} is a {file.kind} file: reading it needs pyarrow "
-                "(pip install 'leakscore[tables]')"
-            ) from None
-        self._file = file
-        source = pyarrow.BufferReader(file.data)
-        self._table: Any = None
-        self._reader: Any = None
-        with damage(file.name):
-            if file.kind == "parquet":
-                self._reader = pyarrow.parquet.ParquetFile(source)
-                schema, rows = self._reader.schema_arrow, self._reader.metadata.num_rows
-            else:
-                self._table = _table(file, source)
-                schema, rows = self._table.schema, self._table.num_rows
-            self.names = tuple(schema.names)
-            self.types = dict(zip(schema.names, schema.types, strict=True))
-            self.rows = int(rows)
-            self.index = index_of(schema)
-        if len(self.types) < len(self.names):
-            twice = next(name for name in self.names if self.names.count(name) > 1)
-            raise ValueError(
-                f"{file.name} has two columns named {visible(twice)!r}: rename one of them"
-            )
-        if self.rows < 0:
-            raise ValueError(f"{file.name} is damaged: it announces {self.rows} rows")
+    def column_of(name: str) -> Any:
+        if file.kind != "parquet":
+            return content.column(name)
+        column = content.read(columns=[name], use_threads=False).column(name)
+        if len(column) != rows:
+            raise ValueError(f"{len(column)} values of {name!r} in {rows} rows")
+        return column
 
-    def cells(self, name: str) -> Cells:
-        """Return a column; one that holds neither numbers nor text is not read."""
-        import pyarrow
+    grid = grid_of_columns(file.name, schema, rows, column_of, typed=options.complete, file=file)
+    return grid.without_last(options.skip_last)
 
-        kind, index = self.types[name], name in self.index
+
+def grid_of_columns(
+    name: str,
+    schema: Any,
+    rows: int,
+    column_of: Callable[[str], Any],
+    *,
+    typed: bool = False,
+    file: File | None = None,
+) -> Grid:
+    """Return columns of pyarrow as cells; those that hold neither numbers nor text are not read.
+
+    With `typed` numbers are there in their own dtype, too. Words of a dictionary must fit into
+    what `file` may take when they are written out.
+    """
+    require_names(name, schema)
+    index, cells = index_of(schema), []
+    for each, kind in zip(schema.names, schema.types, strict=True):
         if not (is_number(kind) or is_text(kind)):
-            return Cells(name, other=kind_of(kind), index=index)
-        column = self.column(name)
-        with damage(self._file.name):
-            if pyarrow.types.is_dictionary(column.type) and is_text(kind):
-                self._require_decoded(column)
-            return cells_of(name, column, index)
+            cells.append(Cells(each, other=kind_of(kind), index=each in index))
+            continue
+        with damage(name):
+            column = column_of(each)
+            if is_number(kind):
+                numbers = np.asarray(column.cast(_float64(), safe=False).to_numpy(), np.float64)
+                own = _own_dtype(column) if typed else None
+                cells.append(Cells(each, numbers=numbers, index=each in index, typed=own))
+            else:
+                if file is not None:
+                    _require_decoded(file, column)
+                cells.append(Cells(each, text=words_of(column), index=each in index))
+    return Grid(name, cells, rows)
 
-    def array(self, name: str) -> npt.NDArray[Any]:
-        """Return a column of numbers as an array of its own dtype."""
-        import pyarrow
 
-        column = self.column(name)
-        kinds, kind = pyarrow.types, column.type
-        with damage(self._file.name):
-            if kinds.is_boolean(kind) or kinds.is_decimal(kind) or column.null_count:
-                column = column.cast(pyarrow.float64(), safe=False)
-            return np.asarray(column.to_numpy())
+def _float64() -> Any:
+    import pyarrow
 
-    def _require_decoded(self, column: Any) -> None:
-        """Refuse a dictionary whose words, written out, do not fit."""
-        widths = [
-            max((len(word or "") for word in chunk.dictionary.to_pylist()), default=0)
-            for chunk in column.chunks
-        ]
-        self._file.require(max(widths, default=0) * self.rows)
+    return pyarrow.float64()
 
-    def column(self, name: str) -> Any:
-        """Read a column after a check that it fits into the limit."""
-        self._require()
-        with damage(self._file.name):
-            if self._table is not None:
-                return self._table.column(name)
-            column = self._reader.read(columns=[name], use_threads=False).column(name)
-            if len(column) != self.rows:
-                raise ValueError(f"{len(column)} values of {name!r} in {self.rows} rows")
-            return column
 
-    def _require(self) -> None:
-        """Refuse a file above the limit, with its pages, a column and the column's copy.
+def _own_dtype(column: Any) -> npt.NDArray[Any]:
+    import pyarrow
 
-        The sizes of single columns are not read: pyarrow ends the process where the metadata of a
-        column are damaged (its binding of ColumnChunk lets C++ exceptions through).
-        """
-        sizes = [0]
-        if self._reader is not None:
-            with damage(self._file.name):
-                metadata = self._reader.metadata
-                groups = range(metadata.num_row_groups)
-                sizes = [0, *(metadata.row_group(group).total_byte_size for group in groups)]
-        if min(sizes) < 0:
-            raise ValueError(f"{self._file.name} is damaged: it announces {min(sizes)} bytes")
-        self._file.require(sum(sizes) + 3 * _FLOAT * self.rows)
+    kinds, kind = pyarrow.types, column.type
+    if kinds.is_boolean(kind) or kinds.is_decimal(kind) or column.null_count:
+        column = column.cast(pyarrow.float64(), safe=False)
+    return np.asarray(column.to_numpy())
+
+
+def _require_decoded(file: File, column: Any) -> None:
+    """Refuse a dictionary whose words, written out, do not fit."""
+    chunks = getattr(column, "chunks", [])
+    words = (chunk.dictionary.to_pylist() for chunk in chunks if hasattr(chunk, "dictionary"))
+    widths = [max((len(word or "") for word in each), default=0) for each in words]
+    file.require(max(widths, default=0) * len(column))
+
+
+def require_names(name: str, schema: Any) -> None:
+    """Refuse two columns of one name."""
+    names = schema.names
+    twice = next((each for each in names if names.count(each) > 1), None)
+    if twice is not None:
+        raise ValueError(f"{name} has two columns named {visible(twice)!r}: rename one of them")
 
 
 def index_of(schema: Any) -> set[str]:
@@ -283,42 +299,6 @@ def _table(file: File, source: Any) -> Any:
     table = pyarrow.ipc.open_stream(stream).read_all()
     table.validate(full=True)
     return table
-
-
-def read_arrow(file: File, options: ReadingOptions) -> Grid:
-    """Read the columns that are wanted.
-
-    Parameters
-    ----------
-    file : File
-    options : ReadingOptions
-
-    Returns
-    -------
-    Grid
-
-    Raises
-    ------
-    ValueError
-        If the file is damaged, too large, or a wanted column is nested.
-    ImportError
-        If pyarrow is missing.
-    """
-    content = ArrowFile(file)
-    cells = [content.cells(name) for name in content.names]
-    return Grid(file.name, cells, content.rows).without_last(options.skip_last)
-
-
-def cells_of(name: str, column: Any, index: bool) -> Cells:
-    """Return a column of pyarrow as cells: numbers, text, or neither."""
-    import pyarrow
-
-    if is_number(column.type):
-        numbers = column.cast(pyarrow.float64(), safe=False).to_numpy()
-        return Cells(name, numbers=np.asarray(numbers, np.float64), index=index)
-    if is_text(column.type):
-        return Cells(name, text=words_of(column), index=index)
-    return Cells(name, other=kind_of(column.type), index=index)
 
 
 def words_of(column: Any) -> Any:

@@ -5,7 +5,7 @@ Row groups of a file are read one after another, never all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -28,6 +28,7 @@ from leakscore_app.tables.formats.arrow import (
     is_number,
     is_text,
     kind_of,
+    require_names,
     words_of,
 )
 from leakscore_app.tables.numbers import Survey, doubles_of, survey_of
@@ -82,10 +83,34 @@ def _numbers(column: Any) -> Doubles:
     return doubles_of(column if is_double else column.cast(pyarrow.float64(), safe=False))
 
 
-def of_other_kinds(schema: Any, names: Iterable[str]) -> dict[str, str]:
-    """Say of columns that hold neither numbers nor text why they are not judged."""
-    kinds = {name: schema.field(name).type for name in names}
-    return {name: reason_of(kind_of(kind)) for name, kind in kinds.items() if not is_text(kind)}
+def excluded_in(
+    name: str,
+    schema: Any,
+    read: Callable[[list[str]], Iterable[Any]],
+    categories: Categories,
+    options: ReadingOptions,
+) -> tuple[dict[str, str], frozenset[str]]:
+    """Say why columns are not judged, collect levels, and return the texts that may hold numbers.
+
+    Only columns of words are read (by `read`), and of these only columns that are published, and
+    columns of categories.
+    """
+    require_names(name, schema)
+    kinds = dict(zip(schema.names, schema.types, strict=True))
+    options = categories.ask(name, schema.names, options)
+    for each in categories.names:
+        categories.require_words(name, each, kinds[each])
+    texts = [each for each, kind in kinds.items() if is_text(kind)]
+    excluded = {
+        each: "it is text" if is_text(kind) else reason_of(kind_of(kind))
+        for each, kind in kinds.items()
+        if not is_number(kind)
+    }
+    among = [each for each in texts if options.publishes(each)]
+    columns = [*categories.names, *among]
+    why = texts_in(read(columns), name, among, categories, options) if columns else {}
+    excluded |= (why or {}) | dict.fromkeys(categories.groups, GROUP)
+    return excluded, frozenset(among if why is None else ())
 
 
 def texts_in(
@@ -174,27 +199,12 @@ class FramePart:
                 "pass a table, or a function that opens the stream anew"
             )
         schema = reader_of(frame).schema
-        names = tuple(schema.names)
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise ValueError(f"the {kind} has two columns named {visible(twice)!r}: rename one")
-        part = cls(frame, f"the {kind}", names, {}, tuple(sorted(index_of(schema))))
-        categories = Categories.of(options)
-        options = categories.ask(part.name, names, _known(options, names))
-        for name in categories.names:
-            categories.require_words(part.name, name, schema.field(name).type)
-        wordy = [name for name in names if not is_number(schema.field(name).type)]
-        excluded = of_other_kinds(schema, wordy)
-        texts = [name for name in wordy if name not in excluded]
-        among = [name for name in texts if options.publishes(name)]
-        why: dict[str, str] | None = {}
-        if among or categories.names:
-            why = texts_in(reader_of(frame), part.name, among, categories, options)
-        excluded = dict.fromkeys(texts, "it is text") | excluded | (why or {})
-        excluded |= dict.fromkeys(categories.groups, GROUP)
-        unsettled = frozenset(among if why is None else ())
-        levels, _ = categories.coded(part.name, names)
-        return replace(part, excluded=excluded, levels=levels, unsettled=unsettled)
+        name, names, categories = f"the {kind}", tuple(schema.names), Categories.of(options)
+        excluded, unsettled = excluded_in(
+            name, schema, lambda _: reader_of(frame), categories, _known(options, names)
+        )
+        index, (levels, _) = tuple(sorted(index_of(schema))), categories.coded(name, names)
+        return cls(frame, name, names, excluded, index, levels, unsettled)
 
     def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
         """Yield rows; see `blocks.Part`."""
@@ -219,6 +229,12 @@ def _known(options: ReadingOptions, names: Sequence[str]) -> ReadingOptions:
         exclude=tuple(name for name in options.exclude if name in names),
         columns=None if columns is None else tuple(name for name in columns if name in names),
     )
+
+
+def _batches(path: str, name: str, columns: list[str]) -> Iterator[Any]:
+    """Yield batches of columns of words."""
+    with damage(name), _opened(path, name, columns) as file:
+        yield from file.iter_batches(batch_size=ROWS, columns=columns, use_threads=False)
 
 
 _BUFFER = 1 << 20  # bytes of a column that are read at a time
@@ -265,38 +281,16 @@ class ParquetPart:
             groups = tuple(
                 metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)
             )
-            names, rows = tuple(schema.names), int(metadata.num_rows)
-            kinds = dict(zip(names, schema.types, strict=True))
+            rows = int(metadata.num_rows)
             index = tuple(sorted(index_of(schema)))
-        if len(kinds) < len(names):
-            twice = next(each for each in names if names.count(each) > 1)
-            raise ValueError(f"{name} has two columns named {visible(twice)!r}: rename one of them")
         if rows < 0 or min(groups, default=0) < 0 or sum(groups) != rows:
             raise ValueError(f"{name} is damaged: it announces {rows} rows")
-        options = categories.ask(name, names, options)
-        for each in categories.names:
-            categories.require_words(name, each, kinds[each])
-        wordy = [each for each in names if not is_number(kinds[each])]
-        excluded = of_other_kinds(schema, wordy)
-        part = cls(path, name, names, rows, state, excluded, index, groups)
-        texts = [each for each in wordy if each not in excluded]
-        among = [each for each in texts if options.publishes(each)]
-        why = part._texts(among, categories, options)
-        if why is None:
+        excluded, unsettled = excluded_in(
+            name, schema, lambda columns: _batches(path, name, columns), categories, options
+        )
+        if unsettled:
             return None
-        unread = dict.fromkeys(texts, "it is text") | why
-        return replace(part, excluded=excluded | unread | dict.fromkeys(categories.groups, GROUP))
-
-    def _texts(
-        self, texts: Sequence[str], categories: Categories, options: ReadingOptions
-    ) -> dict[str, str] | None:
-        """Read columns of words; see `texts_in`."""
-        columns = [*categories.names, *texts]
-        if not columns:
-            return {}
-        with damage(self.name), _opened(self.path, self.name, columns) as file:
-            batches = file.iter_batches(batch_size=ROWS, columns=columns, use_threads=False)
-            return texts_in(batches, self.name, texts, categories, options)
+        return cls(path, name, tuple(schema.names), rows, state, excluded, index, groups)
 
     def require_same(self) -> None:
         """Refuse a file that changed since it was looked at first."""
