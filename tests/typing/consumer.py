@@ -30,16 +30,16 @@ else:
         return value
 
 
-def is_of(value: object, kind: object) -> bool:
+def is_of(value: Any, kind: object) -> bool:
     origin, parts = get_origin(kind), get_args(kind)
     if kind is Any:
         return True
     if origin is tuple:
-        return isinstance(value, tuple) and all(map(is_of, value, parts))
+        return value.__class__ is tuple and all(map(is_of, value, parts))
     if origin in (Union, UnionType):
         return any(is_of(value, part) for part in parts)
     if origin is np.ndarray:
-        return isinstance(value, np.ndarray) and value.dtype == get_args(parts[1])[0]
+        return bool(value.__class__ is np.ndarray and value.dtype == get_args(parts[1])[0])
     return isinstance(kind, type) and isinstance(value, kind)
 
 
@@ -146,7 +146,7 @@ def curves(many: Doubles, unknown: npt.ArrayLike, curve: tradeoff.TradeOff) -> f
     return curve.power(0.05)  # a TradeOff without parameter is one curve
 
 
-def steps(many: Doubles, known: Reference) -> None:
+def steps(many: Doubles, unknown: npt.ArrayLike, known: Reference) -> None:
     assert_type(sequential.semi_uniform(RECORD), float)
     assert_type(sequential.semi_max(TABLE), Doubles)
     assert_type(sequential.poisson_llr(RECORD, 0.1), float)
@@ -156,6 +156,7 @@ def steps(many: Doubles, known: Reference) -> None:
     assert_type(sequential.semi_uniform(RECORD, [0.5, 0.5]), float)
     assert_type(sequential.hotelling(RECORD, known, 10).pvalue, float)
     assert_type(sequential.hotelling(TABLE, known, 10).pvalue, Doubles)
+    assert_type(sequential.hotelling(unknown, known, 10).pvalue, float | Doubles)
     assert_type(sequential.game_tradeoff(2.0).epsilon(1e-5), float)
     assert_type(whitebox.aggregate(RECORD, "max"), float)
     assert_type(whitebox.aggregate(TABLE, "poisson", 0.1), Doubles)
@@ -176,8 +177,8 @@ def audits(many: Doubles) -> None:
 if __name__ == "__main__":
     POPULATION = Reference([0.0, 0.0], [1.0, 4.0])
 
-    laws(RATES.copy(), np.float32(0.5), np.int64(1))
+    laws(np.array(RATES), np.float32(0.5), np.int64(1))
     scores_of_rows(TABLE + 1.0, TABLE, RECORD, POPULATION)
     curves(RATES, [0.5], tradeoff.gaussian(1.0))
-    steps(np.ones((3, 2)), POPULATION)
+    steps(np.ones((3, 2)), RECORD, POPULATION)
     audits(RATES)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import json
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -35,11 +35,11 @@ def mypy(program: Path, cache: Path) -> subprocess.CompletedProcess[str]:
     return run("mypy", *options, "--cache-dir", str(cache), str(program))
 
 
-def pyright(program: Path) -> subprocess.CompletedProcess[str]:
-    if find_spec("pyright") is None:
-        pytest.skip("pyright is not installed")
-    options = ["--pythonpath", sys.executable, "--pythonversion", "3.10"]
-    return run("pyright", *options, str(program))
+def pyright(program: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    pytest.importorskip("basedpyright", reason="basedpyright is not installed")
+    settings = {"typeCheckingMode": "strict", "include": [str(program)], "pythonVersion": "3.10"}
+    (folder / "pyrightconfig.json").write_text(json.dumps(settings))
+    return run("basedpyright", "--project", str(folder), "--pythonpath", sys.executable)
 
 
 def run(checker: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -78,13 +78,13 @@ def test_mypy_finds_what_is_wrong(wrong: Path, cache: Path) -> None:
     assert 'Module has no attribute "tradeof"' in done.stdout
 
 
-def test_pyright_agrees_with_the_consumer() -> None:
-    done = pyright(CONSUMER)
+def test_pyright_agrees_with_the_consumer(tmp_path: Path) -> None:
+    done = pyright(CONSUMER, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_pyright_finds_what_is_wrong(wrong: Path) -> None:
-    done = pyright(wrong)
+    done = pyright(wrong, wrong.parent)
     assert done.stdout.count("reportAssertTypeFailure") == 2, done.stdout + done.stderr
     assert done.stdout.count("reportAttributeAccessIssue") == 2
 

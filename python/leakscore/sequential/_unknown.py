@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Concatenate, Generic, Protocol, cast, overload
+from typing import Concatenate, Generic, Protocol, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -58,11 +58,11 @@ class _OfReleases(Protocol[Rest]):
     @overload
     def __call__(
         self, observed: npt.ArrayLike, *args: Rest.args, **kwargs: Rest.kwargs
-    ) -> Significance[Any]: ...
+    ) -> Significance[float | Doubles]: ...
 
 
 def _of_releases(
-    function: Callable[Concatenate[npt.ArrayLike, Rest], Significance[Any]],
+    function: Callable[Concatenate[npt.ArrayLike, Rest], Significance[float | Doubles]],
 ) -> _OfReleases[Rest]:
     return cast("_OfReleases[Rest]", function)
 
@@ -76,7 +76,7 @@ def split_t(
     *,
     split: int | None = None,
     reference: Reference | None = None,
-) -> Significance[Any]:
+) -> Significance[float | Doubles]:
     """Exact t test of a target in the mean of n Gaussian records of unknown mean and covariance.
 
     Some reference records choose a direction, the others measure the release's distance from their
@@ -196,7 +196,7 @@ def _direction(
 @_of_releases
 def hotelling(
     observed: npt.ArrayLike, reference: Reference | npt.ArrayLike, n: int
-) -> Significance[Any]:
+) -> Significance[float | Doubles]:
     """Hotelling's test that a mean of n Gaussian records is shifted, in any direction.
 
     For an attacker who does not know the target: the adversary of the relaxed threat model. Exact
