@@ -16,7 +16,7 @@ from leakscore_app.passes.lattices import ColumnSteps
 from leakscore_app.passes.projections import Direction, Project, Remaining, Triangulate, Without
 from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.passes.scores import Count, ScoreRows
-from leakscore_app.tables.records import Explained
+from leakscore_app.tables.records import Explained, combinations
 from leakscore_app.tables.sources.blocks import Block
 
 D, SIZE = 70, 900
@@ -95,6 +95,18 @@ def test_a_column_that_counts() -> None:
 def test_nobody_is_there() -> None:
     seen = first(Block(0, 7, np.full((1, 2), np.nan), np.zeros(3, np.int64)))
     assert (seen.rows, seen.moments.count, seen.missing.first) == (3, 0, (8, 9, 10))
+
+
+def test_columns_that_follow_from_others_in_few_different_rows() -> None:
+    """By two columns of 2 and 3 levels, crossed, and by the second alone: six rows, 7 columns."""
+    cell = np.arange(6)
+    values = np.hstack([np.eye(6)[:, 1:], np.eye(3)[cell % 3][:, 1:]])
+    place = np.resize(cell, 50)
+    kept, scale = np.arange(7), values[place].std(axis=0)
+    units = values[place] / scale
+    law = TableLaw(kept, kept, 50, scale, units.mean(axis=0), np.cov(units.T, bias=True))
+    for block in (Block(0, 0, values, place), Block(0, 0, values[place])):
+        assert set(combinations(Triangulate(law)(block).triangle)) == {5, 6}
 
 
 def test_the_other_passes(monkeypatch: pytest.MonkeyPatch) -> None:

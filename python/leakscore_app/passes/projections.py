@@ -295,6 +295,8 @@ class Triangulate:
         rows = JudgedRows.of(self.law, block)
         standard = (self.law.scaled(rows.different) - self.law.mean) / np.sqrt(self.law.rows)
         standard *= np.sqrt(rows.repeats)[:, np.newaxis]
+        lacking = max(standard.shape[1] - len(standard), 0)  # R is square, also of few rows
+        standard = np.pad(standard, ((0, lacking), (0, 0)))
         return Triangle(np.asarray(np.linalg.qr(standard, mode="r")))
 
 
