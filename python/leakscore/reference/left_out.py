@@ -10,6 +10,7 @@ z_j^2 z_l (B) and z_j z_l (T). So a row takes d^3 / 3 steps, not N d^2.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -63,8 +64,7 @@ def distances(table: Table, reference: Reference, fit: CovarianceFit) -> Doubles
             return _of_low_rank(table, covariance, fit)
         return _of_full(table, reference, fit, freedom)
     kind = reference.kind
-    wide = 2 * fit.rows < reference.dim and fit.shrinkage not in ("ledoit-wolf", "oas")
-    if kind == "full" and wide and np.ndim(fit.ridge) == 0:
+    if kind == "full" and _is_wide(table, fit) and np.ndim(fit.ridge) == 0:
         kind = "low-rank"  # N^2 d steps a row in place of d^3
     if kind == "full" and fit.rows * reference.dim**3 <= MOST_WORK:
         result = Shrunk(table, fit).distances()
@@ -85,7 +85,24 @@ def distances(table: Table, reference: Reference, fit: CovarianceFit) -> Doubles
 
 def weaker_if_shrunk(table: Table, reference: Reference) -> Doubles:
     """Return the distances of rows with weights that know variances only; nan where not known."""
-    return Shrunk(table, require_own_table(table, reference)).weaker()
+    fit = require_own_table(table, reference)
+    if not _is_wide(table, fit):
+        return Shrunk(table, fit).weaker()
+    result, fit = np.full(fit.rows, np.nan), replace(fit, ridge=0.0)
+    # Each turn estimates a covariance of low rank, beside which the loop takes no time.
+    for row in range(fit.rows):
+        others = refitted(table, row, fit, "low-rank")
+        if (others.variances > _SHARE * fit.variances).all():
+            away = (table[row] - others.mean)[np.newaxis]
+            weights = away / others.variances
+            spread = float(others.covariance.form(weights, weights)[0])
+            result[row] = float((weights @ away.T)[0, 0]) ** 2 / (spread if spread > 0 else 1.0)
+    return result
+
+
+def _is_wide(table: Table, fit: CovarianceFit) -> bool:
+    """Tell whether N^2 d steps a row are fewer than those of matrices d x d."""
+    return 2 * fit.rows < table.shape[1] and fit.shrinkage not in ("ledoit-wolf", "oas")
 
 
 def fit_of(reference: Reference) -> CovarianceFit:
