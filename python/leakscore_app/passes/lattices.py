@@ -77,31 +77,40 @@ class ColumnSteps:
 
 @dataclass(frozen=True, eq=False)
 class Off:
-    """Records off a lattice: how many, and numbers and values (k, d) of the first of them."""
+    """Records off a lattice: how many, and of the first of them what is known.
+
+    Attributes
+    ----------
+    count : int
+    rows : (k,) ndarray of int
+    numbers : (k,) ndarray
+        Their values of the lattice's column.
+    values : (k, d) or (k, 0) ndarray
+        Of all columns, where the records are not at hand.
+    """
 
     count: int
     rows: Integers
+    numbers: Doubles
     values: Doubles
 
     @classmethod
-    def of(cls, lattice: ColumnSteps, rows: JudgedRows) -> Off:
+    def of(cls, lattice: ColumnSteps, rows: JudgedRows, *, at_hand: bool = False) -> Off:
         """Look at the records of a block."""
         off = lattice.residues(rows.different[:, lattice.column]) != 0
         places = np.flatnonzero(rows.each(off)) if off.any() else np.zeros(0, np.int64)
         first = places[: _MOST // max(rows.different.shape[1], 1)]
-        return cls(len(places), rows.rows[first], rows.taken(first))
+        numbers = rows.each(rows.different[:, lattice.column])[first]
+        values = np.empty((len(first), 0)) if at_hand else rows.taken(first)
+        return cls(len(places), rows.rows[first], numbers, values)
 
     def merge(self, other: Off) -> Off:
         """Add later records."""
         rows = np.concatenate([self.rows, other.rows])
+        numbers = np.concatenate([self.numbers, other.numbers])
         values = np.concatenate([self.values, other.values])
-        return Off(self.count + other.count, rows, values)._shortened()
-
-    def _shortened(self) -> Off:
-        most = _MOST // max(self.values.shape[1], 1)
-        if len(self.rows) <= most:
-            return self
-        return Off(self.count, self.rows[:most], self.values[:most])
+        most = _MOST // max(values.shape[1], 1)
+        return Off(self.count + other.count, rows[:most], numbers[:most], values[:most])
 
 
 def lattices_of(rows: JudgedRows, share: float, n: int) -> tuple[ColumnSteps, ...]:

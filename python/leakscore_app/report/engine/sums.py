@@ -479,13 +479,12 @@ class _Law:
     @classmethod
     def of(cls, lattice: ColumnSteps, off: Off, sums: Sums) -> _Law:
         """Look at records off a lattice, in units in which as many as can be are whole."""
-        values = off.values[:, lattice.column]
-        finer = lattice.finer(max(lattice.decimals, decimals_of(values)))
+        finer = lattice.finer(max(lattice.decimals, decimals_of(off.numbers)))
         owners = off.rows
         if sums.owners is not None and sums.records is not None:
             owners = sums.owners[np.searchsorted(sums.records, off.rows)]
         count = off.count / len(off.rows)
-        return cls(sums, owners, finer.residues(values), count, finer.step, off.rows)
+        return cls(sums, owners, finer.residues(off.numbers), count, finer.step, off.rows)
 
     @cached_property
     def of_none(self) -> float:

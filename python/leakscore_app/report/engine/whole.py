@@ -165,7 +165,7 @@ class WholeTable:
 
     def off_steps(self) -> list[Off]:
         """Return the records off each of the steps."""
-        return [Off.of(steps, self._every) for steps in self.steps]
+        return [Off.of(steps, self._every, at_hand=True) for steps in self.steps]
 
     @property
     def _every(self) -> JudgedRows:
