@@ -494,8 +494,7 @@ class Pooled(Population):
         others = self.law.left_out(self.values[person])
         return Reference(others.mean, self.correction * others.cov)
 
-    def _distances(self, variance: float | None) -> Doubles:
-        """Squared distance of each record from the others, (N,)."""
+    def _noisy_distances(self, variance: float | None) -> Doubles:
         return self.law.with_noise(variance or 0.0).distances(self.raw)
 
     def weaker(self) -> Doubles:
@@ -523,11 +522,6 @@ class Pooled(Population):
         """Tell whether the release can be judged without some records of the last batch."""
         kept = np.delete(np.arange(self.size), rows)
         return self.cells.of_rows(kept) is not None and self._can_draw(rows)
-
-    def larger(self, size: int) -> Population:
-        """Return the same population with so many records in the last batch."""
-        n, published = self.n + size - self.batch_size, self.published.grown(size)
-        return Pooled(self.cells, n, finite=self.finite, published=published, earlier=self.told)
 
 
 # --- block by block -------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ inference). The batches of a person are independent, so their leakages add up
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -329,8 +330,14 @@ class Population:
 
     def larger(self, size: int) -> Population:
         """Return the same population with so many records in the last batch."""
-        n = self.n + size - self.batch_size
-        return self._other(self.values, n, self.published.grown(size), self.told)
+        larger = copy.copy(self)
+        larger.__dict__ |= {"_told": self.told, "_known": {}}
+        for depends_on_n in ("divisors", "_informed", "_table"):
+            larger.__dict__.pop(depends_on_n, None)
+        larger.n, larger.published = self.n + size - self.batch_size, self.published.grown(size)
+        if self.finite and self.pull is None:
+            larger.correction = 1 - larger.n / self.size
+        return larger
 
     def in_sample(self) -> Doubles:
         """Leakage with the person in the reference: too small for the unusual ones."""
@@ -495,6 +502,13 @@ class Population:
 
     def _distances(self, variance: float | None) -> Doubles:
         """Squared distance of each record from the others, (N,)."""
+        return self._noisy_distances(variance) if variance else self._plain_distances
+
+    @cached_property
+    def _plain_distances(self) -> Doubles:
+        return frozen(self._noisy_distances(None))
+
+    def _noisy_distances(self, variance: float | None) -> Doubles:
         with self._too_few_records():
             return 2 * leakage.leave_one_out(self.values, self._noisy(variance), 2)
 
