@@ -292,9 +292,9 @@ def _three(text: Any, marked: Any) -> list[int] | None:
     """Return the first row with a mark before three digits if all marks stand so; else None."""
     import pyarrow.compute as compute
 
-    for part, marks in ((text[:_SLICE], marked[:_SLICE]), (text, marked)):
-        fits = compute.match_substring_regex(part, _THREE)
-        if _any(compute.and_not(marks, fits)):
+    for most in (_BEGIN, _SLICE, len(text)):
+        fits = compute.match_substring_regex(text[:most], _THREE)
+        if _any(compute.and_not(marked[:most], fits)):
             return None
     return [int(compute.index(fits, True).as_py())]
 
