@@ -1,4 +1,4 @@
-"""Reports on long tables: CPU seconds and peak memory of a process of its own, from outside.
+"""Reports on long and wide tables: CPU seconds and peak memory of a process of its own.
 
 What pandas and numpy take for the leverages alone stands beside.
 """
@@ -36,6 +36,12 @@ def write_csv(path: Path, rows: int, columns: int) -> None:
     np.savetxt(path, values, "%.6f", ",", header=header, comments="")
 
 
+def write_levels(path: Path, rows: int, levels: int) -> None:
+    """Write two columns of categories."""
+    given = np.random.default_rng(0).integers(levels, size=(rows, 2))
+    np.savetxt(path, given, "a%d,b%d", header="a,b", comments="")
+
+
 REPORT = """
 import sys
 from leakscore_app.cli import main
@@ -64,6 +70,13 @@ used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(used.ru_utime + used.ru_stime, used.ru_maxrss)
 """
 TARGETS = {"csv 300000": (3, 300), "parquet 3000000": (9, 500), "noise 3000000": (18, 600)}
+WIDE = {
+    (5000, 785): (6.9, 600),
+    (24, 800): (4, 300),
+    (24, 1729): (10.2, 600),
+    (3, 100_000): (1.8, 150),
+}
+"""Rows and columns, and the limits; of 100,000 columns the header is refused."""
 
 
 def measured(code: str, argument: str) -> tuple[float, float]:
@@ -98,6 +111,17 @@ def run() -> None:
                     f"{name:>24} {seconds:14.1f} {size:5.0f} {most:>9} {plain:14.1f} {whole:5.0f}"
                 )
             path.unlink()
+        path = Path(folder) / "table.csv"
+        write_levels(path, 1_000_000, 20)
+        _show("counts of 400 cells", f"{path} --statistic counts --group-by a,b", (3.6, 500))
+        for (rows, columns), most in WIDE.items():
+            write_csv(path, rows, columns)
+            _show(f"{rows} x {columns} csv", str(path), most)
+
+
+def _show(name: str, options: str, most: tuple[float, int]) -> None:
+    seconds, size = measured(REPORT, options)
+    print(f"{name:>24} {seconds:14.1f} {size:5.0f} {'{} s, {}'.format(*most):>9}")
 
 
 if __name__ == "__main__":
