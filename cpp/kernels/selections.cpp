@@ -62,32 +62,21 @@ void sum_block(const SelectionByte& byte, const Block<W>& block, ptrdiff_t row, 
   for (ptrdiff_t r = 0; r < block.size; ++r) {
     const ptrdiff_t at = block.at[r];
     const double x = byte.values == nullptr ? 1.0 : byte.values[row + at];
-    const double* from = block.vectors.data() + r * W;
-    double* to = sums + codes[at] * W;
+    const double* __restrict from = block.vectors.data() + r * W;
+    double* __restrict to = sums + codes[at] * W;
     for (ptrdiff_t k = 0; k < W; ++k) to[k] += x * from[k];
   }
 }
 
-// The sums of all bytes of one column, times its values.
 template <ptrdiff_t W>
-void add_block(std::span<const SelectionByte> bytes, const double* tables, bool sizes,
-               ptrdiff_t row, ptrdiff_t rows, double* room, double* out) {
-  std::fill(room, room + rows * W, 0.0);
-  for (const SelectionByte& byte : bytes) {
-    const std::uint8_t* codes = byte.codes + row;
-    for (ptrdiff_t r = 0; r < rows; ++r) {
-      const double* from = tables + codes[r] * W;
-      double* to = room + r * W;
-      for (ptrdiff_t k = 0; k < W; ++k) to[k] += from[k];
-    }
-    tables += codes_of_byte * W;
-  }
-  const double* values = bytes[0].values;
+void add_block(const SelectionByte& byte, const double* tables, bool sizes, ptrdiff_t row,
+               ptrdiff_t rows, double* out) {
+  const std::uint8_t* codes = byte.codes + row;
   for (ptrdiff_t r = 0; r < rows; ++r) {
-    double x = values == nullptr ? 1.0 : values[row + r];
+    double x = byte.values == nullptr ? 1.0 : byte.values[row + r];
     if (sizes) x = std::abs(x);
-    const double* from = room + r * W;
-    double* to = out + r * W;
+    const double* __restrict from = tables + codes[r] * W;
+    double* __restrict to = out + r * W;
     for (ptrdiff_t k = 0; k < W; ++k) to[k] += x * from[k];
   }
 }
@@ -120,15 +109,12 @@ void add_by_code(std::span<const SelectionByte> bytes, const double* tables, boo
       std::copy_n(tables + code * vectors.count + first, count, wide.data() + code * W);
     parallel_for(blocks_of(vectors.rows, block_rows), [&](ptrdiff_t block) {
       const ptrdiff_t row = block * block_rows, rows = std::min(block_rows, vectors.rows - row);
-      Scratch scratch(2, 2 * block_rows * W);
-      double *room = scratch.take(block_rows * W), *out = scratch.take(block_rows * W);
+      Scratch scratch(1, block_rows * W);
+      double* out = scratch.take(block_rows * W);
       std::fill(out, out + rows * W, 0.0);
-      for (std::size_t j = 0, end = 0; j < bytes.size(); j = end) {
-        while (end < bytes.size() && bytes[end].values == bytes[j].values) ++end;
-        add_block<W>(bytes.subspan(j, end - j), wide.data() + j * codes_of_byte * W, sizes, row,
-                     rows, room, out);
-        poll_interrupt();
-      }
+      for (std::size_t j = 0; j < bytes.size(); ++j)
+        add_block<W>(bytes[j], wide.data() + j * codes_of_byte * W, sizes, row, rows, out);
+      poll_interrupt();
       for (ptrdiff_t k = 0; k < count; ++k) {
         double* vector = vectors.data + (first + k) * vectors.rows + row;
         for (ptrdiff_t r = 0; r < rows; ++r) vector[r] += out[r * W + k];

@@ -214,10 +214,11 @@ class FeatureSpan:
         self._basis[size:, :] = 0.0
 
 
-def _projected(spans: Sequence[FeatureSpan], rests: Doubles) -> list[Doubles]:
-    """Return the coordinates of vectors, (q, N), each in its span; what remains is in their place.
+def _projected(spans: Sequence[FeatureSpan], rests: Doubles) -> tuple[list[Doubles], Doubles]:
+    """Return the coordinates of vectors, (q, N), each in its span, and the vectors' lengths.
 
-    A vector is projected again until it is orthogonal or has digits enough.
+    What remains takes their place. A vector is projected again until it is orthogonal or has digits
+    enough.
     """
     bits = spans[0].features
     coordinates = [np.zeros(span.size) for span in spans]
@@ -245,17 +246,18 @@ def _projected(spans: Sequence[FeatureSpan], rests: Doubles) -> list[Doubles]:
         ]
         if not again:
             break
-    return coordinates
+    return coordinates, lengths
 
 
 def _lengths_of(vectors: Doubles) -> Doubles:
-    return np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", vectors, vectors)))
 
 
 def _combinations(
     mask: Flags,
     each: Sequence[tuple[FeatureSpan, int]],
     coordinates: Sequence[Doubles],
+    lengths: Doubles,
     remainders: Doubles,
 ) -> dict[int, Doubles]:
     """Return the coefficients of the features that each feature is the sum of, in every record.
@@ -266,8 +268,7 @@ def _combinations(
     """
     bits, doubtful, chosen = each[0][0].features, [], []
     for j, (span, column) in enumerate(each):
-        feature = bits.values(mask, column)
-        length = float(np.linalg.norm(feature))
+        length = float(lengths[j])
         if remainders[j] > _SUSPECT * span.terms(coordinates[j], length):
             continue
         coefficients = span.weights(coordinates[j])
@@ -276,7 +277,7 @@ def _combinations(
         coefficients = np.where(whole, np.rint(coefficients), coefficients)
         coefficients[~whole & (shares <= _SNAP * length)] = 0.0
         doubtful.append((j, coefficients))
-        chosen.append(feature)
+        chosen.append(bits.values(mask, column))
     if not doubtful:
         return {}
     weights = np.zeros((bits.size, len(doubtful)))
@@ -285,10 +286,8 @@ def _combinations(
     off, scale = np.stack(chosen), np.abs(chosen)
     bits.add(-weights, off)
     bits.add(np.abs(weights), scale, sizes=True)
-    exact = (np.abs(off) <= _ROUNDING * scale).all(axis=1)
-    return {
-        j: coefficients for (j, coefficients), is_sum in zip(doubtful, exact, strict=True) if is_sum
-    }
+    exact = (np.abs(off) <= _ROUNDING * scale).all(axis=1).tolist()
+    return {j: ours for (j, ours), is_sum in zip(doubtful, exact, strict=True) if is_sum}
 
 
 class Directions:
@@ -462,20 +461,20 @@ class _New:
         self.fresh: list[int] = []
         self.lost = np.zeros(len(self.mask), dtype=np.bool_)
 
-    def project(self, j: int, column: int, coordinates: Doubles) -> Projection:
+    def project(self, j: int, column: int, length: float, coordinates: Doubles) -> Projection:
         """Make a direction of what remains of a feature that depends on no earlier ones."""
         features = self.span.features
-        length = float(np.linalg.norm(features.values(self.mask, column)))
         within, remainder = self._split(j)
         coordinates = np.append(coordinates, within)
         terms = self.span.terms(coordinates, length)
         much = max(_MUCH * terms, _MUCH_OF_SQUARES * float(np.sqrt(self.gram[j, j])))
         if self.fresh and remainder <= much:
             rest = features.values(self.mask, column)[np.newaxis]
-            (coordinates,) = _projected([self.span], rest)
+            (coordinates,), lengths = _projected([self.span], rest)
             remainder = float(np.linalg.norm(rest))
-            each, lengths = [(self.span, column)], np.array([remainder])
-            for combination in _combinations(self.mask, each, [coordinates], lengths).values():
+            for combination in _combinations(
+                self.mask, [(self.span, column)], [coordinates], lengths, _lengths_of(rest)
+            ).values():
                 return Projection(coordinates, 0.0, combination)
             within, terms = np.zeros_like(within), self.span.terms(coordinates, length)
             self.rests[j] = rest
@@ -532,8 +531,8 @@ def extend(
         return ()
     bits = each[0][0].features
     rests = np.stack([bits.values(mask, column) for _, column in each])
-    coordinates = _projected([span for span, _ in each], rests)
-    combinations = _combinations(mask, each, coordinates, _lengths_of(rests))
+    coordinates, lengths = _projected([span for span, _ in each], rests)
+    combinations = _combinations(mask, each, coordinates, lengths, _lengths_of(rests))
     extensions: list[Extension] = []
     places: dict[int, int] = {}
     first = 0
@@ -542,7 +541,7 @@ def extend(
         projections = [
             Projection(coordinates[j], 0.0, combinations[j])
             if j in combinations
-            else new.project(j - first, column, coordinates[j])
+            else new.project(j - first, column, float(lengths[j]), coordinates[j])
             for j, column in enumerate(columns, first)
         ]
         gain = directions.factor * new.squares()
