@@ -139,7 +139,8 @@ def test_text_and_page(capsys: pytest.CaptureFixture[str], table: str, tmp_path:
         (["--max-noise", "2"], "begun with another max noise, 1"),
         (["--share", "2"], "--share 2"),
         (["--delta", "1e-3"], "--delta belongs to --epsilon"),
-        (["--id", "sex"], "--id means nothing here"),
+        (["--id", "sex"], "a table with one row for each person"),
+        (["--proportions", "sex"], "count the records of a category by --where"),
     ],
 )
 def test_bad_questions(

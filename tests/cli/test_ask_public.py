@@ -50,7 +50,9 @@ def test_a_preview_tells_nothing_of_values(capsys: pytest.CaptureFixture[str], t
         for path, previews in zip((table, other), texts, strict=True):
             for where in ("age > 30", "sex = F or age > 30", "sex = M", "age > 88"):
                 question = ["--ledger", f"{path}.{same}", "--where", where, "--columns", "income"]
-                previews.append(run(capsys, path, *question, *begun, "--preview"))
+                for output in ([], ["--quiet", "--json", "-"]):
+                    reply = run(capsys, path, *question, *begun, "--preview", *output)
+                    previews.append((reply[0], reply[1].replace(".csv.other", ".csv"), reply[2]))
                 run(capsys, path, *question, *begun)
         assert (texts[0] == texts[1]) == same
         assert {code for code, _, _ in texts[0]} == {0, 2}
@@ -115,6 +117,22 @@ def test_what_does_not_go_on_with_a_ledger(
     assert ask(capsys, table, *UNIFORM, "--columns", "income")[0] == 0
     assert message in refused(capsys, table, *arguments)
     assert ask(capsys, table, "--rule", "public", *UNIFORM, "--columns", "income")[0] == 0
+
+
+def test_the_table_is_no_reference_of_itself(
+    capsys: pytest.CaptureFixture[str], table: str
+) -> None:
+    begun = ["--bounds", "income=1:200", "--reference", table]
+    assert "must be a table of others" in refused(capsys, table, "--columns", "income", *begun)
+
+
+def test_another_table_is_named_before_its_bounds(
+    capsys: pytest.CaptureFixture[str], table: str
+) -> None:
+    assert ask(capsys, table, *UNIFORM, "--columns", "income")[0] == 0
+    path = Path(table)
+    path.write_text(path.read_text("utf-8").replace(f",{INCOME[3]},", ",250,", 1), "utf-8")
+    assert "its digest is another" in refused(capsys, table, "--columns", "income")
 
 
 def test_what_is_no_bound(capsys: pytest.CaptureFixture[str], table: str) -> None:

@@ -286,7 +286,7 @@ def _combinations(
     off, scale = np.stack(chosen), np.abs(chosen)
     bits.add(-weights, off)
     bits.add(np.abs(weights), scale, sizes=True)
-    exact = (np.abs(off) <= _ROUNDING * scale).all(axis=1).tolist()
+    exact = [bool(fits.all()) for fits in np.abs(off) <= _ROUNDING * scale]
     return {j: ours for (j, ours), is_sum in zip(doubtful, exact, strict=True) if is_sum}
 
 

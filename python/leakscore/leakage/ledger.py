@@ -593,6 +593,8 @@ class Ledger:
             raise ValueError(f"raw must be a ledger of version {_VERSIONS[-1]} of {_WHAT}")
         if not {"limit", "max_noise", "share", "sha256"} <= set(head):
             raise ValueError("raw must be a ledger whose first line says its limit")
+        if head["sha256"] != _digest_of(validation.matrix("table", table, min_rows=3)):
+            raise ValueError("table must be that of the ledger: its digest is another")
         ledger = cls(
             table,
             max_leakage=head["limit"],
@@ -600,8 +602,6 @@ class Ledger:
             share=head["share"],
             **_public_of(head),
         )
-        if head["sha256"] != ledger._sha256:
-            raise ValueError("table must be that of the ledger: its digest is another")
         ledger._lines = [_chained("", head)]
         for number, line in enumerate(lines, 2):
             try:

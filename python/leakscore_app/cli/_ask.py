@@ -33,6 +33,12 @@ exit codes
   2  refused; with --preview: would be
 """
 
+_REMEDIES = {
+    "id": "records are judged one by one. If persons have several, ask about a table with one row "
+    "for each person",
+    "proportions": "count the records of a category by --where",
+}
+
 
 def add_ask(commands: Any) -> None:
     """Add the command to the program."""
@@ -111,9 +117,9 @@ def _ask(options: argparse.Namespace) -> int:
 
     if options.table == "-" or options.ledger == "-":
         raise ValueError("the table and the ledger must be files")
-    for name in ("id", "proportions"):
+    for name, remedy in _REMEDIES.items():
         if getattr(options, name) is not None:
-            raise ValueError(f"--{name} means nothing here: records are judged one by one")
+            raise ValueError(f"--{name} means nothing here: {remedy}")
     _cli.require_writable(options, options.table, options.ledger, options.reference)
     read = (options.table, options.reference)
     outputs.require_writable(options.ledger, f"{options.ledger}.lock", read=read)

@@ -38,8 +38,8 @@ _NOTICES = {
         "note",
         "simulatable",
         "Whether an answer is refused, why, and how much noise it has follow from the selections, "
-        "the bounds and the reference alone: this text tells nothing of the values but the answer. "
-        "The limit holds if values are draws of the reference in every selection.",
+        "the bounds and the reference alone: this text tells nothing of the values but the answer, "
+        "and who has one. The limit holds if values are draws of the reference in every selection.",
     ),
 }
 _SECRET = Notice(
@@ -84,7 +84,7 @@ class Reply(Findings):
     preview : bool
         Whether nothing was answered.
     input : dict
-        The table, the ledger, and notes on the reading.
+        The table; by the exact rule its digest and notes on the reading, which tell of values.
     """
 
     command = "ask"
@@ -235,7 +235,7 @@ def ask(
         options |= {"bounds": bounds} if "bounds" in limits else {}
         if options.get("reference", "uniform") != "uniform":
             secret = [table.columns[numbers[j]] for j in sorted(bounds)]
-            options["reference"] = _reference(options["reference"], secret, reading)
+            options["reference"] = _reference(options["reference"], secret, reading, table)
         with _named(table, numbers):
             ledger = _ledger(file, values, options)
         parts = (mask, question.statistic, chosen)
@@ -243,6 +243,8 @@ def ask(
         if isinstance(outcome, Answer) and not preview:
             file.write(ledger.to_bytes())
     collides = outcome.collides if isinstance(outcome, Refusal) else ()
+    # Whoever knows all values but one finds that by the digest.
+    secret_input = {"sha256": table.sha256, "notes": table.notes}
     return Reply(
         question=question,
         limit=ledger.limit,
@@ -250,7 +252,7 @@ def ask(
         outcome=outcome,
         collides=tuple((number, ledger.labels[number - 1]) for number in collides),
         preview=preview,
-        input={"table": table.name, "sha256": table.sha256, "notes": table.notes},
+        input={"table": table.name} | (secret_input if ledger.rule == "exact" else {}),
     )
 
 
@@ -404,9 +406,13 @@ def _require_public(
         )
 
 
-def _reference(path: str, columns: Sequence[str], reading: Mapping[str, Any]) -> Reference:
+def _reference(
+    path: str, columns: Sequence[str], reading: Mapping[str, Any], secret: Table
+) -> Reference:
     """Return the law of columns in a public table."""
     table = read_table(path, **reading)
+    if table.sha256 == secret.sha256:
+        raise ValueError("--reference must be a table of others, whose values are no secret")
     values = table.values[:, [_number_column(table, name) for name in columns]]
     return Reference.fit(values[~np.isnan(values).any(axis=1)])
 
