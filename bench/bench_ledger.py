@@ -66,3 +66,5 @@ def run() -> None:
     ledger = _crowded(MANY)
     seconds, _ = timed(lambda: ledger.preview(mask, "sum", [0]))
     print(f"a sum after {MANY}: {seconds:.2f} s (target 1), {_peak() - before:.0f} MiB (1024)")
+    seconds, _ = timed(lambda: ledger.preview(mask, "sum", range(COLUMNS)))
+    print(f"of {COLUMNS} columns: {seconds:.2f} s (target 1), {_peak() - before:.0f} MiB (1024)")

@@ -9,7 +9,7 @@ namespace {
 
 using Bytes = std::vector<std::pair<Packed<std::uint8_t>, std::ptrdiff_t>>;
 
-// `bytes` names the row of each one's column, -1 for none.
+// `codes` names the row of each one's column, -1 for none.
 std::vector<SelectionByte> bytes_of(const Bytes& bytes, const Doubles& columns) {
   std::vector<SelectionByte> result;
   for (const auto& [codes, column] : bytes)
@@ -37,9 +37,9 @@ void add_of_code(const Bytes& bytes, const Doubles& columns, const Doubles& tabl
 }  // namespace
 
 void bind_selections(py::module_& m) {
-  m.def("sum_by_code", &sums_by_code, py::arg("bytes").noconvert(), py::arg("columns").noconvert(),
+  m.def("sum_by_code", &sums_by_code, py::arg("codes").noconvert(), py::arg("columns").noconvert(),
         py::arg("vectors").noconvert());
-  m.def("add_by_code", &add_of_code, py::arg("bytes").noconvert(), py::arg("columns").noconvert(),
+  m.def("add_by_code", &add_of_code, py::arg("codes").noconvert(), py::arg("columns").noconvert(),
         py::arg("tables").noconvert(), py::arg("sizes"), py::arg("vectors").noconvert());
 }
 

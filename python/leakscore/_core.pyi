@@ -643,10 +643,10 @@ def linear_descents(
 # --- bind_selections.cpp ---
 
 def sum_by_code(
-    bytes: list[tuple[npt.NDArray[np.uint8], int]], columns: _Doubles, vectors: _Doubles
+    codes: list[tuple[npt.NDArray[np.uint8], int]], columns: _Doubles, vectors: _Doubles
 ) -> _Doubles: ...
 def add_by_code(
-    bytes: list[tuple[npt.NDArray[np.uint8], int]],
+    codes: list[tuple[npt.NDArray[np.uint8], int]],
     columns: _Doubles,
     tables: _Doubles,
     sizes: bool,

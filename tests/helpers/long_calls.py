@@ -136,6 +136,12 @@ def row_sums() -> Call:
     return lambda: _core.row_sums(key, 0, included, 1_000_000, True, x, -1, True, out)
 
 
+def selections() -> Call:
+    codes = [(np.zeros(1_000_000, np.uint8), 0)] * 2000
+    columns, vectors = np.ones((1, 1_000_000)), np.ones((1, 1_000_000))
+    return lambda: _core.sum_by_code(codes, columns, vectors)
+
+
 def batches() -> Call:
     key, present, none = np.zeros(2, np.uint64), np.zeros(2, np.bool_), np.zeros((1, 1), np.bool_)
     drawn = ("poisson", 1_000_000, 10_000, 1, 1, 0, False)  # nobody comes
@@ -178,5 +184,5 @@ CALLS = [
     *(clopper_pearson, gaussian_llr, gaussian_llr_of_many, bernoulli_llr, homer, distances),
     edgeworth_score,
     *(moments, scatter, cholesky, solve, gram, combine, row_sums, batches, fixed_target, one_run),
-    *(sorted_bits, four_outcomes, critical_value, auc),
+    *(sorted_bits, four_outcomes, critical_value, auc, selections),
 ]

@@ -121,8 +121,8 @@ class FeatureBits:
         tables = np.empty((len(groups), 256, len(vectors)))
         for (features, _), table in zip(groups, tables, strict=True):
             table[:] = _BITS_OF[:, : len(features)] @ coefficients[features]
-        bytes_ = [codes for _, codes in groups]
-        _core.add_by_code(bytes_, self.columns, tables, sizes, vectors)
+        codes = [each for _, each in groups]
+        _core.add_by_code(codes, self.columns, tables, sizes, vectors)
 
     def rows(self, part: slice) -> Doubles:
         """Return all features of some records, (size, k)."""

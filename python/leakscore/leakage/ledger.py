@@ -14,9 +14,7 @@ column has a basis of its own.
 from __future__ import annotations
 
 import base64
-import hashlib
 import itertools
-import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,105 +24,22 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
+from leakscore.leakage._lines import chained, digest_of, text, unchained
 from leakscore.leakage._noise import largest_leakage
 from leakscore.leakage._span import ONES, Directions, Extension, FeatureBits, extend
+from leakscore.leakage.answers import Answer, Refusal
 from leakscore.leakage.values import PublicLaw, least_excess, odds
 from leakscore.leakage.wish import SAFE
 from leakscore.reference import Reference
-from leakscore.results import Result
 from leakscore.typing import Doubles, Flags, Seed
 
-__all__ = ["Answer", "Ledger", "Refusal"]
+__all__ = ["Ledger"]
 
 _WHAT = "leakscore.leakage.Ledger"
 _VERSIONS = (1, 2)  # the first knew no rules
 _STATISTICS = ("count", "sum", "mean")
 # Noise of so many standard errors is rounding.
 _NOTHING = 1e-12
-
-
-@dataclass(frozen=True, eq=False)
-class Answer(Result):
-    """An answer of a `Ledger`.
-
-    Attributes
-    ----------
-    number : int
-        Of the answer, from 1. That of the next answer if it is a preview.
-    statistic : str
-    columns : tuple of int
-    values : (k,) ndarray
-        The count, or the sums or means of the columns, with their noise; empty of a preview.
-    count : float or None
-        Of a mean, how many records the selection has, with noise: a mean is taken to be published
-        with its count, and is the noisy sum over the noisy count, which counts as 1 at least.
-    noise_std : (k,) ndarray
-        Standard deviation of all noise in each value, that of earlier answers included.
-    standard_errors : float
-        The same in units of the value's own standard error, of the value where that is largest.
-    leakage : float
-        The largest leakage of a record after this answer.
-    free : bool
-        Whether it follows from earlier answers and tells nothing new.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakscore import leakage
-    >>> table = np.random.default_rng(0).normal(size=(1000, 2))
-    >>> answer = leakage.Ledger(table, max_advantage=0.1).ask(table[:, 0] > 0, "mean", [1])
-    >>> answer.number, answer.free, answer.noise_std.tolist()
-    (1, False, [0.0])
-    """
-
-    number: int
-    statistic: str
-    columns: tuple[int, ...]
-    values: Doubles
-    count: float | None
-    noise_std: Doubles
-    standard_errors: float
-    leakage: float
-    free: bool
-
-
-@dataclass(frozen=True, eq=False)
-class Refusal(Result):
-    """A question that a `Ledger` does not answer. Nothing was recorded.
-
-    Attributes
-    ----------
-    statistic : str
-    columns : tuple of int
-    exceeding : int
-        How many records would leak more than the limit without noise.
-    leakage : float
-        The largest leakage of a record without noise; +inf if it would give itself away.
-    standard_errors : float
-        The noise that an answer would need, in units of its own standard error; more than
-        `max_noise`. +inf if no noise is enough.
-    collides : tuple of int
-        Numbers of the earlier answers from which, with this one, the worst record follows. Empty if
-        the answer would tell too much of it alone.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakscore import leakage
-    >>> table = np.random.default_rng(0).normal(size=(1000, 2))
-    >>> ledger = leakage.Ledger(table, max_advantage=0.1)
-    >>> _ = ledger.ask(np.ones(1000, dtype=bool), "sum", [1])
-    >>> refusal = ledger.ask(np.arange(1000) > 0, "sum", [1])
-    >>> refusal.exceeding, refusal.leakage, refusal.collides
-    (1, inf, (1,))
-    """
-
-    statistic: str
-    columns: tuple[int, ...]
-    exceeding: int
-    leakage: float
-    standard_errors: float
-    collides: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +152,7 @@ class Ledger:
         self._max_noise = validation.scalar("max_noise", max_noise, 0.0)
         self._share = validation.scalar("share", share, 0.0, 1.0, closed="right")
         rows = validation.finite("table", validation.matrix("table", table, min_rows=3))
-        self._sha256 = _digest_of(rows)
+        self._sha256 = digest_of(rows)
         self._law = _law_of(rule, bounds, reference, rows)
         columns = np.array(rows.T, dtype=np.float64, order="C")
         self._powers = np.frexp(np.abs(columns).max(axis=1))[1] - 1
@@ -248,9 +163,8 @@ class Ledger:
         if self._law is None:
             self._directions[ONES] = Directions(self._features, len(rows) / (len(rows) - 1), 1.0)
             self._directions[ONES].begin()
-        self._answered = self._features.size
         self._labels: list[str] = []
-        self._lines = [_chained("", self._head())]
+        self._lines = [chained("", self._head())]
 
     @property
     def rule(self) -> str:
@@ -429,12 +343,18 @@ class Ledger:
     ) -> tuple[_Question, Answer | Refusal, float]:
         """Return a question that has extended the spans, what becomes of it, and its noise."""
         numbers, mask = self._checked(statistic, columns), self._selected(where)
-        self._features.truncate(self._answered)  # of what the last question added
         parts = self._directions_of(statistic, numbers)
-        for directions in self._directions.values():
-            directions.span.truncate(directions.size)
+        self._forget()
         question = _Question(statistic, numbers, mask, extend(mask, parts))
         return question, *self._verdict(question)
+
+    def _forget(self) -> None:
+        """Take back what the last question added, if it was not answered."""
+        answered = 0
+        for directions in self._directions.values():
+            directions.span.truncate(directions.size)
+            answered = max(answered, *(place + 1 for place in directions.span.places), 0)
+        self._features.truncate(answered)
 
     def _leakage_with(self, question: _Question, excess: float = 0.0) -> Doubles:
         """Return the leakage of every record with an answer."""
@@ -562,7 +482,7 @@ class Ledger:
         -------
         bytes
         """
-        lines = [*self._lines, _chained(self._lines[-1], {"end": self.answers})]
+        lines = [*self._lines, chained(self._lines[-1], {"end": self.answers})]
         return "".join(f"{line}\n" for line in lines).encode("ascii")
 
     @classmethod
@@ -588,12 +508,12 @@ class Ledger:
         """
         if not isinstance(raw, bytes):
             raise TypeError(f"raw of type {type(raw).__name__} must be bytes")
-        head, *lines = _unchained(raw)
+        head, *lines = unchained(raw)
         if head.get("what") != _WHAT or head.get("version") not in _VERSIONS:
             raise ValueError(f"raw must be a ledger of version {_VERSIONS[-1]} of {_WHAT}")
         if not {"limit", "max_noise", "share", "sha256"} <= set(head):
             raise ValueError("raw must be a ledger whose first line says its limit")
-        if head["sha256"] != _digest_of(validation.matrix("table", table, min_rows=3)):
+        if head["sha256"] != digest_of(validation.matrix("table", table, min_rows=3)):
             raise ValueError("table must be that of the ledger: its digest is another")
         ledger = cls(
             table,
@@ -602,7 +522,7 @@ class Ledger:
             share=head["share"],
             **_public_of(head),
         )
-        ledger._lines = [_chained("", head)]
+        ledger._lines = [chained("", head)]
         for number, line in enumerate(lines, 2):
             try:
                 ledger._restore(line)
@@ -645,10 +565,10 @@ class Ledger:
             "answer": self.answers + 1,
             "statistic": question.statistic,
             "columns": question.columns,
-            "where": _text(zlib.compress(np.packbits(question.mask).tobytes())),
+            "where": text(zlib.compress(np.packbits(question.mask).tobytes())),
             "published": [value for values in published for value in values.tolist()],
             "new": [p.combination is None for p in projections],
-            "basis": _text(b"".join(basis)),
+            "basis": text(b"".join(basis)),
             "lengths": lengths,
             "variance": factor * excess,
             "noise": [value for values in drawn for value in values.tolist()],
@@ -663,8 +583,7 @@ class Ledger:
             new = [value for is_new, value in itertools.islice(features, len(columns)) if is_new]
             drawn = np.array(list(itertools.islice(noise, len(new))))
             directions.append(self.answers, np.array(new), drawn, line["variance"])
-        self._answered = self._features.size
-        self._lines.append(_chained(self._lines[-1], line))
+        self._lines.append(chained(self._lines[-1], line))
 
     def _restore(self, line: dict[str, Any]) -> None:
         """Add the features of an answer to the spans, and count it."""
@@ -725,42 +644,3 @@ def _public_of(head: dict[str, Any]) -> dict[str, Any]:
         }
     except (KeyError, TypeError, ValueError):
         raise ValueError("raw must be a ledger whose first line says its rule") from None
-
-
-def _digest_of(rows: npt.NDArray[Any]) -> str:
-    """Return the digest of a table as float64, row after row."""
-    digest = hashlib.sha256(repr(rows.shape).encode())
-    for start in range(0, len(rows), 4096):
-        digest.update(np.ascontiguousarray(rows[start : start + 4096], dtype="<f8").tobytes())
-    return digest.hexdigest()
-
-
-def _text(data: bytes) -> str:
-    return base64.b64encode(data).decode("ascii")
-
-
-def _chained(last: str, content: dict[str, Any]) -> str:
-    """Return a line: the content, and the digest of the line before with it."""
-    body = json.dumps(content, allow_nan=False)
-    digest = hashlib.sha256((last + body).encode()).hexdigest()
-    return f'{body[:-1]}, "digest": "{digest}"}}'
-
-
-def _unchained(raw: bytes) -> list[dict[str, Any]]:
-    """Return the content of every line but the last; refuse what is damaged, by its number."""
-    lines = raw.decode("latin-1").split("\n")
-    contents, last = [], ""
-    for number, line in enumerate(lines[:-1], 1):
-        try:
-            content = json.loads(line)
-            del content["digest"]
-            whole = _chained(last, content) == line
-        except (ValueError, TypeError, KeyError, RecursionError):
-            whole = False
-        if not whole:
-            raise ValueError(f"raw must be a whole ledger: line {number} is damaged")
-        contents.append(content)
-        last = line
-    if lines[-1] or not contents or contents[-1] != {"end": len(contents) - 2}:
-        raise ValueError(f"raw must be a whole ledger: it is cut after line {len(contents)}")
-    return contents[:-1]
