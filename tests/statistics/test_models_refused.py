@@ -125,6 +125,18 @@ def test_a_wild_step_does_not_hide_a_record_that_the_fit_needs() -> None:
         statistics.GLM("y", "poisson").on(["wild", "flag", "y"]).prepare(values)
 
 
+def test_many_wild_steps_do_not_hide_a_record_that_the_fit_needs() -> None:
+    """Counts that vary far more than those of a Poisson law have larger steps by its curvature."""
+    rng = np.random.default_rng(0)
+    flag = np.arange(600) < 10
+    counts = rng.negative_binomial(0.3, 0.3 / (0.3 + 100), 600).astype(float)
+    counts[:10] = 0.0
+    counts[3] = 1.0  # alone in its level above 0
+    values = np.column_stack([rng.normal(size=600), flag, counts])
+    with pytest.raises(statistics.NoFitError, match=r"record 4 .*'flag'"):
+        statistics.GLM("y", "poisson").on(["x", "flag", "y"]).prepare(values)
+
+
 @pytest.mark.parametrize(
     ("family", "scales"),
     [("gaussian", (1e-12, 1e9)), ("poisson", (1e-13, 1e12)), ("gamma", (1e-150, 1e150))],

@@ -79,7 +79,7 @@ class Cox(FittedModel):
     """Coefficients of Cox's proportional hazards model, with Efron's treatment of ties.
 
     phi(z) = N H^-1 u, with u the score residual of the record and H the information of all N: one
-    step, the record's dfbeta. For the 20 records that leak most by it, phi is N times the exact
+    step, the record's dfbeta. For the records that leak most by it, phi is N times the exact
     difference to a refit without the record.
 
     Parameters

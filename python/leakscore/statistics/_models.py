@@ -31,7 +31,8 @@ from leakscore.typing import Doubles, Flags
 Family = Literal["gaussian", "binomial", "poisson", "gamma"]
 Self_ = TypeVar("Self_", bound="FittedModel")
 
-_REFITTED = 20  # records without which the fit is repeated exactly
+_REFITTED = 20  # records without which the fit is repeated exactly, beside those
+_MOST_SHARE = 0.5  # that have so much of what all records shift the coefficients by along a line
 _FLAT = 1e-8  # of the curvature at the start: the likelihood has no maximum
 _CONVERGED = 1e-9  # a step so small, beside coefficients of standardised predictors
 _MOST_STEPS = 100
@@ -184,7 +185,10 @@ class FittedModel(Statistic):
         return np.asarray(self._unscaled(self._fitted().coefficients[None])[0])
 
     def prepare(self: Self_, values: npt.ArrayLike | Moments) -> Self_:
-        """Fit the coefficients, and fit them again without the 20 records that leak most.
+        """Fit the coefficients, and fit them again without each of the records that leak most.
+
+        These are 20, and all with more than half of what the records shift the coefficients by
+        along some line.
 
         Parameters
         ----------
@@ -199,7 +203,7 @@ class FittedModel(Statistic):
         Raises
         ------
         NoFitError
-            If the fit does not exist without one of the 20 records.
+            If the fit does not exist without one of these records.
         ValueError
             If the predictors are linearly dependent, or the likelihood has no maximum, as where
             the predictors separate the outcomes.
@@ -238,7 +242,13 @@ class FittedModel(Statistic):
         steps = self._shifts(data, None)
         information = np.linalg.inv(fit.inverse)  # no wild step takes the digits of the others
         leakage = np.einsum("ij,jk,ik->i", steps, information, steps)
-        worst = np.argsort(-leakage, kind="stable")[:_REFITTED]
+        # Nor do many wild steps, as of counts that vary more than their law, hide a record on which
+        # a coefficient hangs: there are at most twice as many as coefficients.
+        lengths = np.linalg.norm(steps, axis=0)
+        directions, _ = np.linalg.qr(steps / np.where(lengths > 0, lengths, 1.0))
+        order = np.argsort(-leakage, kind="stable")
+        alone = np.square(directions).sum(axis=1)[order] > _MOST_SHARE
+        worst = order[alone | (np.arange(len(order)) < _REFITTED)]
         exact = np.empty((len(worst), steps.shape[1]))
         for k, row in enumerate(worst.tolist()):  # few; each fit is over all records at once
             remaining = np.ones(len(data), dtype=bool)
@@ -415,7 +425,7 @@ class GLM(FittedModel):
 
     With H = X'WX at the coefficients of all N records, phi(z) = N H^-1 x r: r is the residual of
     the record at the coefficients that one step says are fitted without it. Of the gaussian family
-    it is exact; of the others it is replaced, for the 20 records that leak most by it, by N times
+    it is exact; of the others it is replaced, for the records that leak most by it, by N times
     the exact difference to a refit without the record.
 
     Parameters
