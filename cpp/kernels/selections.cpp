@@ -61,6 +61,7 @@ void sum_block(const SelectionByte& byte, const Block<W>& block, ptrdiff_t row, 
   const std::uint8_t* codes = byte.codes + row;
   for (ptrdiff_t r = 0; r < block.size; ++r) {
     const ptrdiff_t at = block.at[r];
+    if (codes[at] == 0) continue;
     const double x = byte.values == nullptr ? 1.0 : byte.values[row + at];
     const double* __restrict from = block.vectors.data() + r * W;
     double* __restrict to = sums + codes[at] * W;
@@ -73,6 +74,7 @@ void add_block(const SelectionByte& byte, const double* tables, bool sizes, ptrd
                ptrdiff_t rows, double* out) {
   const std::uint8_t* codes = byte.codes + row;
   for (ptrdiff_t r = 0; r < rows; ++r) {
+    if (codes[r] == 0) continue;
     double x = byte.values == nullptr ? 1.0 : byte.values[row + r];
     if (sizes) x = std::abs(x);
     const double* __restrict from = tables + codes[r] * W;

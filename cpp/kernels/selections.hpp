@@ -1,6 +1,7 @@
 // Features of a ledger of questions: 1{S} x of each record, of a selection S and a column x. Eight
 // selections of one column are one byte of each record, so that a pass looks up eight features at a
-// time (the method of four Russians), for several vectors at once.
+// time (the method of four Russians), for several vectors at once. Code 0 is in no selection: its
+// sums stay 0, and its entries of tables are not read.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +25,7 @@ struct RowVectors {
 void sum_by_code(std::span<const SelectionByte> bytes, const RowVectors& vectors, double* sums);
 
 // Adds to vector_k of each record x tables[(byte * 256 + code) * count + k], summed over the bytes;
-// |x| in place of x if `sizes`. Bytes of one column stand together.
+// |x| in place of x if `sizes`.
 void add_by_code(std::span<const SelectionByte> bytes, const double* tables, bool sizes,
                  const RowVectors& vectors);
 
