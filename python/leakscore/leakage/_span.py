@@ -74,9 +74,10 @@ class FeatureBits:
         """How many features there are."""
         return len(self.origins)
 
-    def values(self, mask: Flags, column: int) -> Doubles:
+    def values(self, mask: Flags, column: int, out: Doubles | None = None) -> Doubles:
         """Return a feature of every record, (N,)."""
-        return np.asarray(mask * (1.0 if column == ONES else self.columns[column]))
+        of = 1.0 if column == ONES else self.columns[column]
+        return np.asarray(np.multiply(mask, of, out=out))
 
     def append(self, mask: Flags, column: int) -> None:
         """Add a feature as the last one."""
@@ -530,7 +531,9 @@ def extend(
     if not each:
         return ()
     bits = each[0][0].features
-    rests = np.stack([bits.values(mask, column) for _, column in each])
+    rests = np.empty((len(each), len(mask)))
+    for rest, (_, column) in zip(rests, each, strict=True):
+        bits.values(mask, column, rest)
     coordinates, lengths = _projected([span for span, _ in each], rests)
     combinations = _combinations(mask, each, coordinates, lengths, _lengths_of(rests))
     extensions: list[Extension] = []

@@ -113,10 +113,11 @@ class Ledger:
     values are draws of the reference in every selection: where a selection foretells the values,
     as age does pensions, they vary less and hide less.
 
-    A column of a question takes two passes over the N records or more, each with a look-up for
-    every eight features so far: of 1e6 records about 0.2 s of CPU after 100 features, 0.6 s after
-    1,000; the memory is the table, one byte of each record for eight features, and K^2 numbers for
-    K. `from_bytes` takes N K^2 multiplications.
+    The columns of a question take two passes over the N records or more, each with a look-up for
+    every eight features so far: of 1e6 records about 0.1 s of CPU after 100 features, 0.4 s after
+    1,000, and three times as much for 20 columns at once. The memory is the table, one byte of each
+    record for eight features, 24 bytes for each column of the question, and K^2 numbers for K
+    features. `from_bytes` takes N K^2 multiplications.
 
     Examples
     --------
