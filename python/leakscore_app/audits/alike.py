@@ -62,6 +62,15 @@ def filled(values: Doubles, centre: float, *, gaps: bool) -> Doubles:
     return np.column_stack([full, missing] if gaps else [full])
 
 
+def seconds(labels: Labels) -> Doubles | None:
+    """Return dates as numbers, NaN where none is; None if a label is no date."""
+    try:
+        dates = labels.astype("datetime64[s]")
+    except ValueError:
+        return None
+    return np.where(np.isnat(dates), np.nan, dates.astype(np.float64))
+
+
 @dataclass(frozen=True)
 class ColumnAlike:
     """What a column by itself tells; of several features the smallest p-value, corrected."""
@@ -314,9 +323,5 @@ def _features(values: npt.NDArray[Any]) -> Doubles:
         centre = 0.0 if missing.all() else float(np.nanmedian(numbers))
         return filled(numbers, centre, gaps=bool(missing.any()))
     labels = values.astype(np.str_)
-    try:
-        days = labels.astype("datetime64[s]")
-    except ValueError:
-        return indicators(labels, levels_of(labels))
-    seconds = np.where(np.isnat(days), np.nan, days.astype(np.float64))
-    return _features(seconds)
+    dates = seconds(labels)
+    return indicators(labels, levels_of(labels)) if dates is None else _features(dates)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import hypergeom
+from scipy.stats import binom, hypergeom
 
 from leakscore import validation
 from leakscore.audit import OneRunBound, blind_check, one_run
@@ -33,6 +33,8 @@ from leakscore_app.tables.table import Table, read_table
 _FEWEST = 50
 _SAMPLED = 1000  # records of each kind that are compared without the synthetic table
 _UNLIKE = 0.001  # p-value at which they differ
+_OTHER = 10.0  # times as wide as TRAIN is, or as far away: of other units
+_ONE_EACH = "If persons have several records, keep one of each person"
 _ATTACKS = {
     "moments": "means and products of the columns, as if they were released",
     "distance": "distance to the nearest synthetic record",
@@ -197,13 +199,12 @@ def audit_synthetic(
     tables = _tables({role: p for role, p in paths.items() if p}, tuple(categories), options)
     order = rng.permutation(len(tables["HOLDOUT"].values))
     aside, rest = np.split(order, [0 if reference else len(order) // 2])
-    matrices, read = _encoded(tables, aside)
+    matrices, read = _encoded(tables, categories, aside)
     others = matrices.get("REFERENCE", matrices["HOLDOUT"][aside])
     records = np.vstack([matrices["TRAIN"], matrices["HOLDOUT"][rest]])
     member = np.arange(len(records)) < len(matrices["TRAIN"])
-    overlap, copies = _equal_records(matrices)
-    _require_others(_within(records, others), member)
-    unlike = _unlike(records, member, rng)
+    overlap, copies = _equal_records(matrices, aside, rng)
+    unlike = _unlike(records, others, member, rng)
     scores = synthetic_scores(
         records, matrices["SYNTH"], others, int(member.sum()), scale=np.ones(others.shape[1])
     )
@@ -263,20 +264,26 @@ def _tables(
 
 
 def _encoded(
-    tables: Mapping[str, Table], aside: npt.NDArray[np.intp]
+    tables: Mapping[str, Table], categories: Sequence[str], aside: npt.NDArray[np.intp]
 ) -> tuple[dict[str, Doubles], dict[str, Any]]:
     """Return the tables as numbers in common units, and what was read."""
     first, names = tables["TRAIN"], []
     notes = [f"{table.name}: {said}" for table in tables.values() for said in table.notes]
+    doubtful: dict[str, list[str]] = {"other_units": [], "persons": []}
     parts: dict[str, list[Doubles]] = {role: [] for role in tables}
     for j, name in enumerate(first.columns):
-        grouped = name in first.groups
-        why, columns = "" if grouped else first.excluded.get(j, ""), []
+        columns: list[Doubles] = []
+        why = "" if name in first.groups else first.excluded.get(j, "")
         if not why:
-            columns = _categories(name, tables) if grouped else _numbers(name, tables, aside)
-            why = "" if columns else "it is constant, or its values hardly ever repeat"
-        notes += [f"{name} is left out: {why}"] if why else []
-        names += [] if why else [name]
+            numbers = _numbers(name, tables, categories)
+            if numbers is None:
+                columns, why = _categories(name, tables, doubtful["persons"])
+            else:
+                columns, why = _in_units(name, numbers, aside), "it is constant"
+                if columns and _is_other(numbers):
+                    doubtful["other_units"].append(name)
+        notes += [] if columns else [f"{name} is left out: {why}"]
+        names += [name] if columns else []
         for role, part in zip(tables, columns, strict=bool(columns)):
             parts[role].append(part)
     if not names:
@@ -286,24 +293,36 @@ def _encoded(
         for role, table in tables.items()
     ]
     matrices = {role: np.hstack(part) for role, part in parts.items()}
-    return matrices, {"files": files, "columns": names, "notes": notes}
+    return matrices, {"files": files, "columns": names, "notes": notes, **doubtful}
 
 
-def _categories(name: str, tables: Mapping[str, Table]) -> list[Doubles]:
-    """Return the indicators of a column's levels in each table; none where it tells nothing."""
-    labels = [_plain(table.groups[name]) for table in tables.values()]
-    levels = alike.levels_of(
-        np.concatenate(labels), alike.MOST_LEVELS // len(tables["TRAIN"].groups)
-    )
-    trained = set(labels[0].tolist())
-    for table, values in zip(tables.values(), labels, strict=True):
+def _categories(
+    name: str, tables: Mapping[str, Table], persons: list[str]
+) -> tuple[list[Doubles], str]:
+    """Return the indicators of a column's levels in each table, or why they tell nothing."""
+    labels = {role: _plain(table.groups[name]) for role, table in tables.items()}
+    trained, drawn = (set(labels[role].tolist()) for role in ("TRAIN", "SYNTH"))
+    if 2 * len(trained) > len(labels["TRAIN"]):
+        shared = [np.isin(labels[role], list(drawn - {""})) for role in ("TRAIN", "HOLDOUT")]
+        same = _of_two(shared[0], shared[1])
+        if same.p_value < _UNLIKE:
+            persons.append(name)
+        return [], (
+            f"its values hardly ever repeat; SYNTH has those of {same.members} records of TRAIN "
+            f"and of {same.nonmembers} of HOLDOUT"
+        )
+    for role, values in labels.items():
         if trained.isdisjoint(values.tolist()):
             raise ValueError(
-                f"{table.name}, column {name!r}: no value is one of {tables['TRAIN'].name}"
+                f"{tables[role].name}, column {name!r}: no value is one of {tables['TRAIN'].name}"
+                f"{'' if trained - {''} else ', which has none'} (--exclude {name} leaves the "
+                "column out)"
             )
-    if len(levels) == 1 or 2 * len(trained) > len(labels[0]):
-        return []
-    return [alike.indicators(values, levels) for values in labels]
+    most = alike.MOST_LEVELS // len(tables["TRAIN"].groups)
+    levels = alike.levels_of(np.concatenate(list(labels.values())), most)
+    if len(levels) == 1:
+        return [], "it is constant"
+    return [alike.indicators(values, levels) for values in labels.values()], ""
 
 
 def _plain(labels: Labels) -> Labels:
@@ -316,31 +335,70 @@ def _plain(labels: Labels) -> Labels:
     return np.asarray(plain, dtype=np.str_)[places]
 
 
-def _numbers(name: str, tables: Mapping[str, Table], aside: npt.NDArray[np.intp]) -> list[Doubles]:
+def _numbers(
+    name: str, tables: Mapping[str, Table], categories: Sequence[str]
+) -> dict[str, Doubles] | None:
+    """Return a column of numbers, or of dates, of each table; None if it holds words."""
+    values: dict[str, Doubles] = {}
+    for role, table in tables.items():
+        column = table.values[:, table.columns.index(name)]
+        if name in table.groups:
+            dates = None if name in categories else alike.seconds(table.groups[name])
+            if dates is None and values and not np.isnan(values["TRAIN"]).all():
+                raise ValueError(
+                    f"{table.name}, column {name!r} holds words, but that of "
+                    f"{tables['TRAIN'].name} dates (--exclude {name} leaves the column out)"
+                )
+            if dates is None:
+                return None
+            column = dates
+        if np.isinf(column).any():
+            raise ValueError(f"{table.name}, column {name!r} must be finite, but holds inf")
+        values[role] = column
+    empty = [tables[role].name for role, column in values.items() if np.isnan(column).all()]
+    if empty and len(empty) < len(tables):
+        other = next(table.name for table in tables.values() if table.name not in empty)
+        raise ValueError(
+            f"{empty[0]}, column {name!r} holds no numbers, but that of {other} does "
+            f"(--exclude {name} leaves the column out)"
+        )
+    # Numbers in single precision equal those that they are rounded from.
+    with np.errstate(over="ignore"):
+        single = {role: column.astype(np.float32) for role, column in values.items()}
+    equal = [np.array_equal(single[role], values[role], equal_nan=True) for role in values]
+    if any(equal) and not any(np.isinf(column).any() for column in single.values()):
+        values = {role: column.astype(np.float64) for role, column in single.items()}
+    return values
+
+
+def _is_other(values: Mapping[str, Doubles]) -> bool:
+    """Whether the synthetic numbers are so wide, narrow or far away that their unit may differ."""
+    columns = (values[role] for role in ("TRAIN", "SYNTH"))
+    low, middle, high = np.transpose([np.nanquantile(each, (0.25, 0.5, 0.75)) for each in columns])
+    narrow, wide = sorted((high - low).tolist())
+    return bool(narrow > 0 and max(wide / narrow, abs(np.diff(middle)[0]) / wide) > _OTHER)
+
+
+def _in_units(
+    name: str, values: Mapping[str, Doubles], aside: npt.NDArray[np.intp]
+) -> list[Doubles]:
     """Return a column of each table in units of the population's; none if it is constant."""
-    values = {role: table.values[:, table.columns.index(name)] for role, table in tables.items()}
-    for role, column in values.items():
-        if np.isnan(column).all():
-            raise ValueError(
-                f"{tables[role].name}, column {name!r} holds no numbers, but that of "
-                f"{tables['TRAIN'].name} does"
-            )
     everything = np.concatenate(list(values.values()))
     others = values.get("REFERENCE", values["HOLDOUT"][aside])
     gaps = bool(np.isnan(everything).any())
+    unit, centre = 0.0, 0.0
     with np.errstate(over="ignore", invalid="ignore"):
         for sample in (others, everything):
             present = sample[~np.isnan(sample)]
-            unit = float(present.std()) if present.size else 0.0
-            if unit > 0:
-                break
+            if present.size and not unit:
+                unit, centre = float(present.std()), float(present.mean())
     if not np.isfinite(unit):
         raise ValueError(f"column {name!r} holds numbers too large to be squared")
-    if not unit and not gaps:
+    if not unit and (not gaps or np.isnan(everything).all()):
         return []
-    centre, unit = float(present.mean()), unit or 1.0
     return [
-        alike.filled((column - centre) / unit, 0.0, gaps=bool(gaps)) for column in values.values()
+        alike.filled((column - centre) / (unit or 1.0), 0.0, gaps=gaps)
+        for column in values.values()
     ]
 
 
@@ -354,37 +412,75 @@ def _as_bytes(matrix: Doubles) -> list[bytes]:
     return rows
 
 
-def _within(records: Doubles, table: Doubles) -> Doubles:
-    """Return 1 for each record that is in a table, otherwise 0."""
-    rows = set(_as_bytes(table))
-    return np.array([row in rows for row in _as_bytes(records)], dtype=np.float64)
+def _within(records: Sequence[bytes], table: Sequence[bytes]) -> Flags:
+    """Return which records are in a table."""
+    rows = set(table)
+    return np.array([row in rows for row in records], dtype=np.bool_)
 
 
-def _equal_records(matrices: Mapping[str, Doubles]) -> tuple[int, SyntheticAttack]:
-    """Count equal records of HOLDOUT and TRAIN, and copies; refuse tables that are the same."""
-    train, holdout, drawn = (matrices[role] for role in ("TRAIN", "HOLDOUT", "SYNTH"))
-    if sorted(_as_bytes(train)) == sorted(_as_bytes(drawn)):
-        raise ValueError("SYNTH is TRAIN: it holds the records of the training table")
-    overlap, different = int(_within(holdout, train).sum()), len(set(_as_bytes(train)))
-    if 2 * overlap > len(holdout) and 2 * different > len(train):
+def _of_two(train: Flags, holdout: Flags, name: str = "copies") -> SyntheticAttack:
+    """Return the attack that flags records of TRAIN and of HOLDOUT."""
+    flags = np.concatenate([train, holdout])
+    return SyntheticAttack.of(name, flags, np.arange(len(flags)) < len(train), 0.5)
+
+
+def _equal_records(
+    matrices: Mapping[str, Doubles], aside: npt.NDArray[np.intp], rng: np.random.Generator
+) -> tuple[int, SyntheticAttack]:
+    """Count equal records of HOLDOUT and TRAIN, and copies; refuse tables that are no samples."""
+    rows = {role: _as_bytes(matrix) for role, matrix in matrices.items()}
+    train, holdout, drawn = (rows[role] for role in ("TRAIN", "HOLDOUT", "SYNTH"))
+    for role in ("TRAIN", "HOLDOUT", "REFERENCE"):
+        if role in rows and sorted(rows[role]) == sorted(drawn):
+            raise ValueError(f"SYNTH is {role}: it holds the same records")
+    both, different = _within(holdout, train), len(set(train))
+    overlap = int(both.sum())
+    others = rows.get("REFERENCE", [holdout[k] for k in aside.tolist()])
+    kept = np.delete(np.arange(len(holdout)), aside if "REFERENCE" not in rows else [])
+    beside = _within(train, others), _within(holdout, others)[kept]
+    unlike = min(_of_two(*beside).p_value, _of_two(*beside[::-1]).p_value) < _UNLIKE
+    too_many = 2 * overlap > len(holdout) and 2 * different > len(train)
+    if too_many or (unlike and overlap and "REFERENCE" not in rows):
         raise ValueError(
             f"{overlap} of {counted(len(holdout), 'record')} of HOLDOUT are in TRAIN: HOLDOUT "
             "must hold other records"
         )
-    copied = np.concatenate([_within(train, drawn), _within(holdout, drawn)])
-    member = np.arange(len(copied)) < len(train)
-    return overlap, SyntheticAttack.of("copies", copied, member, 0.5)
-
-
-def _require_others(shared: Doubles, member: Flags) -> None:
-    """Refuse a population that holds more records of one of the tables than of the other."""
-    more = SyntheticAttack.of("", shared, member, 0.5)
-    if min(more.p_value, SyntheticAttack.of("", shared, ~member, 0.5).p_value) < _UNLIKE:
+    if unlike:
         raise ValueError(
             "the records of the population beside which the others are judged (--reference, or "
-            f"half of HOLDOUT) include {counted(more.nonmembers, 'record')} of HOLDOUT and "
-            f"{more.members} of TRAIN: they must be others. If persons have several records, keep "
-            "all records of a person in one table"
+            f"half of HOLDOUT) include {counted(int(beside[1].sum()), 'record')} of HOLDOUT and "
+            f"{int(beside[0].sum())} of TRAIN: they must be others. {_ONE_EACH}"
+        )
+    _require_single(train, holdout, rng)
+    copied = _within(train, drawn), _within(holdout, drawn)
+    if _of_two(*copied[::-1]).p_value < _UNLIKE:
+        raise ValueError(
+            f"SYNTH has {counted(int(copied[1].sum()), 'record')} of HOLDOUT and "
+            f"{int(copied[0].sum())} of TRAIN: HOLDOUT must hold records that were not trained on"
+        )
+    return overlap, _of_two(*copied)
+
+
+def _require_single(
+    train: Sequence[bytes], holdout: Sequence[bytes], rng: np.random.Generator
+) -> None:
+    """Refuse equal records that keep to one table, as those of a person do.
+
+    Of two equal records, drawn at random of each that repeats, both lie in one table as often as of
+    any two.
+    """
+    order = rng.permutation(len(train) + len(holdout))
+    groups = np.unique([*train, *holdout], return_inverse=True)[1][order]
+    places = np.argsort(groups, kind="stable")
+    starts = np.flatnonzero(np.diff(groups[places], prepend=-1, append=-1))
+    starts = starts[:-1][np.diff(starts) > 1]
+    member = (order < len(train))[places]
+    split = int((member[starts] != member[starts + 1]).sum())
+    chance = 2.0 * len(train) * len(holdout) / (len(order) * (len(order) - 1))
+    if binom.cdf(split, len(starts), chance) < _UNLIKE:
+        raise ValueError(
+            f"{len(starts) - split} of {len(starts)} pairs of equal records lie in one table, "
+            f"TRAIN or HOLDOUT: records must be drawn one by one. {_ONE_EACH}"
         )
 
 
@@ -399,11 +495,17 @@ def _best(name: str, scores: Doubles, member: Flags) -> SyntheticAttack:
     return min(attacks, key=lambda attack: attack.p_value)
 
 
-def _unlike(records: Doubles, member: Flags, rng: np.random.Generator) -> float:
-    """Return the p-value of a difference between TRAIN and HOLDOUT without the table."""
+def _unlike(records: Doubles, others: Doubles, member: Flags, rng: np.random.Generator) -> float:
+    """Return the p-value of a difference between TRAIN and HOLDOUT without the table.
+
+    Spreads and sparse regions are looked at besides the columns, as the attacks see them, too.
+    """
     parts = [rng.permutation(np.flatnonzero(flags))[:_SAMPLED] for flags in (member, ~member)]
     sample = np.concatenate(parts)
-    return blind_check(records[sample], member[sample], rng=rng).p_value
+    beside = rng.permutation(others)[: 2 * _SAMPLED]
+    away = synthetic_scores(records[sample], beside, beside, 2).distance
+    features = np.column_stack([records[sample], records[sample] ** 2, away])
+    return blind_check(features, member[sample], rng=rng).p_value
 
 
 def _rates(
@@ -470,6 +572,27 @@ def _notices(audit: SyntheticAudit) -> Iterator[Notice]:
             "unlike",
             "TRAIN and HOLDOUT are told apart without the synthetic table, so that no attack shows "
             "what it adds: take HOLDOUT from the same source, split at random.",
+        )
+    if names := audit.input["other_units"]:
+        yield Notice(
+            "warning",
+            "other-units",
+            f"{listed(names)}: SYNTH is {_OTHER:g} times as wide or as narrow as TRAIN, or as far "
+            "away. In other units no attack sees a leak.",
+        )
+    if names := audit.input["persons"]:
+        yield Notice(
+            "warning",
+            "persons",
+            f"{listed(names)} is left out, as values hardly ever repeat, but SYNTH has more of "
+            "those of TRAIN than of HOLDOUT: if they name persons, it names who is in TRAIN.",
+        )
+    if audit.verdict == "consistent" and audit.copies.members > 0 == audit.copies.nonmembers:
+        yield Notice(
+            "warning",
+            "few-copies",
+            f"{counted(audit.copies.members, 'record')} of TRAIN equal a synthetic one: too few to "
+            "show that they were copied, but look at them.",
         )
     if audit.overlap:
         yield Notice(
