@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,58 +12,13 @@ from scipy.stats import binom
 
 import leakscore_app
 from leakscore_app.cli import main
-
-Tables = dict[str, np.ndarray]
-
-
-def drawn(rng: np.random.Generator, size: int = 800, columns: int = 3) -> Tables:
-    """Four tables of one law."""
-    names = ("train", "holdout", "synth", "other")
-    return {name: rng.gamma(2.0, size=(size, columns)) for name in names}
-
-
-def copied(rng: np.random.Generator, size: int = 800, share: float = 0.01) -> Tables:
-    tables = drawn(rng, size)
-    few = round(share * size)
-    tables["synth"][:few] = rng.permutation(tables["train"])[:few]
-    return tables
-
-
-def saved(folder: Path, tables: Tables) -> list[str]:
-    paths = [folder / f"{name}.npy" for name in tables]
-    for path, table in zip(paths, tables.values(), strict=True):
-        np.save(path, table)
-    return [str(path) for path in paths]
-
-
-def audited(folder: Path, tables: Tables, **options: Any) -> Any:
-    *paths, other = saved(folder, tables)
-    return leakscore_app.audit_synthetic(*paths, reference=other, **options)  # type: ignore[misc]
-
-
-def wrongly(folder: Path, draws: int) -> tuple[int, list[float]]:
-    """Audit tables that do not depend on what was trained on."""
-    rng, refuted, p_values = np.random.default_rng(37), 0, []
-    for draw in range(draws):
-        tables = {name: np.round(table, 1) for name, table in drawn(rng, 120, 2).items()}
-        result = audited(folder, tables, seed=draw, confidence=0.9)
-        refuted += result.verdict == "refuted"
-        p_values.append(result.chosen.p_value)
-    return refuted, p_values
+from tests.helpers.synthetic import Tables, audited, copied, drawn, saved, wrongly
 
 
 def test_a_table_from_the_law_is_seldom_said_to_leak(tmp_path: Path) -> None:
     refuted, p_values = wrongly(tmp_path, 30)
     assert refuted <= binom.isf(1e-4, 30, 0.1)
     assert sum(p <= 0.5 for p in p_values) <= binom.isf(1e-4, 30, 0.5)
-
-
-@pytest.mark.slow
-def test_a_table_from_the_law_is_seldom_said_to_leak_2000_times(tmp_path: Path) -> None:
-    refuted, p_values = wrongly(tmp_path, 2000)
-    assert refuted <= binom.isf(1e-4, 2000, 0.1)
-    for level in (0.01, 0.05, 0.2, 0.5):
-        assert sum(p <= level for p in p_values) <= binom.isf(1e-4, 2000, level)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-import leakscore_app
-from leakscore import audit, games, scores, statistics, tradeoff
 from leakscore_app.cli import main
+from tests.helpers.synthetic import played_and_bound
 
 COLUMNS = ("--columns", "mean radius,mean texture")
 ROUNDS = ("--rounds", "400", "--n", "300")
@@ -77,43 +75,6 @@ def test_other_generators_have_no_bound(
     assert said in words(capsys, *options, code=1)
 
 
-def fitted(table: Any, rng: np.random.Generator) -> Any:
-    return rng.multivariate_normal(table.mean(axis=0), np.cov(table.T), len(table))
-
-
-ATTACKS = ("moments", "distance", "density")
-
-
-def played_and_bound(seed: int, rounds: int) -> tuple[list[float], float]:
-    """Return upper ends of the advantages that are played on the worst record, and their bound."""
-    rng = np.random.default_rng(seed)
-    X, others = rng.normal(size=(200, 3)), rng.normal(size=(1000, 3))
-    statistic = statistics.Covariance()
-    report = leakscore_app.analyse(leakscore_app.table_of(X), statistic=statistic, rounds=400)
-    worst = int(np.argmax(report.informed.leakage))
-    target, played = X[[report.rows[worst] - 1]], []
-
-    def score(table: Any) -> float:
-        found = scores.synthetic_scores(target, table, others, 200)
-        played.append([getattr(found, attack)[0] for attack in ATTACKS])
-        return 0.0
-
-    population = games.Gaussian(np.zeros(3), np.ones(3))
-    _, member = games.synthetic(
-        fitted, population, target[0], 200, rounds=rounds, score=score, rng=seed, balanced=True
-    )
-    audits = [audit.Audit.from_rounds(column, member) for column in np.transpose(played)]
-    bound = tradeoff.gaussian(leakage=float(report.informed.leakage[worst]))
-    return [each.band(0.95).advantage()[1] for each in audits], float(bound.advantage())
-
-
 def test_attacks_stay_below_the_bound() -> None:
     upper, bound = played_and_bound(3, 2000)
     assert 0.1 < max(upper) < bound
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20))
-def test_the_bound_lies_above_the_bands_of_attacks(seed: int) -> None:
-    upper, bound = played_and_bound(seed, 10_000)
-    assert max(upper) < bound

@@ -19,7 +19,7 @@ from leakscore.audit import OneRunBound, blind_check, one_run
 from leakscore.scores import synthetic_scores
 from leakscore_app._visible import listed
 from leakscore_app.audits import alike, sections, words
-from leakscore_app.audits.alike import Doubles, Flags, Labels, note
+from leakscore_app.audits.alike import Doubles, Flags, Labels
 from leakscore_app.audits.judge import Judgement, judge
 from leakscore_app.audits.model import Setting
 from leakscore_app.audits.scores import Read, Samples
@@ -33,6 +33,7 @@ from leakscore_app.tables.table import Table, read_table
 _FEWEST = 50
 _SAMPLED = 1000  # records of each kind that are compared without the synthetic table
 _UNLIKE = 0.001  # p-value at which they differ
+_REFUSED = 1e-5  # p-value of equal records at which tables are no samples
 _OTHER = 10.0  # times as wide as TRAIN is, or as far away: of other units
 _ONE_EACH = "If persons have several records, keep one of each person"
 _ATTACKS = {
@@ -106,7 +107,8 @@ class SyntheticAudit(Findings):
     @property
     def notices(self) -> Sequence[Notice]:
         """What must be known to read the numbers, warnings first."""
-        return tuple(_notices(self))
+        parts = {"warning": _doubts(self), "note": _notes(self)}
+        return tuple(Notice(level, *said) for level, part in parts.items() for said in part)
 
     def contents(self) -> dict[str, Any]:
         """Return what the JSON holds besides envelope and notices."""
@@ -438,7 +440,7 @@ def _equal_records(
     others = rows.get("REFERENCE", [holdout[k] for k in aside.tolist()])
     kept = np.delete(np.arange(len(holdout)), aside if "REFERENCE" not in rows else [])
     beside = _within(train, others), _within(holdout, others)[kept]
-    unlike = min(_of_two(*beside).p_value, _of_two(*beside[::-1]).p_value) < _UNLIKE
+    unlike = min(_of_two(*beside).p_value, _of_two(*beside[::-1]).p_value) < _REFUSED
     too_many = 2 * overlap > len(holdout) and 2 * different > len(train)
     if too_many or (unlike and overlap and "REFERENCE" not in rows):
         raise ValueError(
@@ -453,7 +455,7 @@ def _equal_records(
         )
     _require_single(train, holdout, rng)
     copied = _within(train, drawn), _within(holdout, drawn)
-    if _of_two(*copied[::-1]).p_value < _UNLIKE:
+    if _of_two(*copied[::-1]).p_value < _REFUSED:
         raise ValueError(
             f"SYNTH has {counted(int(copied[1].sum()), 'record')} of HOLDOUT and "
             f"{int(copied[0].sum())} of TRAIN: HOLDOUT must hold records that were not trained on"
@@ -477,7 +479,7 @@ def _require_single(
     member = (order < len(train))[places]
     split = int((member[starts] != member[starts + 1]).sum())
     chance = 2.0 * len(train) * len(holdout) / (len(order) * (len(order) - 1))
-    if binom.cdf(split, len(starts), chance) < _UNLIKE:
+    if binom.cdf(split, len(starts), chance) < _REFUSED:
         raise ValueError(
             f"{len(starts) - split} of {len(starts)} pairs of equal records lie in one table, "
             f"TRAIN or HOLDOUT: records must be drawn one by one. {_ONE_EACH}"
@@ -564,65 +566,66 @@ def _lead(audit: SyntheticAudit) -> str:
     )
 
 
-def _notices(audit: SyntheticAudit) -> Iterator[Notice]:
-    wrongly = words.number(100.0 * (1.0 - audit.judged.confidence))
+def _doubts(audit: SyntheticAudit) -> Iterator[tuple[str, str]]:
+    """Return codes and words of what makes the verdict doubtful."""
+    copied = audit.copies.members
     if audit.unlike <= _UNLIKE:
-        yield Notice(
-            "warning",
+        yield (
             "unlike",
             "TRAIN and HOLDOUT are told apart without the synthetic table, so that no attack shows "
             "what it adds: take HOLDOUT from the same source, split at random.",
         )
     if names := audit.input["other_units"]:
-        yield Notice(
-            "warning",
+        yield (
             "other-units",
             f"{listed(names)}: SYNTH is {_OTHER:g} times as wide or as narrow as TRAIN, or as far "
             "away. In other units no attack sees a leak.",
         )
     if names := audit.input["persons"]:
-        yield Notice(
-            "warning",
+        yield (
             "persons",
             f"{listed(names)} is left out, as values hardly ever repeat, but SYNTH has more of "
             "those of TRAIN than of HOLDOUT: if they name persons, it names who is in TRAIN.",
         )
-    if audit.verdict == "consistent" and audit.copies.members > 0 == audit.copies.nonmembers:
-        yield Notice(
-            "warning",
+    if audit.verdict == "consistent" and copied > 0 == audit.copies.nonmembers:
+        yield (
             "few-copies",
-            f"{counted(audit.copies.members, 'record')} of TRAIN equal a synthetic one: too few to "
-            "show that they were copied, but look at them.",
+            f"{counted(copied, 'record')} of TRAIN equal a synthetic one: too few to show that "
+            "they were copied, but look at them.",
         )
     if audit.overlap:
-        yield Notice(
-            "warning",
+        yield (
             "overlap",
             f"{counted(audit.overlap, 'record')} of HOLDOUT equal one of TRAIN. They count on both "
             "sides, which can hide a leak.",
         )
-    yield note(
+
+
+def _notes(audit: SyntheticAudit) -> Iterator[tuple[str, str]]:
+    """Return codes and words of what the verdict means."""
+    wrongly = words.number(100.0 * (1.0 - audit.judged.confidence))
+    yield (
         "one-table",
         "This is one synthetic table of one training. The p-values are exact if it was decided at "
         "random which records are in TRAIN; they are about this table and these records. Of "
         f"tables that show nothing, at most {wrongly} in 100 are said to leak.",
     )
     if (bound := audit.certified) is not None:
-        yield note(
+        yield (
             "certified",
             f"If a fair coin of its own put each record into TRAIN or HOLDOUT, the generator has "
             f"{words.bound_at(bound.epsilon, bound.delta, bound.confidence)}; perfect guesses "
             f"could certify {words.lower_bound(bound.max_certifiable)}.",
         )
     else:
-        yield note(
+        yield (
             "measure",
             "Rates and epsilon are those of independent rounds. Records of one training are none: "
             "they measure this table and certify nothing of the generator. If a fair coin put each "
             "record into TRAIN or HOLDOUT, --random-bits certifies; its author can play fresh "
             "trainings (leakscore.games.synthetic).",
         )
-    yield note(
+    yield (
         "no-bound",
         "Another attack may show more. Of a generator that sees its table only through means, "
         "covariances or counts of cells, leakscore report TRAIN --synthetic-from bounds what any "
