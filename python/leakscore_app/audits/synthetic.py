@@ -420,10 +420,10 @@ def _within(records: Sequence[bytes], table: Sequence[bytes]) -> Flags:
     return np.array([row in rows for row in records], dtype=np.bool_)
 
 
-def _of_two(train: Flags, holdout: Flags, name: str = "copies") -> SyntheticAttack:
+def _of_two(train: Flags, holdout: Flags) -> SyntheticAttack:
     """Return the attack that flags records of TRAIN and of HOLDOUT."""
     flags = np.concatenate([train, holdout])
-    return SyntheticAttack.of(name, flags, np.arange(len(flags)) < len(train), 0.5)
+    return SyntheticAttack.of("copies", flags, np.arange(len(flags)) < len(train), 0.5)
 
 
 def _equal_records(
@@ -432,16 +432,15 @@ def _equal_records(
     """Count equal records of HOLDOUT and TRAIN, and copies; refuse tables that are no samples."""
     rows = {role: _as_bytes(matrix) for role, matrix in matrices.items()}
     train, holdout, drawn = (rows[role] for role in ("TRAIN", "HOLDOUT", "SYNTH"))
-    for role in ("TRAIN", "HOLDOUT", "REFERENCE"):
-        if role in rows and sorted(rows[role]) == sorted(drawn):
+    for role in [role for role in rows if role != "SYNTH"]:
+        if sorted(rows[role]) == sorted(drawn):
             raise ValueError(f"SYNTH is {role}: it holds the same records")
-    both, different = _within(holdout, train), len(set(train))
-    overlap = int(both.sum())
+    overlap = int(_within(holdout, train).sum())
     others = rows.get("REFERENCE", [holdout[k] for k in aside.tolist()])
     kept = np.delete(np.arange(len(holdout)), aside if "REFERENCE" not in rows else [])
     beside = _within(train, others), _within(holdout, others)[kept]
     unlike = min(_of_two(*beside).p_value, _of_two(*beside[::-1]).p_value) < _REFUSED
-    too_many = 2 * overlap > len(holdout) and 2 * different > len(train)
+    too_many = 2 * overlap > len(holdout) and 2 * len(set(train)) > len(train)
     if too_many or (unlike and overlap and "REFERENCE" not in rows):
         raise ValueError(
             f"{overlap} of {counted(len(holdout), 'record')} of HOLDOUT are in TRAIN: HOLDOUT "

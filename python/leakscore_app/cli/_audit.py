@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -244,13 +243,8 @@ def _audit(options: argparse.Namespace) -> int:
     outputs.require_writable(options.state, read=(options.file,))
     findings = _FINDERS[_kind(options)](options)
     code = 0 if findings.check().verdict is None else _EXIT_CODES[str(findings.check().verdict)]
-    for doubt in findings.doubts:
-        print(f"leakscore: warning: {doubt.message}", file=sys.stderr)
-    try:
-        _cli.deliver(findings, options)
-        _deliver_check(findings, options)
-    except BrokenPipeError:  # the verdict holds even if nobody reads the rest
-        outputs.abandon_output()
+    _cli.deliver_verdict(findings, options)
+    _deliver_check(findings, options)
     if options.watch and findings.interrupted:
         raise KeyboardInterrupt
     return code

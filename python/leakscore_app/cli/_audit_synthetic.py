@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 from leakscore_app.cli import _shared as _cli
@@ -75,7 +74,6 @@ def add_audit_synthetic(commands: Any) -> None:
 
 def _audit_synthetic(options: argparse.Namespace) -> int:
     from leakscore_app.audits.synthetic import audit_synthetic
-    from leakscore_app.tables import outputs
 
     paths = (options.train, options.holdout, options.synthetic, options.reference)
     if "-" in paths:
@@ -93,10 +91,5 @@ def _audit_synthetic(options: argparse.Namespace) -> int:
         findings = audit_synthetic(
             options.train, options.holdout, options.synthetic, **given, reading=reading
         )
-    for doubt in findings.doubts:
-        print(f"leakscore: warning: {doubt.message}", file=sys.stderr)
-    try:
-        _cli.deliver(findings, options)
-    except BrokenPipeError:  # the verdict holds even if nobody reads the rest
-        outputs.abandon_output()
+    _cli.deliver_verdict(findings, options)
     return _CODES[findings.verdict]

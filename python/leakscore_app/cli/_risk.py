@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from typing import Any
 
 from leakscore_app.cli import _shared as _cli
@@ -124,9 +123,7 @@ def _risk(options: argparse.Namespace) -> int:
         worst=options.worst,
         order_by=options.order_by,
     )
-    for doubt in report.doubts:
-        print(f"leakscore: warning: {doubt.message}", file=sys.stderr)
-    _cli.deliver(report, options)
+    _cli.deliver_verdict(report, options)
     if not options.check:
         return 0
     return 2 if report.n_certified else 3 if report.inconclusive else 0

@@ -217,6 +217,16 @@ def _written(options: argparse.Namespace) -> list[str | None]:
     return [getattr(options, name, None) for name in _OUTPUTS]
 
 
+def deliver_verdict(findings: Any, options: argparse.Namespace) -> None:
+    """Warn of what is doubtful, then `deliver`; the exit code holds even if nobody reads it all."""
+    for doubt in findings.doubts:
+        print(f"leakscore: warning: {doubt.message}", file=sys.stderr)
+    try:
+        deliver(findings, options)
+    except BrokenPipeError:
+        outputs.abandon_output()
+
+
 class _Result(Protocol):
     """The result of every command."""
 
