@@ -149,7 +149,7 @@ def audit_synthetic(
     reference : str, optional
         More records of the population. By default half of `holdout` is set aside for it.
     categories : sequence of str
-        Columns of numbers that are categories; columns of words are.
+        Columns of numbers or dates that are categories; columns of words are.
     columns, exclude : sequence of str, optional
         What is looked at.
     delta, confidence : float
@@ -169,8 +169,8 @@ def audit_synthetic(
     Raises
     ------
     ValueError
-        If a table cannot be read, has other columns or fewer than 50 records, no column varies, or
-        the synthetic table is the training table.
+        If a table cannot be read, has other columns or fewer than 50 records, no column varies, the
+        synthetic table is one of the others, or equal records lie in tables as no chance puts them.
 
     Examples
     --------

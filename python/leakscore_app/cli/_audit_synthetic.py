@@ -17,9 +17,9 @@ exit codes
   3  inconclusive: TRAIN and HOLDOUT differ without the synthetic table, or all
      records have the same score
 
-All tables have the same columns, a record a row, and at least 50 records. Columns of
-words are categories, one apart if they differ; numbers count in standard deviations,
-and a missing value is a value of its own.
+All tables have the same columns, a record a row, and at least 50 records, one of each
+person. Columns of words are categories, one apart if they differ; numbers and dates
+(2024-05-31) count in standard deviations, and a missing value is a value of its own.
 """
 
 
