@@ -463,7 +463,9 @@ _MEANINGS = {
 
 def named_arguments(function: Callable[Parameters, Kind]) -> Callable[Parameters, Kind]:
     """Answer an unexpected keyword of a function about training by the one that is meant."""
-    names = tuple(inspect.signature(function).parameters)
+    parameters = inspect.signature(function).parameters
+    names = tuple(parameters)
+    in_order = sum(each.kind is not each.KEYWORD_ONLY for each in parameters.values())
 
     @functools.wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Kind:
@@ -473,6 +475,11 @@ def named_arguments(function: Callable[Parameters, Kind]) -> Callable[Parameters
             raise TypeError(
                 f"{function.__name__} has no argument {name!r}{hint} (it takes {', '.join(names)})"
             )
+        if in_order < len(args) <= len(names):
+            given = [f"{name}={value!r}" for name, value in zip(names, args, strict=False)][
+                in_order:
+            ]
+            raise TypeError(f"{function.__name__} takes the rest by name: {', '.join(given)}")
         return function(*args, **kwargs)
 
     return call

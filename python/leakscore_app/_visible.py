@@ -92,6 +92,16 @@ def nearest(name: str, names: Iterable[str]) -> str:
     return f"did you mean {visible(by_letters[near[0]])}?" if near else ""
 
 
+def no_column(where: str, name: str, names: Iterable[str], option: str = "") -> str:
+    """Say that a file has no such column, which was meant, and which ones it has."""
+    names = list(names)
+    near = nearest(name, names)
+    return (
+        f"{visible(where)} has no column '{visible(name)}'{near and f' ({near})'}; it has "
+        f"{listed(names)}{option and f' ({option})'}"
+    )
+
+
 def in_json(document: str) -> str:
     """Return the same JSON document without hidden characters: they are escaped in its strings."""
     for character in set(document) - {"\n"}:

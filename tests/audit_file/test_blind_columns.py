@@ -91,13 +91,13 @@ def test_too_few_records_show_nothing(tmp_path: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--blind", "nothing"), "no column 'nothing' to look at"),
-        (("--blind", "member"), "no column 'member' to look at"),
+        (("--blind", "nothing"), "no column 'nothing'; it has"),
+        (("--blind", "member"), "--blind member must not be the column of the memberships"),
         (("--blind", "length", "--member", "who"), "name the one of the memberships"),
         (("--blind", "length", "--claimed-epsilon", "1"), "--claimed-epsilon means nothing with"),
         (("--blind", "length", "--score", "length"), "--score means nothing with --blind"),
         (("--blind", "length", "--watch"), "not allowed with argument"),
-        (("--blind", "length", "--confidence", "1"), "confidence=1.0"),
+        (("--blind", "length", "--confidence", "1"), "--confidence 1.0"),
     ],
 )
 def test_bad_words_are_one_line(

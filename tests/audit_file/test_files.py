@@ -240,3 +240,10 @@ def test_counts_between_edges(tmp_path: Path) -> None:
         assert data.edges.tolist() == edges
         assert (data.members.tolist(), data.nonmembers.tolist()) == (inside, outside)
         assert (data.below, data.above) == (None, None)
+
+
+def test_train_and_test_are_samples(tmp_path: Path) -> None:
+    save_npz(tmp_path / "s.npz", train=[1.5, 2.5], test=[0.5])
+    data = read_scores(str(tmp_path / "s.npz")).data
+    assert isinstance(data, Samples)
+    assert (data.members.tolist(), data.nonmembers.tolist()) == ([1.5, 2.5], [0.5])

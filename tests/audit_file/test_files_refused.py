@@ -102,8 +102,8 @@ def test_refused(tmp_path: Path, content: bytes, message: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"score": "x"}, "no column 'x' for --score; it has score, member"),
-        ({"member": "x"}, "no column 'x' for --member"),
+        ({"score": "x"}, "no column 'x'; it has score, member "),
+        ({"member": "x"}, "no column 'x'; it has score, member "),
         ({"score": "member", "member": "member"}, "named as score and as membership"),
     ],
 )

@@ -41,7 +41,7 @@ def test_rounds(text: str, options: dict[str, str]) -> None:
         (
             "1.5,1\n",
             {},
-            "expected the first line to name the columns, score among them, not 1.5, 1",
+            "the first line must name the columns, score among them, not 1.5, 1",
         ),
         ("score,loss\n", {}, "member among them"),
         ("score,scores,member\n", {}, "2 columns for --score; it has score, scores, member"),
@@ -66,7 +66,7 @@ def test_rounds(text: str, options: dict[str, str]) -> None:
         ('{"score": 1, "member": 0.5}\n', {}, "line 1: 0.5 is neither 1"),
         ('{"score": 1, "score": 2, "member": 0}\n', {}, "a key occurs twice"),
         ('{"score": 1' + "0" * 5000 + ', "member": 0}\n', {}, "line 1"),
-        ("[" * 100_000, {}, "expected the first line to name the columns"),
+        ("[" * 100_000, {}, "the first line must name the columns"),
     ],
 )
 def test_refused(text: str, options: dict[str, str], said: str) -> None:
@@ -120,3 +120,8 @@ def test_what_is_no_text(start: bytes, fault: str) -> None:
 def test_a_line_without_end() -> None:
     with pytest.raises(ValueError, match="a line of more than"):
         list(LineStream(io.BytesIO(b"1" * (3 << 20)), "s", grows=False)(60.0))
+
+
+def test_losses_are_known_by_their_name() -> None:
+    assert read("Loss,is_train\n1.5,1\n-2,0\n") == ([1.5, -2.0], [True, False])
+    assert read("loss,score,member\n9,1.5,1\n") == ([1.5], [True])

@@ -126,7 +126,7 @@ def test_an_attack_needs_outputs_of_models(
         (("--attack", "base", "--score", "signals"), "--attack takes arrays by their names"),
         (("--attack", "base", "--nonmembers", "x.csv"), "--attack takes arrays by their names"),
         (("--attack", "base", "--watch"), "--attack means nothing with --watch"),
-        (("--attack", "best"), "invalid choice: 'best'"),
+        (("--attack", "best"), "not 'best'"),
         (("--delimiter", ";"), "models.npz"),
     ],
 )

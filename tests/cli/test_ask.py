@@ -124,13 +124,16 @@ def test_text_and_page(capsys: pytest.CaptureFixture[str], table: str, tmp_path:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--where", "agee > 3"], "no column 'agee'; it has sex, age, income, home town"),
+        (
+            ["--where", "agee > 3"],
+            "no column 'agee' (did you mean age?); it has sex, age, income, home town",
+        ),
         (["--where", "age = old"], "no record has 'old' in column 'age'"),
         (["--where", "sex = 3"], "'sex' holds no numbers"),
         (["--where", "sex > F"], "compares text by size"),
         (["--where", "age > 200"], "no record is selected"),
         (["--where", "sex = F and not sex = F"], "no record is selected"),
-        (["--where", "age >"], "expected a number or a word in place of its end"),
+        (["--where", "age >"], "--where must have a number or a word in place of its end"),
         (["--columns", "sex"], "'sex' cannot be published: text"),
         (["--columns", "weight"], "no column 'weight'"),
         (["--columns", "age", "--statistic", "count"], "count has no --columns"),

@@ -53,16 +53,17 @@ def test_with_ids_persons_are_judged(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "--distinct-records" not in line
 
 
+@pytest.mark.parametrize("name", ["patient_no", "individual"])
 def test_a_number_of_persons_that_repeats(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     columns = copied()
     values = {name: column[:396] for name, column in columns.items()}
     who = np.random.default_rng(3).permutation(396) // 3 + 70_000
-    path = write(tmp_path / "t.csv", {"patient_no": who, **values})
+    path = write(tmp_path / "t.csv", {name: who, **values})
     code, line = verdict(capsys, path)
     assert code == 4
-    assert "Column 'patient_no' has 132 different values in 396: say --id patient_no" in line
+    assert f"Column {name!r} has 132 different values in 396: say --id {name}" in line
     assert verdict(capsys, path, "--distinct-records")[0] == 0
 
 

@@ -46,7 +46,7 @@ def test_the_numbers_are_those_of_the_curve(
         (["--batch", "1001"], "--batch 1001 must be in [1, 1000]"),
         (["--epochs", "0"], "--epochs 0 must be >= 1"),
         (["--delta", "2"], "--delta 2.0 must be in [0, 1]"),
-        (["--noise", "0"], "noise_multiplier=0.0 must be in (0, inf)"),
+        (["--noise", "0"], "--noise 0.0 must be in (0, inf)"),
     ],
 )
 def test_refused(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,7 +56,7 @@ def test_refused(options: list[str], message: str, capsys: pytest.CaptureFixture
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("adit", ": did you mean audit? The commands"), ("x.csv", "; the commands")],
+    [("adit", ": did you mean audit? The commands"), ("x", "; the commands")],
 )
 def test_a_misspelt_command_is_answered(
     name: str, hint: str, capsys: pytest.CaptureFixture[str]

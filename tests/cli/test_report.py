@@ -162,7 +162,7 @@ def test_an_identifier_is_suspected(capsys: pytest.CaptureFixture[str], tmp_path
         ("a,b\nx,y\nz,w\n", [], "no column of numbers to judge"),
         ("a,b\n1,2\n3\n", [], "line 3: 1 cells, but 2"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--n", "9"], "--n 9 must be <= 3"),
-        ("a,b\n1,2\n3,5\n4,4\n", ["--n", "x"], "invalid int value"),
+        ("a,b\n1,2\n3,5\n4,4\n", ["--n", "x"], "--n must be a whole number, not 'x'"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--columns", "c"], "no column 'c'"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--json", "/nowhere/x.json"], "cannot write /nowhere/x.json"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--html", "/tmp"], "cannot write /tmp: it is a directory"),
@@ -172,7 +172,7 @@ def test_an_identifier_is_suspected(capsys: pytest.CaptureFixture[str], tmp_path
         ("a,b\n1,2\n3,5\n4,4\n", ["--epsilon", "1", "--max-advantage", ".1"], "not both"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--delimiter", ",,"], "neither one character"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--shrinkage", "most"], "neither a number nor auto"),
-        ("a,b\n1,2\n3,5\n4,4\n", ["--nonsense"], "unrecognized arguments"),
+        ("a,b\n1,2\n3,5\n4,4\n", ["--nonsense"], "there is no option --nonsense"),
     ],
 )
 def test_errors_are_one_line_and_exit_code_1(

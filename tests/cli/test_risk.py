@@ -200,13 +200,13 @@ REFUSED: list[tuple[dict[str, Any], tuple[object, ...], str]] = [
     ({"signals": SIGNALS}, (), "no array 'included'"),
     (OF_MODELS | {"included": PAIRS.T}, (), "one of them is transposed"),
     ({"logits": SIGNALS[..., None], "included": PAIRS}, (), "no array 'labels'"),
-    (OF_MODELS, ("--attack", "rmia"), "argument --attack: invalid choice"),
+    (OF_MODELS, ("--attack", "rmia"), "--attack must be one of choose, base"),
     (OF_SCORES, ("--confidence", "1"), "argument --confidence: '1' is not a number in"),
     (OF_SCORES, ("--least-power", "x"), "argument --least-power: 'x' is not a number in"),
     (OF_SCORES, ("--false-positive-rate", "nan"), "argument --false-positive-rate: 'nan' is not"),
-    (OF_SCORES, ("--delta", "1"), r"delta=1.0 must be in \[0, 1\)"),
-    (OF_SCORES, ("--worst", "0"), "worst=0"),
-    (OF_SCORES, ("--order-by", "1"), "order_by=1"),
+    (OF_SCORES, ("--delta", "1"), r"--delta 1.0 must be in \[0, 1\)"),
+    (OF_SCORES, ("--worst", "0"), "--worst 0"),
+    (OF_SCORES, ("--order-by", "1"), "--order-by 1"),
     (OF_SCORES, ("--max-memory", "1K"), "max-memory|memory"),
 ]
 

@@ -83,4 +83,4 @@ def test_option_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["records_listed"] == {"which": "worst", "count": 3, "of": 569}
     assert [record["row"] for record in found["records"]] == found["worst_rows"]
     assert main([*asked, "--records", "some"]) == 1
-    assert "argument --records: invalid choice: 'some'" in capsys.readouterr().err
+    assert "--records must be one of all, worst, none, not 'some'" in capsys.readouterr().err

@@ -176,8 +176,11 @@ def test_small_cells_need_the_game() -> None:
         (["--group-by", "g", "--statistic", "sum"], "one of them at a time"),
         (["--group-by", "who"], "no column 'who'; it has"),
         (["--group-by", "G"], "no column 'G' (did you mean g?); it has g, a, b (--group-by)"),
-        (["--groupby", "g"], "unrecognized arguments: --groupby g; did you mean --group-by? (see"),
-        (["--max_noise=2"], "unrecognized arguments: --max_noise=2; did you mean --max-noise?"),
+        (
+            ["--groupby", "g"],
+            "there is no option --groupby; did you mean --group-by? (see leakscore report",
+        ),
+        (["--max_noise=2"], "there is no option --max_noise; did you mean --max-noise?"),
         (["--weights", "z"], "--weights 'z'"),
         (["--group-by", "g", "--min-cell", "0"], "--min-cell 0"),
     ],

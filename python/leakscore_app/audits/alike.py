@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.audit import BlindCheck, blind_check
-from leakscore_app._visible import listed
+from leakscore_app._visible import listed, no_column, visible
 from leakscore_app.audits import words
 from leakscore_app.audits.columns import ScoreColumns, columns_of
 from leakscore_app.audits.model import percent
@@ -231,11 +231,10 @@ def blind(
     read = columns_of(file, options)
     chosen = _member(read.names, member, file.name)
     for name in columns:
-        if name not in read.names or name == chosen:
-            raise ValueError(
-                f"{file.name} has no column {name!r} to look at beside the memberships "
-                f"{chosen!r}; it has {listed(read.names)}"
-            )
+        if name == chosen:
+            raise ValueError(f"--blind {visible(name)} must not be the column of the memberships")
+        if name not in read.names:
+            raise ValueError(no_column(file.name, name, read.names, "--blind"))
     inside = read.bits(chosen)
     text = tuple(name for name in columns if _is_text(read, name))
     if text and file.kind not in ("npy", "npz"):

@@ -19,7 +19,7 @@ import numpy as np
 from leakscore.typing import Doubles, Flags
 from leakscore_app._visible import listed, visible
 from leakscore_app.audits.columns import WORDS
-from leakscore_app.audits.scores import MEMBER_NAMES, SCORE_NAMES, plain_name
+from leakscore_app.audits.scores import LOSS_NAMES, MEMBER_NAMES, SCORE_NAMES, plain_name
 from leakscore_app.tables import files
 
 STANDARD_INPUT = "-"
@@ -196,7 +196,8 @@ class RoundParser:
                 self._delimiter = " "
             kind, names = "csv", [name.strip() for name in self._split(first, line)]
         self._width = len(names)
-        usual = {"score": SCORE_NAMES, "member": MEMBER_NAMES}
+        scored = any(plain_name(name) in SCORE_NAMES for name in names)
+        usual = {"score": SCORE_NAMES if scored else LOSS_NAMES, "member": MEMBER_NAMES}
         for role, accepted in usual.items():
             self.columns[role] = self._column(role, names, accepted)
         if self.columns["score"] == self.columns["member"]:
@@ -213,7 +214,7 @@ class RoundParser:
             return matches[0]
         if not matches and given is None:
             raise ValueError(
-                f"{self._name}: expected the first line to name the columns, {role} among them, "
+                f"{self._name}: the first line must name the columns, {role} among them, "
                 f"not {listed(names)}: name them, or say --{role} COLUMN"
             )
         raise ValueError(

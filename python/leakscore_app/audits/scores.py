@@ -18,7 +18,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore_app._visible import listed
+from leakscore_app._visible import listed, no_column
 from leakscore_app.audits import shadows
 from leakscore_app.audits.columns import WORDS, ScoreColumns, columns_of
 from leakscore_app.tables import files, memory_limit
@@ -294,10 +294,7 @@ def _roles(
 
 def _given(columns: ScoreColumns, role: str, name: str | None) -> str | None:
     if name is not None and name not in columns.names:
-        raise ValueError(
-            f"{columns.file.name} has no column {name!r} for --{role}; it has "
-            f"{listed(columns.names)}"
-        )
+        raise ValueError(no_column(columns.file.name, name, columns.names, f"--{role}"))
     return name
 
 
@@ -337,6 +334,8 @@ def _beside(columns: ScoreColumns) -> Read | None:
     """Read one column of members' scores and one of non-members', of any lengths."""
     inside = _known(columns, "members", _MEMBERS)
     outside = _known(columns, "nonmembers", _NONMEMBERS)
+    if set(columns.names) == {"train", "test"}:
+        inside, outside = "train", "test"
     if inside is None or outside is None:
         return None
     members, nonmembers = columns.numbers(inside), columns.numbers(outside)

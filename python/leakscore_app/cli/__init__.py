@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 import leakscore
+from leakscore_app._visible import visible
 from leakscore_app.cli.program import Parser, run
 
 __all__ = ["main"]
@@ -50,7 +51,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     leakscore ...
     0
     """
-    return run(_parser(sys.argv[1:] if argv is None else argv), argv)
+    given = list(sys.argv[1:] if argv is None else argv)
+    if not given or given[0] == "help":  # as of a command that is named behind it
+        given = [*given[1:2], "--help"]
+    return run(_parser(given), given)
 
 
 def _parser(argv: Sequence[str]) -> Parser:
@@ -63,7 +67,7 @@ def _parser(argv: Sequence[str]) -> Parser:
         "--batch 256 --epochs 15 --scheme poisson",
     )
     version = f"leakscore {leakscore.__version__}"
-    parser.add_argument("--version", action="version", version=version)
+    parser.add_argument("-V", "--version", action="version", version=version)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     for each in _COMMANDS if command is None else [command]:
         name = each.replace("-", "_")
@@ -71,11 +75,23 @@ def _parser(argv: Sequence[str]) -> Parser:
         getattr(module, f"add_{name}")(commands)
     _refuse(commands, "reproduce", _MOVED)
     if command is None and argv and not argv[0].startswith("-") and argv[0] != "reproduce":
-        nearest = difflib.get_close_matches(argv[0], _COMMANDS, 1)
-        hint = f": did you mean {nearest[0]}?" if nearest else ";"
-        said = f"there is no command {argv[0]!r}{hint} The commands are {', '.join(_COMMANDS)}"
-        _refuse(commands, argv[0], said.replace("; The", "; the"))
+        _refuse(commands, argv[0], _no_command(argv[0]))
     return parser
+
+
+def _no_command(word: str) -> str:
+    """Say which command was meant: by its letters, a statistic, or a file in its place."""
+    from leakscore_app.cli._report import STATISTICS
+
+    near = difflib.get_close_matches(word, _COMMANDS, 1, 0.75)
+    statistic = difflib.get_close_matches(word, STATISTICS, 1, 0.8)
+    meant = near[0] if near else ""
+    if "." in word:
+        meant = f"report {visible(word)}, of a table, or audit {visible(word)}, of scores"
+    elif statistic and not near:
+        meant = f"report FILE --statistic {statistic[0]}"
+    hint = f": did you mean {meant}? The" if meant else "; the"
+    return f"there is no command {word!r}{hint} commands are {', '.join(_COMMANDS)}"
 
 
 def _refuse(commands: Any, name: str, message: str) -> None:

@@ -131,15 +131,14 @@ def _ask(options: argparse.Namespace) -> int:
         )
     reading = _cli.reading(options)
     del reading["id"], reading["proportions"]
-    with _cli.in_options(options):
-        reply = ask(
-            options.table,
-            options.ledger,
-            Question(options.where, statistic, columns),
-            limits=_limits(options),
-            preview=options.preview,
-            reading=reading,
-        )
+    reply = ask(
+        options.table,
+        options.ledger,
+        Question(options.where, statistic, columns),
+        limits=_limits(options),
+        preview=options.preview,
+        reading=reading,
+    )
     _cli.deliver(reply, options)
     return 2 if reply.refused else 0
 

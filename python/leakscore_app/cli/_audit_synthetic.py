@@ -87,9 +87,8 @@ def _audit_synthetic(options: argparse.Namespace) -> int:
     names = ("reference", "columns", "delta", "confidence", "random_bits", "seed")
     given: dict[str, Any] = {name: getattr(options, name) for name in names}
     given |= {name: getattr(options, name) or () for name in ("categories", "exclude")}
-    with _cli.in_options(options):
-        findings = audit_synthetic(
-            options.train, options.holdout, options.synthetic, **given, reading=reading
-        )
+    findings = audit_synthetic(
+        options.train, options.holdout, options.synthetic, **given, reading=reading
+    )
     _cli.deliver_verdict(findings, options)
     return _CODES[findings.verdict]

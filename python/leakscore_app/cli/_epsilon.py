@@ -102,7 +102,10 @@ def training_epsilon(training: dict[str, Any], delta: float) -> TrainingEpsilon:
     """Return what a plan guarantees: noise, records, batch, epochs and scheme."""
     records, epochs = (validation.steps(name, training[name]) for name in ("records", "epochs"))
     batch = validation.count("batch", training["batch"], 1, records, why=", the records")
-    noise, steps = training["noise"], -(-records // batch)
+    noise, steps = (
+        validation.scalar("noise", training["noise"], 0.0, closed="neither"),
+        -(-records // batch),
+    )
     curve = {
         "poisson": lambda: tradeoff.subsampled_gaussian(noise, batch / records, steps * epochs),
         "allocation": lambda: tradeoff.random_allocation(noise, steps, num_epochs=epochs),
@@ -114,7 +117,6 @@ def training_epsilon(training: dict[str, Any], delta: float) -> TrainingEpsilon:
 
 def _epsilon(options: Any) -> int:
     _cli.require_writable(options)
-    with _cli.in_options(options):
-        plan = {name: getattr(options, name) for name in (*_PLAN, "scheme")}
-        _cli.deliver(training_epsilon(plan, options.delta), options)
+    plan = {name: getattr(options, name) for name in (*_PLAN, "scheme")}
+    _cli.deliver(training_epsilon(plan, options.delta), options)
     return 0

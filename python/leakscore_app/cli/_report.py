@@ -349,7 +349,6 @@ def _report(options: argparse.Namespace) -> int:
 
     _cli.require_writable(options, options.data)
     with (
-        _cli.in_options(options),
         _cli.progress(options.quiet, options.progress) as progress,
         _client(options) as client,
     ):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from leakscore_app.tables import memory_limit, outputs
@@ -177,35 +176,6 @@ def require_writable(options: argparse.Namespace, *read: str | None) -> None:
         if name in options:
             setattr(options, name, outputs.destination(getattr(options, name)))
     outputs.require_writable(*_written(options), read=read, printed=prints_text(options))
-
-
-@contextlib.contextmanager
-def in_options(options: argparse.Namespace) -> Iterator[None]:
-    """Name in errors the command's options instead of arguments of functions."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        raise ValueError(_in_options(str(error), vars(options))) from error
-
-
-def _in_options(message: str, given: Iterable[str]) -> str:
-    for name in given:
-        option = f"--{name.replace('_', '-')}"
-        value = r"\[[^\]]*\]|\([^)]*\)|'[^']*'|[^\s,;:]+"
-        pattern = rf"(?<![\w.-]){name}=({value})"
-        while match := re.search(pattern, message):
-            written = f"{option} {_plain(match[1])}"
-            message = message[: match.start()] + written + message[match.end() :]
-        if "_" in name:
-            message = re.sub(rf"(?<![\w.-]){name}(?!\w)", option, message)
-    message = re.sub(r"leave out '([^']*)'", r"leave it out with --exclude '\1'", message)
-    message = re.sub(r"\bweights \('([^']*)'\)", r"--weights '\1'", message)
-    return message.replace("leave one of them out", "leave one of them out with --exclude")
-
-
-def _plain(value: str) -> str:
-    """Return a value as it stands on a command line: lists without brackets."""
-    return re.sub(r",\s*", ",", value.strip("[]()")).rstrip(",")
 
 
 def prints_text(options: argparse.Namespace) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from leakscore_app._visible import nearest, visible
@@ -34,19 +36,78 @@ class Parser(argparse.ArgumentParser):
             super()._print_message(message, file)
 
     def error(self, message: str) -> NoReturn:
-        words = message.removeprefix("unrecognized arguments: ").split()
-        if len(words) < len(message.split()) and words[0].startswith("--"):
-            near = nearest(words[0].partition("=")[0], self._options())
-            message += f"; {near}" if near else ""
+        message = self._plain(message)
         self.exit(1, f"{self.prog}: error: {_shortened(message)} (see {self.prog} --help)\n")
 
-    def _options(self) -> set[str]:
-        """Return the names of all options, those of the command too."""
-        names = set(self._option_string_actions)
+    def parse_args(self, *args: Any) -> Any:  # type: ignore[override]
+        """Refuse what the command does not know, before what it misses is asked for."""
+        given = list(sys.argv[1:] if not args or args[0] is None else args[0])
+        command = self._command(given)
+        for word in itertools.takewhile(lambda word: word != "--", given):
+            name = word.partition("=")[0]
+            if re.match("--?[A-Za-z]", name) and " " not in name:
+                command._require(name)
+        options, others = self.parse_known_args(given)
+        if others:
+            so = (
+                f", as --columns {others[0]}"
+                if "--columns" in command._option_string_actions
+                else ""
+            )
+            command.error(f"{' '.join(others)!r} must follow the option that it is for{so}")
+        return options
+
+    def _command(self, given: Sequence[str]) -> Parser:
+        """Return the parser of the command that the arguments name; itself without one."""
         for action in self._actions:
-            if isinstance(action, argparse._SubParsersAction):
-                names.update(*(parser._option_string_actions for parser in action.choices.values()))
-        return names
+            if isinstance(action, argparse._SubParsersAction) and given:
+                named: Parser = action.choices.get(given[0], self)
+                return named
+        return self
+
+    def _require(self, name: str) -> None:
+        options = self._option_string_actions
+        if options and not any(option.startswith(name) for option in options):
+            near = _meant(name, options)
+            self.error(f"there is no option {name}{near and f'; did you mean {near}?'}")
+
+    def _plain(self, message: str) -> str:
+        """Return an error of argparse with what is to be written."""
+        for name in re.findall("--[a-z-]+", message):
+            action = self._option_string_actions.get(name)
+            if action is None:
+                continue
+            values = "|".join(map(str, action.choices or [action.metavar]))
+            if message.startswith("the following"):
+                message = re.sub(rf"{name}(?![a-z-])", f"{name} {values}", message)
+            message = message.replace("expected one argument", f"a value is missing: {values}")
+            given = re.search(r"invalid choice: (.*?) \(choose from", message)
+            if given is not None:
+                more = [each for each in self._option_string_actions if f"{name}-" in each]
+                near = nearest(given[1].strip("'"), action.choices or ())
+                near = near or (f"or did you mean {more[0]}?" if more else "")
+                message = (
+                    f"{name} must be one of {', '.join(action.choices or ())}, not {given[1]}"
+                    f"{near and f'; {near}'}"
+                )
+        message = message.replace(": invalid int value: ", " must be a whole number, not ")
+        return message.replace(": invalid float value: ", " must be a number, not ")
+
+
+_SYNONYMS = {"sigma": "noise", "steps": "epochs", "sample": "batch", "alpha": "confidence"}
+_SYNONYMS |= {"top": "worst", "limit": "advantage", "output": "json", "target": "member"}
+
+
+def _meant(name: str, options: Collection[str]) -> str:
+    """Return the options that share a word or their initials with a name, or else the nearest."""
+    words = set(name.strip("-").split("-"))
+    words |= {_SYNONYMS[word] for word in words & set(_SYNONYMS)}
+    parts = {option: option.strip("-").split("-") for option in options}
+    shared = {option: len(words.intersection(each)) for option, each in parts.items()}
+    most = max(shared.values())
+    near = [option for option in options if shared[option] == most > 0]
+    near += [o for o, each in parts.items() if each[1:] and "".join(w[:1] for w in each) in words]
+    return " or ".join(near[:3]) or " or ".join(get_close_matches(name, options, 1))
 
 
 def run(parser: Parser, argv: Sequence[str] | None) -> int:
@@ -76,7 +137,37 @@ def _run(parser: Parser, argv: Sequence[str] | None) -> int:
         options = parser.parse_args(argv)
     except SystemExit as stop:  # argparse: --help, --version, a wrong argument
         return stop.code if isinstance(stop.code, int) else 1
-    return int(options.run(options))
+    with _in_words_of(options):
+        return int(options.run(options))
+
+
+@contextlib.contextmanager
+def _in_words_of(options: argparse.Namespace) -> Iterator[None]:
+    """Name in errors the command's options instead of arguments of functions."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise ValueError(_in_options(str(error), vars(options))) from error
+
+
+def _in_options(message: str, given: Iterable[str]) -> str:
+    for name in given:
+        option = f"--{name.replace('_', '-')}"
+        value = r"\[[^\]]*\]|\([^)]*\)|'[^']*'|[^\s,;:]+"
+        pattern = rf"(?<![\w.-]){name}=({value})"
+        while match := re.search(pattern, message):
+            written = f"{option} {_plain(match[1])}"
+            message = message[: match.start()] + written + message[match.end() :]
+        if "_" in name:
+            message = re.sub(rf"(?<![\w.-]){name}(?!\w)", option, message)
+    message = re.sub(r"leave out '([^']*)'", r"leave it out with --exclude '\1'", message)
+    message = re.sub(r"\bweights \('([^']*)'\)", r"--weights '\1'", message)
+    return message.replace("leave one of them out", "leave one of them out with --exclude")
+
+
+def _plain(value: str) -> str:
+    """Return a value as it stands on a command line: lists without brackets."""
+    return re.sub(r",\s*", ",", value.strip("[]()")).rstrip(",")
 
 
 def _tell(program: str, message: str) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from leakscore import Reference
 from leakscore.leakage import Answer, Ledger, Refusal
-from leakscore_app._visible import listed, visible
+from leakscore_app._visible import listed, no_column, visible
 from leakscore_app.document import document as doc
 from leakscore_app.document.document import Notice
 from leakscore_app.document.findings import Findings
@@ -421,9 +421,7 @@ def _place(table: Table, name: str) -> int:
     shown = {visible(column): column for column in table.columns}
     name = name if name in table.columns else shown.get(name, name)
     if name not in table.columns:
-        raise ValueError(
-            f"{table.name} has no column '{visible(name)}'; it has {listed(list(table.columns))}"
-        )
+        raise ValueError(no_column(table.name, name, table.columns))
     return table.columns.index(name)
 
 

@@ -111,7 +111,7 @@ class _Parser:
         if self.kind == "other" and self._text in "'\"":
             expected = "a quote that is closed"
         return ValueError(
-            f"--where: expected {expected} in place of {shown} (character {self._place})"
+            f"--where must have {expected} in place of {shown} (character {self._place})"
         )
 
     def _take(self, *texts: str) -> str:

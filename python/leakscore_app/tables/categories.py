@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.typing import Doubles
-from leakscore_app._visible import listed, nearest, visible
+from leakscore_app._visible import no_column, visible
 from leakscore_app.tables.cells import ReadingOptions, plain
 from leakscore_app.tables.conventions import MISSING
 from leakscore_app.tables.formats.arrow import is_number, is_text
@@ -243,11 +243,7 @@ def with_names(file: str, names: Collection[str], options: ReadingOptions) -> Re
     def finite(option: str, given: Sequence[str]) -> tuple[str, ...]:
         for name in given:
             if name not in names and name not in shown:
-                near = nearest(name, names)
-                raise ValueError(
-                    f"{file} has no column '{visible(name)}'{near and f' ({near})'}; it has "
-                    f"{listed(list(names))} ({option})"
-                )
+                raise ValueError(no_column(file, name, names, option))
         return tuple(name if name in names else shown[name] for name in given)
 
     return replace(

@@ -384,12 +384,15 @@ def _step(value: float) -> float:
 
 
 INDEX = "it counts or names the records"
+_PEOPLE = frozenset(
+    ("patient", "person", "subject", "participant", "case", "individual", "respondent", "student")
+)
 _COUNTED = frozenset(
     (
         *("index", "idx", "row", "rows", "rownames", "nr", "nr.", "no", "no.", "number", "record"),
-        *("obs", "case", "#", "sno", "s.no", "s.no.", "nummer", "num", "n\u00b0", "laufnummer"),
-        *("lfd. nr.", "lfd.nr.", "lfd nr", "lfdnr", "lfd. nr", "lfd", "patient", "person"),
-        *("subject", "participant", "line", "observation", "serial", "serial no", "serial no."),
+        *("obs", "#", "sno", "s.no", "s.no.", "nummer", "num", "n\u00b0", "laufnummer"),
+        *("lfd. nr.", "lfd.nr.", "lfd nr", "lfdnr", "lfd. nr", "lfd", *_PEOPLE),
+        *("line", "observation", "serial", "serial no", "serial no."),
     )
 )
 _NAMED = frozenset(
@@ -399,7 +402,6 @@ _NAMED = frozenset(
         *("mrn", "idnr", "id nr", "id-nr", "id_nr", "id no", "id no."),
     )
 )
-_PEOPLE = frozenset(("patient", "person", "subject", "participant", "case"))
 _IDENTIFIER = re.compile(r"(?i:.*[\W_]id\d?)|.*[a-z]I[Dd]")
 _NUMBER_OF = re.compile(
     r"(?i:(?:patient|person|subject|participant|member|customer|client|case|record|employee"

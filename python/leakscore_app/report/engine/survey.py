@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.leakage.table_law import TableLaw
-from leakscore_app._visible import listed, nearest, visible
+from leakscore_app._visible import no_column, visible
 from leakscore_app.passes.first import First, Lost, first
 from leakscore_app.passes.projections import Remaining, Triangle, Triangulate
 from leakscore_app.passes.tree import run
@@ -204,11 +204,7 @@ def _wanted(
 ) -> list[str]:
     for name in (*(columns or ()), *exclude):
         if name not in opened.columns:
-            near = nearest(name, opened.columns)
-            raise ValueError(
-                f"{opened.name} has no column '{visible(name)}'{near and f' ({near})'}; it has "
-                f"{listed(opened.columns)}"
-            )
+            raise ValueError(no_column(opened.name, name, opened.columns))
     chosen = []
     for name in opened.columns:
         if (columns is not None and name not in columns) or name in exclude:
