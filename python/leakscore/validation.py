@@ -475,11 +475,9 @@ def named_arguments(function: Callable[Parameters, Kind]) -> Callable[Parameters
             raise TypeError(
                 f"{function.__name__} has no argument {name!r}{hint} (it takes {', '.join(names)})"
             )
-        if in_order < len(args) <= len(names):
-            given = [f"{name}={value!r}" for name, value in zip(names, args, strict=False)][
-                in_order:
-            ]
-            raise TypeError(f"{function.__name__} takes the rest by name: {', '.join(given)}")
+        if in_order < len(args) and in_order < len(names):
+            rest = ", ".join(names[in_order:])
+            raise TypeError(f"{function.__name__} takes by name what follows: {rest}")
         return function(*args, **kwargs)
 
     return call

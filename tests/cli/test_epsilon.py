@@ -74,6 +74,7 @@ def test_a_misspelt_command_is_answered(
         (lambda: tradeoff.shuffled_gaussian(1.0, num_batches=3), "pass steps_per_epoch"),
         (lambda: tradeoff.random_allocation(1.0, num_steps=3), "pass steps_per_epoch"),
         (lambda: tradeoff.fixed_batch_gaussian(sigma=3), "pass noise_multiplier"),
+        (lambda: tradeoff.shuffled_gaussian(1.0, 9, 3), "by name what follows: num_epochs"),
     ],
 )
 def test_keywords_of_other_libraries_are_answered(call, words: str) -> None:

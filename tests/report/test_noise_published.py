@@ -7,6 +7,7 @@ one, learned from other rounds, with its best threshold on these.
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable
 from typing import Any
@@ -188,3 +189,12 @@ def test_text_and_page_state_the_same_noise() -> None:
     first = float(stated.partition(";")[0])
     assert first == pytest.approx(report.noise.noise_std["age"], rel=2e-3)
     assert "in the units of what is published" in report.to_html()
+
+
+@pytest.mark.parametrize("name", ["counts", "group means"])
+def test_counts_that_follow_are_published_too(name: str) -> None:
+    (by,) = CASES[name][0].by
+    lines = report_of(name, draw_noise=True).to_csv().splitlines()[1:]
+    numbers = {each: float(value) for each, value in csv.reader(lines)}
+    counts = [numbers[f"{by}={level}"] for level in NAMES]
+    assert sum(counts) == pytest.approx(SIZE, rel=1e-12)

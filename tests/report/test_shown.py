@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -71,3 +72,30 @@ def test_reports_are_equal_by_value(made: report.Report) -> None:
     assert made != "report"
     with pytest.raises(TypeError, match="Report has no hash: rows is an array"):
         hash(made)
+
+
+def first_screen(result: report.Report) -> str:
+    return " ".join(result.to_text().partition("HOW MANY")[0].split())
+
+
+def test_the_first_screen_names_the_embedded_table(made: report.Report) -> None:
+    said = "This is the embedded table: leakscore report FILE judges yours."
+    assert f"{said} The mean of n = 100" in first_screen(made)
+    assert said in made.to_html()
+
+
+def test_the_first_screen_says_what_is_recoded(tmp_path: Path) -> None:
+    values = np.random.default_rng(4).normal(size=60).round(2)
+    lines = [f"{('no', 'yes')[i * i % 7 % 2]},{value}" for i, value in enumerate(values)]
+    (tmp_path / "t.csv").write_text("\n".join(["smoker,x", *lines]))
+    result = report.analyse(report.open_table(str(tmp_path / "t.csv")), rounds=400)
+    assert "without noise. smoker: 'yes' is read as 1, 'no' as 0. The att" in first_screen(result)
+
+
+def test_a_text_explains_its_own_columns(made: report.Report, tmp_path: Path) -> None:
+    legend = "In sample: this record is among them"
+    assert legend in made.to_text()
+    np.savetxt(tmp_path / "t.csv", np.random.default_rng(4).normal(size=(60, 2)), delimiter=",")
+    result = report.analyse(report.open_table(str(tmp_path / "t.csv")), rounds=400)
+    assert "in sample" not in result.to_text()
+    assert legend in result.to_html()

@@ -23,7 +23,7 @@ from leakscore_app.audits.model import percent
 from leakscore_app.audits.scores import MEMBER_NAMES, plain_name
 from leakscore_app.document import document as doc
 from leakscore_app.document.checks import Check
-from leakscore_app.document.document import Notice
+from leakscore_app.document.document import Notice, note
 from leakscore_app.document.findings import Findings
 from leakscore_app.tables import files
 from leakscore_app.tables.cells import ReadingOptions
@@ -36,11 +36,6 @@ MOST_LEVELS = 300
 """Columns that are made of categories; rare levels share one."""
 
 _MISMATCH = math.sqrt(0.5)  # two records of different levels are a unit apart
-
-
-def note(code: str, message: str) -> Notice:
-    """Return what must be known, but is no doubt."""
-    return Notice("note", code, message)
 
 
 def levels_of(labels: Labels, most: int = MOST_LEVELS) -> list[str]:
@@ -164,7 +159,6 @@ class Alike(Findings):
             message=f"{_said(self)} {_follows(self)}",
             files=(self.name,),
             properties={"auc": self.test.auc, "p_value": self.test.p_value},
-            version=self.tool_version,
         )
 
 

@@ -232,19 +232,12 @@ class Evidence(Findings):
     @property
     def notices(self) -> tuple[Notice, ...]:
         """What must be known to read the evidence, warnings first."""
-        notices = [Notice("warning", "doubt", note) for note in self.notes]
-        notices += words.no_evidence(self.void)
-        if self.state.monitor.waiting:
-            notices.append(
-                Notice(
-                    "note",
-                    "waiting",
-                    f"{self.state.monitor.waiting} rounds wait for the other half of their pair "
-                    "and count for nothing yet.",
-                )
-            )
+        notices = [doc.warning("doubt", said) for said in self.notes] + words.no_evidence(self.void)
+        if waiting := self.state.monitor.waiting:
+            said = "rounds wait for the other half of their pair and count for nothing yet."
+            notices.append(doc.note("waiting", f"{waiting} {said}"))
         if self.interrupted:
-            notices.append(Notice("note", "interrupted", "Interrupted: more rounds may follow."))
+            notices.append(doc.note("interrupted", "Interrupted: more rounds may follow."))
         return tuple(notices)
 
     def contents(self) -> dict[str, Any]:
@@ -298,7 +291,6 @@ class Evidence(Findings):
             message=_said_of_claim(self) or _heading(self),
             files=(self.name,),
             properties=properties,
-            version=self.tool_version,
         )
 
 
@@ -331,14 +323,11 @@ def _said_of_claim(evidence: Evidence) -> str:
 
 
 def _document(evidence: Evidence) -> doc.Document:
-    monitor, said = evidence.state.monitor, _said_of_claim(evidence)
-    head: list[doc.Part] = [doc.Heading(_heading(evidence))]
-    if evidence.doubts:
-        head.insert(0, doc.Notices(evidence.doubts))
+    monitor, first = evidence.state.monitor, doc.Heading(_heading(evidence))
     notes = [notice for notice in evidence.notices if notice.level != "warning"]
     return doc.Document(
         f"leakscore audit: {evidence.name}",
-        [head, [doc.Paragraph(said, "lead")]] if said else [head],
+        words.head(evidence.doubts, _said_of_claim(evidence), first),
         (
             *([doc.Section("What is open", [doc.Notices(notes)])] if notes else []),
             words.holds(monitor.assumptions),

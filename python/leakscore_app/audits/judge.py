@@ -83,7 +83,6 @@ class Judgement(Certificates, Findings):
                 "members": self.input.members,
                 "nonmembers": self.input.nonmembers,
             },
-            version=self.tool_version,
         )
 
 
@@ -264,7 +263,7 @@ def judge(
         turned=orientation != "both" and audit.below_chance,
     )
     return Judgement(
-        input=_input(read, audit, lower_is_member),
+        input=input_of(read, audit, lower_is_member),
         setting=setting,
         claim=claim,
         verdict=None if claim is None else _verdict(claim, bounds, mu, bool(void)),
@@ -279,7 +278,8 @@ def judge(
     )
 
 
-def _input(read: Read, audit: Audit, lower_is_member: bool) -> AuditInput:
+def input_of(read: Read, audit: Audit, lower_is_member: bool) -> AuditInput:
+    """Return what was read, and how many scores it holds."""
     return AuditInput(
         files=tuple({"name": file.name, "sha256": file.sha256} for file in read.files),
         format=read.format,

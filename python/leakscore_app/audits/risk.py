@@ -289,7 +289,7 @@ def _document(report: RiskReport) -> doc.Document:
         "A record with a large power and a large false-positive rate is accused whether it is in "
         "or not.",
     ]
-    notes = [Notice("note", "limit", sentence) for sentence in limits]
+    notes = [doc.note("limit", sentence) for sentence in limits]
     sections.append(doc.Section("What this does not show", [doc.Notices(notes)]))
     if report.read:
         sections.append(doc.Section("What was read", [doc.Definitions(report.read)]))
@@ -573,20 +573,18 @@ def _doubts(read: ScoredRecords, table: shadow.RecordRisk, row: int) -> Iterator
     scores, records = read.scores[table.attacks[row]], table.shift.shape[1]
     if bool((scores == scores[0, 0]).all()):
         said = "All scores are equal: that is no evidence, neither for nor against any record."
-        yield Notice("warning", "constant-scores", said)
+        yield doc.warning("constant-scores", said)
         return
     most = int(np.count_nonzero(read.included, axis=0).max())
     if table.least_power**most > (1.0 - table.confidence) / records:
-        yield Notice(
-            "note",
+        yield doc.note(
             "too-few-models",
             f"No record is in more than {most} models: even one that is found in all of them "
             f"cannot be certified among {records}. More target models can.",
         )
     low, high = table.shift_low[row], table.shift_high[row]
     if np.count_nonzero(high < 0.0) > max(0.2 * records, 2 * np.count_nonzero(low > 0.0), 4):
-        yield Notice(
-            "warning",
+        yield doc.warning(
             "shifts-below-zero",
             f"{np.count_nonzero(high < 0.0)} of {records} records score lower where they are in: "
             "the scores may be reversed. Larger scores must mean a member.",

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import leakscore
 from leakscore.audit import EpsilonBound
 from leakscore_app.audits import words
-from leakscore_app.audits.model import Certificates
+from leakscore_app.audits.model import AuditInput, Certificates, Setting
 from leakscore_app.audits.scores import LOSS_NAMES, MEMBER_NAMES, SCORE_NAMES, plain_name
 from leakscore_app.audits.words import lower_bound, number
 from leakscore_app.document import document as doc
@@ -34,7 +34,9 @@ def document(findings: Certificates, notices: Sequence[Notice]) -> doc.Document:
             *_methods(findings),
             rates(findings),
             doc.Section("What this does not show", [doc.Notices(notices)]),
-            doc.Section("What was read", [doc.Definitions(list(_read(findings)))]),
+            doc.Section(
+                "What was read", [doc.Definitions(list(read_of(findings.input, findings.setting)))]
+            ),
         ),
     )
 
@@ -75,18 +77,13 @@ def _head(findings: Certificates, doubts: Sequence[Notice]) -> Iterator[list[doc
     most = words.lower_bound(float(bound.max_certifiable))
     zero = " A bound of 0 is no evidence; it is not privacy." if bound.epsilon == 0 else ""
     of_one = "" if words.shared(seen) else " Records of one model are no independent rounds."
-    first: list[doc.Part] = [
-        doc.Heading(heading(findings)),
-        doc.Paragraph(
-            f"{_taken(findings)}{counted(seen.members, 'member')} and "
-            f"{counted(seen.nonmembers, 'non-member')}; even perfect separation of this many could "
-            f"certify only {most}.{zero}{of_one}",
-            "lead",
-        ),
-    ]
-    yield [doc.Notices(doubts), *first] if doubts else first
-    if said := said_of_claim(findings):
-        yield [doc.Paragraph(said, "lead")]
+    lead = (
+        f"{_taken(findings)}{counted(seen.members, 'member')} and "
+        f"{counted(seen.nonmembers, 'non-member')}; even perfect separation of this many could "
+        f"certify only {most}.{zero}{of_one}"
+    )
+    first = (doc.Heading(heading(findings)), doc.Paragraph(lead, "lead"))
+    yield from words.head(doubts, said_of_claim(findings), *first)
     limits = (
         "A lower bound does not show privacy. It says what this attack proved with these scores, "
         "if they are of independent rounds; another attack may prove more."
@@ -227,9 +224,8 @@ def rates(findings: Certificates) -> doc.Section:
     return doc.Section(f"The ROC curve, bounds by {shown.method}", [table])
 
 
-def _read(findings: Certificates) -> Iterator[tuple[str, str]]:
+def read_of(seen: AuditInput, setting: Setting) -> Iterator[tuple[str, str]]:
     """List what was read and what is taken for granted."""
-    seen, setting = findings.input, findings.setting
     for file in seen.files:
         yield "file", file["name"]
         yield "sha256", file["sha256"]
@@ -238,7 +234,7 @@ def _read(findings: Certificates) -> Iterator[tuple[str, str]]:
     if seen.attack is not None:
         yield "attack", words.attack(seen.attack)
     yield "member if", f"the score is {'small' if seen.lower_is_member else 'large'}"
-    yield "neighbours", words.relation(findings.setting.neighbours)
+    yield "neighbours", words.relation(setting.neighbours)
     yield "threat model", setting.threat_model or "not stated (--threat-model)"
     for note in seen.notes:
         yield "note", note

@@ -633,7 +633,7 @@ def _notes(audit: SyntheticAudit) -> Iterator[tuple[str, str]]:
 
 
 def _document(audit: SyntheticAudit) -> doc.Document:
-    head: list[doc.Part] = [doc.Heading(_said(audit)), doc.Paragraph(_lead(audit), "lead")]
+    head = (doc.Heading(_said(audit)), doc.Paragraph(_lead(audit), "lead"))
     bound = audit.judged.bounds.bounds[0]
     certified = words.bound_at(float(bound.epsilon), float(bound.delta), audit.judged.confidence)
     tried = doc.TextTable(
@@ -652,7 +652,7 @@ def _document(audit: SyntheticAudit) -> doc.Document:
     notes = [notice for notice in audit.notices if notice.level == "note"]
     return doc.Document(
         f"leakscore audit-synthetic: {audit.input['files'][2]['name']}",
-        [[doc.Notices(audit.doubts), *head] if audit.doubts else head],
+        words.head(audit.doubts, "", *head),
         (
             doc.Section("The attacks, on the half on which they are chosen", [tried]),
             doc.Section("The best attack on the other half", rates),

@@ -10,11 +10,10 @@ from typing import Any
 from leakscore import validation
 from leakscore.audit import Audit, OneRunBound, one_run
 from leakscore.audit.training import suspiciously_even
-from leakscore_app.audits import words
-from leakscore_app.audits.judge import negated
-from leakscore_app.audits.model import Claim, ClaimVerdict, Setting
+from leakscore_app.audits import sections, words
+from leakscore_app.audits.judge import input_of, negated
+from leakscore_app.audits.model import AuditInput, Claim, ClaimVerdict, Setting
 from leakscore_app.audits.scores import Read, Rounds, require_direction
-from leakscore_app.audits.shadows import ShadowAttack
 from leakscore_app.audits.words import no_fair_coins
 from leakscore_app.document import document as doc
 from leakscore_app.document.checks import Check
@@ -32,14 +31,13 @@ class OneTraining(Findings):
 
     command = "audit --one-run"
 
-    input: dict[str, Any]
+    input: AuditInput
     setting: Setting
     claim: Claim | None
     verdict: ClaimVerdict | None
     confidence: float
     bounds: tuple[OneRunBound, ...]
     void: str
-    attack: ShadowAttack | None = None
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -49,7 +47,7 @@ class OneTraining(Findings):
     def contents(self) -> dict[str, Any]:
         """Return what the JSON holds besides envelope and notices."""
         return {
-            "input": self.input | {"attack": self.attack},
+            "input": self.input,
             "setting": self.setting,
             "claim": self.claim,
             "verdict": self.verdict,
@@ -68,7 +66,7 @@ class OneTraining(Findings):
             name=words.subject(self.claim),
             verdict=words.outcome(self.verdict, self.void),
             message=_verdict_of(self) or _head_of(self),
-            files=tuple(file["name"] for file in self.input["files"]),
+            files=tuple(file["name"] for file in self.input.files),
             properties={
                 "epsilon": first.epsilon,
                 "delta": first.delta,
@@ -76,7 +74,6 @@ class OneTraining(Findings):
                 "p_value": first.p_value,
                 "canaries": first.canaries,
             },
-            version=self.tool_version,
         )
 
 
@@ -132,7 +129,8 @@ def judge_training(
     if lower_is_member is None:
         require_direction(read)
     scores = negated(data.scores) if lower_is_member else data.scores
-    void = _why_none(read, Audit(scores[data.member], scores[~data.member]), setting)
+    audit = Audit(scores[data.member], scores[~data.member])
+    void = _why_none(read, audit, setting)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of coins, which were looked at
         bounds = tuple(
@@ -140,24 +138,13 @@ def judge_training(
             for d in dict.fromkeys(deltas)
         )
     return OneTraining(
-        input={
-            "files": [{"name": file.name, "sha256": file.sha256} for file in read.files],
-            "format": read.format,
-            "writer": read.writer,
-            "columns": read.columns,
-            "dtype": read.dtype,
-            "members": int(data.member.sum()),
-            "nonmembers": int((~data.member).sum()),
-            "lower_is_member": bool(lower_is_member),
-            "notes": list(read.notes),
-        },
+        input=input_of(read, audit, bool(lower_is_member)),
         setting=setting,
         claim=claim,
         verdict=None if claim is None else _judged(claim, bounds[0], bool(void)),
         confidence=confidence,
         bounds=bounds,
         void=void,
-        attack=read.attack,
     )
 
 
@@ -219,22 +206,19 @@ def _document(training: OneTraining) -> doc.Document:
     zero = " A bound of 0 is no evidence; it is not privacy." if bound.epsilon == 0 else ""
     most = words.lower_bound(bound.max_certifiable)
     lead = (
-        f"One training with {bound.canaries} canaries, {seen['members']} of them "
+        f"One training with {bound.canaries} canaries, {seen.members} of them "
         f"in; even if all guesses were right, this many could certify only {most}.{zero}"
     )
-    head: list[doc.Part] = [doc.Heading(_head_of(training)), doc.Paragraph(lead, "lead")]
-    if training.notices:
-        head.insert(0, doc.Notices(training.notices))
-    groups = [head]
-    if said := _verdict_of(training):
-        groups.append([doc.Paragraph(said, "lead")])
+    first = (doc.Heading(_head_of(training)), doc.Paragraph(lead, "lead"))
     return doc.Document(
-        f"leakscore audit: {' and '.join(file['name'] for file in seen['files'])}",
-        groups,
+        f"leakscore audit: {' and '.join(file['name'] for file in seen.files)}",
+        words.head(training.notices, _verdict_of(training), *first),
         (
             doc.Section("Certified bounds, guesses counted at every size", [_table(training)]),
             words.holds(bound.assumptions),
-            doc.Section("What was read", [doc.Definitions(list(_read(training)))]),
+            doc.Section(
+                "What was read", [doc.Definitions(list(sections.read_of(seen, training.setting)))]
+            ),
         ),
     )
 
@@ -260,17 +244,3 @@ def _table(training: OneTraining) -> doc.TextTable:
         "right",
     ]
     return doc.TextTable(header, rows, "Each bound holds for itself; the guesses that speak most")
-
-
-def _read(training: OneTraining) -> list[tuple[str, str]]:
-    seen, attack = training.input, training.attack
-    return [
-        *(("file", file["name"]) for file in seen["files"]),
-        *(("sha256", file["sha256"]) for file in seen["files"]),
-        ("format", words.form(seen["format"], seen["columns"], seen["dtype"], attack)),
-        *([("attack", words.attack(attack))] if attack else []),
-        ("member if", f"the score is {'small' if seen['lower_is_member'] else 'large'}"),
-        ("neighbours", words.relation(training.setting.neighbours)),
-        *(("note", note) for note in seen["notes"]),
-        ("made by", f"leakscore {training.tool_version}, seed {training.setting.seed}"),
-    ]

@@ -65,7 +65,6 @@ def add_ask(commands: Any) -> None:
     _cli.add_reading(parser)
     group = parser.add_argument_group("the output")
     _cli.add_outputs(group)
-    group.add_argument("--quiet", action="store_true", help="no text")
 
 
 def _add_ledger_options(group: Any) -> None:

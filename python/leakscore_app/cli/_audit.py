@@ -77,7 +77,7 @@ def add_audit(commands: Any) -> None:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.set_defaults(run=_audit)
+    parser.set_defaults(run=_audit, default=parser.get_default)
     parser.add_argument("file", metavar="FILE", help="the scores (- reads standard input)")
     _add_claim_options(parser.add_argument_group("the claim and the bound"))
     _add_file_options(parser.add_argument_group("the file"))
@@ -85,14 +85,13 @@ def add_audit(commands: Any) -> None:
     _add_setting_options(parser.add_argument_group("what the file does not say"))
     _add_kinds(parser.add_argument_group("other audits than of a fixed number of rounds"))
     group = parser.add_argument_group("the output")
-    _cli.add_outputs(group)
+    _cli.add_outputs(group, "no text: the exit code says it")
     group.add_argument(
         "--sarif", metavar="PATH", help="write the verdict as SARIF, for code scanning"
     )
     group.add_argument(
         "--junit", metavar="PATH", help="write the verdict as JUnit's XML, for test reports"
     )
-    group.add_argument("--quiet", action="store_true", help="no text: the exit code says it")
 
 
 def _add_claim_options(group: Any) -> None:
@@ -151,6 +150,7 @@ def _add_file_options(group: Any) -> None:
     direction.add_argument(
         "--higher-is-member",
         action="store_false",
+        default=None,
         dest="lower_is_member",
         help="large scores mean a member: the default; required for a column that its name calls a "
         "loss",
@@ -260,8 +260,9 @@ def _kind(options: argparse.Namespace) -> str:
             "--watch bets on one direction: choose it from other rounds, or watch twice, once with "
             f"--lower-is-member, each with --confidence {1.0 - share:.12g}"
         )
-    for name, default, kinds in _OF_KINDS:
-        if kind not in kinds and getattr(options, name) != default:
+    others = [name for kinds, names in _OF_KINDS.items() if kind not in kinds for name in names]
+    for name in others:
+        if getattr(options, name) != options.default(name):
             where = f"with --{kind}" if kind != "rounds" else "without --watch"
             raise ValueError(f"--{name.replace('_', '-')} means nothing {where}")
     if options.watch and not options.random_bits and options.inclusion != 0.5:
@@ -274,13 +275,8 @@ def _kind(options: argparse.Namespace) -> str:
 def _setting(options: argparse.Namespace) -> Any:
     from leakscore_app.audits.model import Setting
 
-    return Setting(
-        neighbours=options.neighbours,
-        threat_model=options.threat_model,
-        random_bits=options.random_bits,
-        seed=options.seed,
-        threshold=options.threshold,
-    )
+    names = ("neighbours", "threat_model", "random_bits", "seed", "threshold")
+    return Setting(**_cli.given(options, *names))
 
 
 def _read(options: argparse.Namespace) -> Any:
@@ -289,11 +285,7 @@ def _read(options: argparse.Namespace) -> Any:
 
     read = read_scores(
         options.file,
-        nonmembers=options.nonmembers,
-        score=options.score,
-        member=options.member,
-        attack=options.attack,
-        few_records=options.few_records,
+        **_cli.given(options, "nonmembers", "score", "member", "attack", "few_records"),
         options=ReadingOptions(**_cli.reading(options)),
         max_memory=options.max_memory,
     )
@@ -305,52 +297,40 @@ def _read(options: argparse.Namespace) -> Any:
     return read
 
 
+def _judged(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what rounds and one run are judged by."""
+    given = _cli.given(options, "confidence", "lower_is_member")
+    return {
+        **given,
+        "deltas": options.delta,
+        "claim": _claim(options),
+        "setting": _setting(options),
+    }
+
+
 def _of_rounds(options: argparse.Namespace) -> Any:
     from leakscore_app.audits.judge import judge
 
-    return judge(
-        _read(options),
-        deltas=options.delta,
-        confidence=options.confidence,
-        method=options.method,
-        orientation=options.orientation,
-        all_methods=not options.only_method,
-        claim=_claim(options),
-        setting=_setting(options),
-        lower_is_member=options.lower_is_member,
-    )
+    more = _cli.given(options, "method", "orientation")
+    return judge(_read(options), **more, all_methods=not options.only_method, **_judged(options))
 
 
 def _of_one_run(options: argparse.Namespace) -> Any:
     from leakscore_app.audits.training import judge_training
 
-    return judge_training(
-        _read(options),
-        deltas=options.delta,
-        confidence=options.confidence,
-        claim=_claim(options),
-        setting=_setting(options),
-        lower_is_member=options.lower_is_member,
-    )
+    return judge_training(_read(options), **_judged(options))
 
 
 def _of_watch(options: argparse.Namespace) -> Any:
     from leakscore_app.audits.evidence import WatchOptions
     from leakscore_app.audits.watch import watch
 
+    names = ("score", "member", "delimiter", "decimal", "lower_is_member", "confidence")
     given = WatchOptions(
-        score=options.score,
-        member=options.member,
-        delimiter=options.delimiter,
-        decimal=options.decimal,
-        lower_is_member=options.lower_is_member,
+        **_cli.given(options, *names, "inclusion", "idle", "state"),
         claim=_claim(options),
         delta=options.delta[0],
-        confidence=options.confidence,
-        inclusion=options.inclusion,
         setting=_setting(options),
-        idle=options.idle,
-        state=options.state,
     )
     shown = _cli.prints_text(options)
 
@@ -389,46 +369,24 @@ def _of_blind(options: argparse.Namespace) -> Any:
     return blind(
         options.file,
         options.blind,
-        member=options.member,
-        confidence=options.confidence,
-        seed=options.seed,
+        **_cli.given(options, "member", "confidence", "seed"),
         options=ReadingOptions(**_cli.reading(options)),
     )
 
 
 _FINDERS = {"blind": _of_blind, "rounds": _of_rounds, "one-run": _of_one_run, "watch": _of_watch}
 
-_ROUNDS, _WATCH, _SCORED = ("rounds",), ("watch",), ("rounds", "one-run", "watch")
-_TABLES, _READ = ("rounds", "one-run"), ("rounds", "one-run", "blind")
-# Which audits an option is for, and its default.
-_OF_KINDS = (
-    ("method", None, _ROUNDS),
-    ("threshold", None, _ROUNDS),
-    ("orientation", "high", _ROUNDS),
-    ("only_method", False, _ROUNDS),
-    ("nonmembers", None, _ROUNDS),
-    ("state", None, _WATCH),
-    ("idle", 60.0, _WATCH),
-    ("inclusion", 0.5, _WATCH),
-    ("attack", None, _TABLES),
-    ("few_records", False, _TABLES),
-    ("thousands", None, _READ),
-    ("encoding", None, _READ),
-    ("header", "auto", _READ),
-    ("skip_lines", 0, _READ),
-    ("skip_last", None, _READ),
-    ("sheet", None, _READ),
-    ("key", None, _READ),
-    ("missing_values", None, _READ),
-    ("bad_cells", "refuse", _READ),
-    ("id", None, _READ),
-    ("proportions", None, _READ),
-    ("claimed_epsilon", None, _SCORED),
-    ("claimed_mu", None, _SCORED),
-    ("delta", [1e-5], _SCORED),
-    ("score", None, _SCORED),
-    ("lower_is_member", None, _SCORED),
-    ("neighbours", None, _SCORED),
-    ("threat_model", None, _SCORED),
-    ("random_bits", False, _SCORED),
-)
+_READING = ("thousands", "encoding", "header", "skip_lines", "skip_last", "sheet", "key")
+# Which audits options are for.
+_OF_KINDS = {
+    ("rounds",): ("method", "threshold", "orientation", "only_method", "nonmembers"),
+    ("watch",): ("state", "idle", "inclusion"),
+    ("rounds", "one-run"): ("attack", "few_records"),
+    ("rounds", "one-run", "blind"): (
+        *(*_READING, "missing_values", "bad_cells", "id", "proportions"),
+    ),
+    ("rounds", "one-run", "watch"): (
+        *("claimed_epsilon", "claimed_mu", "delta", "score", "lower_is_member", "neighbours"),
+        *("threat_model", "random_bits"),
+    ),
+}

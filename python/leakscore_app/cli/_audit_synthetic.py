@@ -68,8 +68,7 @@ def add_audit_synthetic(commands: Any) -> None:
     group.add_argument("--seed", type=int, default=0, metavar="S", help="of the halves (0)")
     _cli.add_reading(parser)
     group = parser.add_argument_group("the output")
-    _cli.add_outputs(group)
-    group.add_argument("--quiet", action="store_true", help="no text: the exit code says it")
+    _cli.add_outputs(group, "no text: the exit code says it")
 
 
 def _audit_synthetic(options: argparse.Namespace) -> int:
@@ -85,7 +84,7 @@ def _audit_synthetic(options: argparse.Namespace) -> int:
     reading = _cli.reading(options)
     del reading["id"], reading["proportions"]
     names = ("reference", "columns", "delta", "confidence", "random_bits", "seed")
-    given: dict[str, Any] = {name: getattr(options, name) for name in names}
+    given = _cli.given(options, *names)
     given |= {name: getattr(options, name) or () for name in ("categories", "exclude")}
     findings = audit_synthetic(
         options.train, options.holdout, options.synthetic, **given, reading=reading

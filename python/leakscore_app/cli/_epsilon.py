@@ -95,7 +95,6 @@ def add_epsilon(commands: Any) -> None:
     parser.add_argument("--scheme", choices=_SCHEMES, required=True, help=schemes)
     parser.add_argument("--delta", type=float, default=1e-5, metavar="D", help="(1e-5)")
     _cli.add_outputs(parser)
-    parser.add_argument("--quiet", action="store_true", help="no text")
 
 
 def training_epsilon(training: dict[str, Any], delta: float) -> TrainingEpsilon:
@@ -117,6 +116,6 @@ def training_epsilon(training: dict[str, Any], delta: float) -> TrainingEpsilon:
 
 def _epsilon(options: Any) -> int:
     _cli.require_writable(options)
-    plan = {name: getattr(options, name) for name in (*_PLAN, "scheme")}
+    plan = _cli.given(options, *_PLAN, "scheme")
     _cli.deliver(training_epsilon(plan, options.delta), options)
     return 0

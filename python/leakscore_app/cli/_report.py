@@ -302,7 +302,7 @@ def _add_output_options(group: Any) -> None:
     group.add_argument(
         "--worst", type=int, default=5, metavar="K", help="records that are listed (5)"
     )
-    _cli.add_outputs(group)
+    _cli.add_outputs(group, "no text, no progress")
     group.add_argument(
         "--csv",
         metavar="PATH",
@@ -318,7 +318,6 @@ def _add_output_options(group: Any) -> None:
     group.add_argument(
         "--show-values", action="store_true", help="show values of the worst records"
     )
-    group.add_argument("--quiet", action="store_true", help="no text, no progress")
     group.add_argument(
         "--progress",
         action="store_true",
@@ -359,7 +358,7 @@ def _report(options: argparse.Namespace) -> int:
         table = _table(options)
         result = report.analyse(
             table,
-            **{name: getattr(options, name) for name in _PASSED_ON},
+            **_cli.given(options, *_PASSED_ON),
             population=_population(options),
             columns=options.columns if options.data is None else None,
             exclude=(options.exclude or ()) if options.data is None else (),

@@ -58,7 +58,6 @@ def add_risk(commands: Any) -> None:
         help="of scores of several attacks, which puts the records in order, from 0 (0)",
     )
     _cli.add_outputs(group)
-    group.add_argument("--quiet", action="store_true", help="no text")
     group.add_argument(
         "--check", action="store_true", help="the exit code says whether a record is certified"
     )
@@ -110,18 +109,9 @@ def _risk(options: argparse.Namespace) -> int:
 
     _cli.require_writable(options, options.file)
     report = judge(
-        read(
-            options.file,
-            attack=options.attack,
-            few_records=options.few_records,
-            max_memory=options.max_memory,
-        ),
+        read(options.file, **_cli.given(options, "attack", "few_records", "max_memory")),
         fpr=options.false_positive_rate,
-        least_power=options.least_power,
-        confidence=options.confidence,
-        delta=options.delta,
-        worst=options.worst,
-        order_by=options.order_by,
+        **_cli.given(options, "least_power", "confidence", "delta", "worst", "order_by"),
     )
     _cli.deliver_verdict(report, options)
     if not options.check:

@@ -122,32 +122,26 @@ def _add_meaning(group: Any) -> None:
     add_names(group, "--proportions", "columns of categories: the share of each one is published")
 
 
+def given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """Return options by name, as arguments of functions that call them so."""
+    return {name: getattr(options, name) for name in names}
+
+
 def reading(options: argparse.Namespace) -> dict[str, Any]:
     """Return what `add_reading` was told."""
-    return {
-        "delimiter": options.delimiter,
-        "decimal": options.decimal,
-        "thousands": options.thousands,
-        "encoding": options.encoding,
-        "header": options.header,
-        "skip_lines": options.skip_lines,
-        "skip_last": options.skip_last,
-        "sheet": options.sheet,
-        "key": options.key,
-        "missing_values": tuple(options.missing_values or ()),
-        "bad_cells": options.bad_cells,
-        "id": options.id,
-        "proportions": tuple(options.proportions or ()),
-        "max_memory": options.max_memory,
-    }
+    names = ("delimiter", "decimal", "thousands", "encoding", "header", "skip_lines", "skip_last")
+    read = given(options, *names, "sheet", "key", "bad_cells", "id", "max_memory")
+    lists = ("missing_values", "proportions")
+    return read | {name: tuple(getattr(options, name) or ()) for name in lists}
 
 
-def add_outputs(group: Any) -> None:
-    """Add the options for the files of the numbers and the page."""
+def add_outputs(group: Any, quiet: str = "no text") -> None:
+    """Add the options for the files of the numbers and the page, and for no text."""
     group.add_argument("--json", metavar="PATH", help="write all numbers as JSON (- for stdout)")
     group.add_argument(
         "--html", metavar="PATH", help="write one self-contained page (- for stdout)"
     )
+    group.add_argument("--quiet", action="store_true", help=quiet)
 
 
 def memory(text: str) -> int:

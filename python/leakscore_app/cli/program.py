@@ -147,7 +147,8 @@ def _in_words_of(options: argparse.Namespace) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError) as error:
-        raise ValueError(_in_options(str(error), vars(options))) from error
+        names = [name for name, value in vars(options).items() if not callable(value)]
+        raise ValueError(_in_options(str(error), names)) from error
 
 
 def _in_options(message: str, given: Iterable[str]) -> str:

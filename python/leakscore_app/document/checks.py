@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
+import leakscore
 from leakscore_app._visible import in_json, visible
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -45,7 +46,7 @@ class Check:
     message: str
     files: tuple[str, ...]
     properties: Mapping[str, float | int | str]
-    version: str
+    version: str = field(default_factory=lambda: leakscore.__version__)
 
 
 def sarif(check: Check) -> str:

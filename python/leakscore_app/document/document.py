@@ -6,7 +6,7 @@ on the page, and its sentence in the text. Nothing is folded: a page is printed,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -18,6 +18,21 @@ class Notice:
     level: str
     code: str
     message: str
+
+
+def warning(code: str, message: str) -> Notice:
+    """Return a doubt."""
+    return Notice("warning", code, message)
+
+
+def note(code: str, message: str) -> Notice:
+    """Return what must be known, but is no doubt."""
+    return Notice("note", code, message)
+
+
+def warnings_first(notices: Iterable[Notice]) -> tuple[Notice, ...]:
+    """Return notices in their order, but doubts before the others."""
+    return tuple(sorted(notices, key=lambda notice: notice.level != "warning"))
 
 
 @dataclass(frozen=True)

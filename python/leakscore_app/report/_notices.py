@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore_app._visible import visible
-from leakscore_app.document.document import Notice
+from leakscore_app.document.document import Notice, note, warning, warnings_first
 from leakscore_app.document.text import counted
 from leakscore_app.report._model import Compared, Content, Doubles, Game, Observations, Owned
 from leakscore_app.report._verdict import capitalised, named, times
@@ -20,6 +20,7 @@ from leakscore_app.tables.table import Table
 _FEW_ROWS_PER_COLUMN = 10
 _ILL_CONDITIONED = 1e8
 _SMALL_N = 30
+_DIFFERENCES = 3  # between theory and games that are written out
 _SYNTHETIC = (
     "The bound is for a generator that sees the records only through the numbers that it draws "
     "from; its random draws, and any number of tables, add nothing. Ranks and ranges of columns, "
@@ -40,7 +41,7 @@ def notices_of(report: Content) -> tuple[Notice, ...]:
         *_about_covariance(report),
         *_about_games(report),
     ]
-    return tuple(sorted(notices, key=lambda notice: notice.level != "warning"))
+    return warnings_first(notices)
 
 
 def observed(
@@ -89,37 +90,29 @@ def doubt_of(reasons: Sequence[str]) -> str:
     )
 
 
-def _warning(code: str, message: str) -> Notice:
-    return Notice("warning", code, message)
-
-
-def _note(code: str, message: str) -> Notice:
-    return Notice("note", code, message)
-
-
 def _about_table(report: Content) -> Iterator[Notice]:
     if report.input.rows_left_out:
         lost = report.input.rows - report.input.rows_judged
-        yield _warning(
+        yield warning(
             "rows-left-out",
             f"{lost} of {report.input.rows} records are left out and not judged; the mean of the "
             "others is what this report speaks of.",
         )
     if report.input.columns_left_out:
-        yield (_warning if report.input.columns_unjudged else _note)(
+        yield (warning if report.input.columns_unjudged else note)(
             "columns-left-out",
             "A column that is left out (see the end) is not judged, unless it follows from others: "
             "do not publish it all the same.",
         )
     if report.input.dependent_columns:
-        yield _note(
+        yield note(
             "dependent-columns",
             "Columns that follow exactly from others change nothing without noise. With noise, "
             "compute them from the noisy means of the others: noise of their own would be a "
             "second look at the same numbers.",
         )
     if counting := report.observations.counting:
-        yield _warning(
+        yield warning(
             "identifier",
             f"{_names(counting)} counts the records: an identifier? Leave it out with --exclude.",
         )
@@ -128,37 +121,37 @@ def _about_table(report: Content) -> Iterator[Notice]:
 def _about_release(report: Content) -> Iterator[Notice]:
     release, size = report.release, report.input.rows_judged
     if release.synthetic:
-        yield _note("synthetic-bound", _SYNTHETIC)
+        yield note("synthetic-bound", _SYNTHETIC)
     if (embedded := report.observations.embedded) is not None:
-        yield _note(
+        yield note(
             "embedded-table",
             f"No table was given: this is the embedded one ({embedded}), with n = "
             f"{release.n}{'' if report.previous else ' unless --n says otherwise'}.",
         )
     if release.population == "infinite":
-        yield _note("infinite-population", _infinite(report))
+        yield note("infinite-population", _infinite(report))
     else:
-        yield _note(
+        yield note(
             "finite-population",
             f"The {release.n} records are drawn without replacement from these {size}, which are "
             "the whole population that the attacker knows. If the table is itself a sample, use "
             "--population infinite.",
         )
     if release.base_rate is None:
-        yield _note(
+        yield note(
             "base-rate-unknown",
             "All records are averaged, so the table does not tell how many people might have been "
             "in it: give --base-population N for the predictive value at the base rate n/N.",
         )
     if report.effective_n is not None:
-        yield _note(
+        yield note(
             "known-weights",
             "The weights are taken as known to everybody. With them this mean varies as one of "
             f"{report.effective_n:.4g} records with equal weights, and a record leaks in proportion"
             " to the square of its weight.",
         )
     if (report.effective_n or release.n) < _SMALL_N:
-        yield _warning(
+        yield warning(
             "small-n",
             f"With n = {report.effective_n or release.n:.4g} the normal theory is rough; trust the "
             "simulated game.",
@@ -169,14 +162,14 @@ def _about_previous(report: Content) -> Iterator[Notice]:
     previous = report.previous
     if previous is None:
         return
-    yield _note(
+    yield note(
         "order-of-rows",
         "The first rows are taken as those of the earlier means, in the order of the file; rows "
         "that were withdrawn or changed since would leak by their difference, too.",
     )
     rows = report.rows[previous.given_away]
     if len(rows):
-        yield _warning(
+        yield warning(
             "batch-of-one",
             f"{capitalised(_rows(report, rows))} came alone between two means: their difference is "
             "the record itself, all its values, not its membership only (of a person's records, "
@@ -184,14 +177,14 @@ def _about_previous(report: Content) -> Iterator[Notice]:
         )
     smallest = min((batch.records for batch in previous.batches if batch.records > 1), default=0)
     if 0 < smallest < _SMALL_N:
-        yield _warning(
+        yield warning(
             "small-batch",
             f"A batch has {smallest} records: the normal theory of so small a mean is rough, and "
             "the best test may do better or worse than the leakage says; mind the game.",
         )
     both = report.rows[previous.new & (previous.told > 0)]
     if len(both):
-        yield _note(
+        yield note(
             "old-and-new",
             f"{counted(len(both), 'person')} with new records had records in the earlier means, "
             f"too ({_rows(report, both)}): what these told is counted with what is added now, and "
@@ -207,7 +200,7 @@ def _about_persons(
         sizes = np.bincount(owned.person)
         worst = int(sizes.argmax())
         if sizes[worst] > 1:
-            yield _note(
+            yield note(
                 "persons",
                 f"{len(owned.rows)} records belong to {counted(len(sizes), 'person')}; "
                 f"{owned.ids[worst]} has {sizes[worst]}. A person is judged by all of them, and "
@@ -216,7 +209,7 @@ def _about_persons(
         yield from _partly_left_out(table, records)
         return
     for name, different in table.shared.items():
-        yield _warning(
+        yield warning(
             "records-of-one",
             f"{visible(name)} has {different} different values in {len(table.values)} records. If "
             "it tells whose the records are, each person is recognised by all of them together, "
@@ -229,7 +222,7 @@ def _about_persons(
 
 def about_copies(how_many: str, most: int) -> Notice:
     """Say that records are equal, `most` of them at most."""
-    return _note(
+    return note(
         "duplicates",
         f"{how_many} records are equal to another one (up to {most} alike). If they are copies of "
         f"one person's record, k of them leak k\u00b2 times as much as one, here up to {most**2} "
@@ -249,7 +242,7 @@ def _partly_left_out(table: Table, records: Records) -> Iterator[Notice]:
         parts.append(f"{counted(partly, 'person')} by the rest of their records only")
     if wholly:
         parts.append(f"{counted(wholly, 'person')} not at all")
-    yield _warning(
+    yield warning(
         "persons-left-out",
         f"As {counted(len(excluded), 'record')} miss a value, these are judged: "
         f"{' and '.join(parts)}. What the records that are left out tell is not counted.",
@@ -295,14 +288,14 @@ def _about_covariance(report: Content) -> Iterator[Notice]:
         alone &= ~report.previous.given_away
     certain = report.rows[alone]
     if len(certain):
-        yield _warning(
+        yield warning(
             "certain-records",
             f"{counted(len(certain), 'record')} can be given away ({_rows(report, certain)}): in "
             "some direction all others are alike, so that any trace of it in the mean proves "
             "membership. No game is played for them.",
         )
     if fit.shrinkage:
-        yield _warning(
+        yield warning(
             "shrinkage",
             f"{report.input.rows_judged} records do not determine the covariance of "
             f"{len(report.input.columns_judged)} columns: it is shrunk towards its diagonal by "
@@ -310,15 +303,15 @@ def _about_covariance(report: Content) -> Iterator[Notice]:
             "differ.",
         )
     elif report.pooled_cells:
-        yield _warning("pooled-covariance", _pooled(report))
+        yield warning("pooled-covariance", _pooled(report))
     elif fit.rows_per_column < _FEW_ROWS_PER_COLUMN:
-        yield _warning(
+        yield warning(
             "few-rows",
             f"Only {fit.rows_per_column:.1f} records a column: the covariance is uncertain, and "
             "leakage looks larger than it is to an attacker who knows no more than this table.",
         )
     if fit.condition_number > _ILL_CONDITIONED:
-        yield _warning(
+        yield warning(
             "ill-conditioned",
             f"The correlations have condition number {fit.condition_number:.1e}: some columns "
             "nearly follow from others, and what leaks along them hangs on their last digits.",
@@ -339,7 +332,7 @@ def _some(cells: Sequence[str]) -> str:
     """Name a cell or some."""
     if len(cells) == 1:
         return f"The cell {cells[0]}"
-    shown = ", ".join(cells[:3]) + (", ..." if len(cells) > 3 else "")
+    shown = "; ".join(cells[:3]) + ("; ..." if len(cells) > 3 else "")
     return f"{len(cells)} of the cells ({shown})"
 
 
@@ -347,12 +340,14 @@ def _about_games(report: Content) -> Iterator[Notice]:
     noisy = () if report.noise is None else (report.noise.game,)
     differing = [game for game in (*report.games, *noisy) if game.differs]
     if differing:
-        differences = " ".join(_difference(report, game) for game in dict.fromkeys(differing))
-        yield _warning("theory-differs", f"{differences} {_RULE}")
+        different = [_difference(report, game) for game in dict.fromkeys(differing)]
+        more = len(different) - _DIFFERENCES
+        shown = different[:_DIFFERENCES] + [f"{more} more of these games differ."] * (more > 0)
+        yield warning("theory-differs", f"{' '.join(shown)} {_RULE}")
     rounds = report.games[0].rounds
     size = report.records
     if rounds == default_rounds(report.release.n, size) < default_rounds(2, size):
-        yield _note("rounds", f"{rounds} rounds a game, for speed; more with --rounds.")
+        yield note("rounds", f"{rounds} rounds a game, for speed; more with --rounds.")
 
 
 _RULE = (

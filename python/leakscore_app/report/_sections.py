@@ -89,9 +89,15 @@ def _head(report: Content, verdict: Verdict) -> list[list[doc.Part]]:
             f"A synthetic table is published. It is drawn from {source} alone, {rounded}without "
             "noise, and tells no more than these numbers do."
         )
+    what = " ".join(
+        [what, *(f"{note}." for note in report.input.notes if " is read as 1, " in note)]
+    )
+    embedded = "This is the embedded table: leakscore report FILE judges yours."
+    tables = [doc.Paragraph(embedded, "lead")] if report.observations.embedded else []
     return [
         [doc.Heading(verdict.line, verdict.decision.replace(" ", "-"))],
         [
+            *tables,
             doc.Paragraph(what, "lead"),
             *_earlier_means(report),
             doc.Paragraph(f"{asks} in the {_kind(report)}?", "lead"),
@@ -309,15 +315,18 @@ def _worst(report: Content) -> doc.Section:
         else f"n/N = {release.n}/{release.base_population} = {percent(release.base_rate)}"
     )
     legend = (
-        "Left out: the attacker knows the population from the other records. In sample: this "
-        "record is among them and hides itself. Power: the share of tables with the record that "
-        "are flagged, at 1\u00a0% false positives. Flag true: the share of flagged tables that "
-        f"hold the record, at the base rate {rate} and at 1\u00a0%."
+        "Left out: the attacker knows the population from the other records. Power: the share of "
+        "tables with the record that are flagged, at 1\u00a0% false positives. Flag true: the "
+        f"share of flagged tables that hold the record, at the base rate {rate} and at 1\u00a0%."
+    )
+    in_sample: doc.Part = doc.Paragraph(
+        "In sample: this record is among them, and hides itself.", "soft"
     )
     crowded = ["leakage\nin sample"] if _long_names(report) else []
+    in_sample = doc.PageOnly([in_sample]) if crowded else in_sample
     crowded += ["flag true\nat n/N"] if alone is not None else []
     table = doc.TextTable(header, rows, _numbering(report), page_only=crowded)
-    return doc.Section("The worst records", [table, doc.Paragraph(legend, "soft")])
+    return doc.Section("The worst records", [table, doc.Paragraph(legend, "soft"), in_sample])
 
 
 def _long_names(report: Content) -> bool:

@@ -312,9 +312,28 @@ def to_publish(report: Content, verdict: Verdict) -> dict[str, float] | None:
     if verdict.decision == PUBLISH_WITH_NOISE:
         numbers = None if report.noise is None else report.noise.noisy_mean
     decimals = report.release.decimals
-    if numbers is None or decimals is None:
-        return numbers
-    return {name: round(value, decimals) for name, value in numbers.items()}
+    if numbers is None:
+        return None
+    if decimals is not None:
+        numbers = {name: round(value, decimals) for name, value in numbers.items()}
+    return {**dict(_counts_that_follow(report, numbers)), **numbers}
+
+
+def _counts_that_follow(report: Content, numbers: dict[str, float]) -> Iterator[tuple[str, float]]:
+    """Yield of each table by group the count that the others leave of all records."""
+    if report.owned is not None:
+        return
+    table: list[str] = []
+    records = 0
+    for cell in report.cells:
+        table, records = [*table, cell.cell], records + cell.records
+        if records < report.input.rows_judged:
+            continue
+        without = [name for name in table if name not in numbers]
+        if len(without) == 1:
+            others = sum(numbers[name] for name in table if name in numbers)
+            yield without[0], report.release.n - others
+        table, records = [], 0
 
 
 def exit_code_of(verdict: Verdict) -> int:
