@@ -53,13 +53,12 @@ def least_noise(
     base = replace(problem, values=least * values)
     # A record within its limit without noise is so with any, and is not looked at again.
     over = np.flatnonzero((excess if least == 1 else base.excess(none)) > 1.0)
-    factor, cost, bound = np.zeros((len(weights), 0)), 0.0, 0.0
+    factor, bound = np.zeros((len(weights), 0)), 0.0
     if over.size:
-        factor, cost, bound = _shaped(base.among(over), weights, independent)
+        factor, bound = _shaped(base.among(over), weights, independent)
     added = base.values - problem.values
     if added.any():
         factor = _together(factor, added)
-        cost += float(weights @ np.diag(added))
         bound += (least - 1) * float(weights @ np.diag(problem.values))
     # Beside much noise, what makes C regular may be lost in the rounding of C + S. Another order of
     # adding them rounds otherwise, so C + S is kept away from the least that can be inverted.
@@ -68,7 +67,7 @@ def least_noise(
     added = regular(matrix, margin * problem.rounding) - matrix
     if added.any():
         factor = _together(factor, added)
-        cost += float(weights @ np.diag(added))
+    cost = float(weights @ np.square(factor).sum(axis=1))
     return WholeAnswer(factor, cost, bound, np.inf if singular else before)
 
 
@@ -106,8 +105,8 @@ def _together(factor: Doubles, added: Doubles) -> Doubles:
     return np.asarray(scale[:, np.newaxis] * vectors[:, positive] * np.sqrt(values[positive]))
 
 
-def _shaped(problem: Whole, weights: Doubles, independent: bool) -> tuple[Doubles, float, float]:
-    """Return a factor in the units of the columns, the cost, and its lower bound."""
+def _shaped(problem: Whole, weights: Doubles, independent: bool) -> tuple[Doubles, float]:
+    """Return a factor in the units of the columns, and a lower bound on the least cost."""
     solver = independent_covering if independent else covering
     paid = weights > 0
     if not paid.all():
@@ -115,12 +114,12 @@ def _shaped(problem: Whole, weights: Doubles, independent: bool) -> tuple[Double
     scaled = replace(problem, scale=np.sqrt(weights))
     solution = scaled.cover(solver)
     result = fitted(scaled.excess_of, solution.noise)
-    return result.factor / scaled.scale[:, np.newaxis], result.cost, solution.bound
+    return result.factor / scaled.scale[:, np.newaxis], solution.bound
 
 
 def _with_free(
     problem: Whole, weights: Doubles, paid: Flags, independent: bool
-) -> tuple[Doubles, float, float]:
+) -> tuple[Doubles, float]:
     """Solve where noise in some columns costs nothing.
 
     However much there is, the other columns tell what they tell alone. So they are solved for
@@ -128,9 +127,9 @@ def _with_free(
     is within that share: as little as that, not without bound.
     """
     alone = problem.part(paid, 1 - _FREE_SHARE)
-    factor, cost, bound = np.zeros((int(paid.sum()), 0)), 0.0, 0.0
+    factor, bound = np.zeros((int(paid.sum()), 0)), 0.0
     if alone.excess(np.zeros(len(factor))).max() > 1.0:
-        factor, cost, bound = _shaped(alone, weights[paid], independent)
+        factor, bound = _shaped(alone, weights[paid], independent)
         # If C + S meets the limits, (C + S) / (1 - share) meets the lower ones, and
         # S / (1 - share) + share / (1 - share) diag C' is independent noise that does too, for the
         # largest eigenvalue C' <= d diag C.
@@ -144,7 +143,7 @@ def _with_free(
     while times < _MOST_FREE:
         whole[~paid, factor.shape[1] :] = np.diag(np.sqrt(times) * size)
         if plain.excess(whole @ whole.T).max() <= 1.0:
-            return whole, cost, max(bound, 0.0)
+            return whole, max(bound, 0.0)
         times *= 4
     raise RuntimeError("The noise did not converge: no free noise is enough")
 

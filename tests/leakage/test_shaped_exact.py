@@ -1,0 +1,68 @@
+"""Shaped noise where the least cost is a formula: one column is paid for, others are free."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leakscore import Reference
+from leakscore.leakage import noise_for
+from tests.leakage.test_shaped import SHAPES
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("free", [0, 1, 3])
+@pytest.mark.parametrize("share", [1e-3, 0.5, 1e3])
+def test_the_cost_and_its_bound_lie_on_either_side_of_the_least(
+    shape: Any, free: int, share: float
+) -> None:
+    """Free noise hides its own columns; the paid one needs e^2 / limit - C, `share` times C."""
+    n, limit, variance = 10, 0.5, 4.0
+    reference = Reference(np.zeros(1 + free), [variance, *np.linspace(1.0, 9.0, free)])
+    targets = np.full((1, 1 + free), 50.0)
+    targets[0, 0] = np.sqrt(n * limit * variance * (1.0 + share))
+    weights = np.array([0.25, *np.zeros(free)])
+    noise = noise_for(targets, reference, n, max_leakage=limit, shape=shape, weights=weights)
+    least = 0.25 * share * variance
+    bound = noise.cost * (1.0 - noise.gap)
+    # What free noise does not hide is a millionth of the limit: of C and S together.
+    beyond = 2e-6 * (1.0 + share) / share
+    assert least * (1.0 - 1e-9) <= noise.cost <= least * (1.0 + beyond + 1e-4)
+    assert least * (1.0 - beyond - 1e-4) <= bound <= least * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0, 2.0, 30.0])
+def test_a_radius_is_paid_for_and_part_of_the_bound(share: float) -> None:
+    """In one column C + S is the larger of what the radius and what the record ask for."""
+    n, limit, variance, times = 10, 0.5, 4.0, 3.0
+    reference = Reference([0.0, 0.0], [variance, 1.0])
+    targets = [[np.sqrt(n * limit * variance * times * share), 0.0]]
+    radius = np.sqrt(n * limit * times)
+    noise = noise_for(targets, reference, n, max_leakage=limit, shape="optimal", radius=radius)
+    least = max(times * share, times) - 1.0 + times - 1.0
+    assert noise.cost == pytest.approx(least, rel=1e-4)
+    assert noise.cost >= least * (1.0 - 1e-9)
+    assert least * (1.0 - 1e-4) <= noise.cost * (1.0 - noise.gap) <= least * (1.0 + 1e-9)
+    assert noise.protected_radius >= radius
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_makes_a_covariance_regular_is_paid_for_and_part_of_no_bound(shape: Any) -> None:
+    """Two columns that are alike, and a record on their line: no more is needed than to invert."""
+    reference = Reference([0.0, 0.0], [[1.0, 1.0], [1.0, 1.0]])
+    noise = noise_for([[1.0, 1.0]], reference, 10, max_leakage=1.0, shape=shape)
+    assert noise.gap == 1.0
+    assert noise.leakage_before == np.inf
+    assert 0.0 < noise.cost < 1e-11
+    assert noise.cost == pytest.approx(10 * float(np.square(noise.std).sum()), rel=1e-6)
+
+
+def test_very_many_columns_within_their_limits_need_no_noise() -> None:
+    d = 5000
+    reference = Reference(np.zeros(d), np.ones(d))
+    noise = noise_for(np.eye(2, d), reference, 10, max_leakage=1.0, shape="optimal")
+    assert noise.factor.shape == (d, 0)
+    assert (noise.cost, noise.gap) == (0.0, 0.0)
+    assert noise.leakage_before == noise.leakage_after == pytest.approx(0.1)
