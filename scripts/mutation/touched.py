@@ -32,6 +32,7 @@ class Tests:
 
     root: Path
     folder: Path  # of the notes
+    watched: set[str]  # modules of which the notes say which lines run
     seen: dict[str, Seen] = field(default_factory=dict)
     unwatched: list[str] = field(default_factory=list)  # files for which there was no time
     by_line: dict[tuple[str, int], set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -65,7 +66,7 @@ class Tests:
 
     def key(self, file: str, tests: dict[str, Seen]) -> str:
         """Hash a test file and all that its tests touch."""
-        digest = hashlib.sha256()
+        digest = hashlib.sha256(repr(sorted(self.watched)).encode())
         for name in sorted({file, *(name for _, files in tests.values() for name in files)}):
             path = self.root / name
             digest.update(path.read_bytes() if path.exists() else b"")
@@ -155,12 +156,14 @@ def watch_in_fork(tests: Tests, file: str, group: list[pytest.Item], look: Look)
         os._exit(code)
 
 
-def covered_look(tests: Tests, run: Run, files: set[str]) -> Look:
-    """Watch Python code: coverage with a context for each test, of files that have mutants."""
+def covered_look(tests: Tests, run: Run) -> Look:
+    """Watch Python code: coverage with a context for each test."""
 
     def look(group: list[pytest.Item]) -> dict[str, Seen]:
         cover = coverage.Coverage(
-            data_file=None, config_file=False, include=[str(tests.root / file) for file in files]
+            data_file=None,
+            config_file=False,
+            include=[str(tests.root / file) for file in tests.watched],
         )
         cover.set_option("run:disable_warnings", ["no-data-collected"])
         seconds: dict[str, float] = {}

@@ -17,6 +17,7 @@ import traceback
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import NoReturn
@@ -55,6 +56,7 @@ class Trial:
         each: float,  # seconds of tests of one mutant; the longest are left out
         built: dict[int, Mutant],  # all that a build of C++ holds, by number
         again: bool,  # try those, too, that an earlier run has killed
+        watched: set[str],  # modules in which is noted what a test runs: a later run may try them
     ) -> None:
         self.root, self.jobs, self.until, self.each = root, jobs, until, each
         self.mutants = sorted(mutants, key=lambda one: bool(one.names))  # these take longest
@@ -62,7 +64,7 @@ class Trial:
         self.failed = False
         self.outcomes: dict[str, Counter[str]] = defaultdict(Counter)  # of each file
         self.survivors: list[tuple[Mutant, str]] = []
-        self.again = again
+        self.again, self.watched = again, watched
         self.keys: dict[Mutant, str] = {}
         self.passed: dict[Mutant, set[str]] = {}  # of what survived the quick tests
         # By test, of each file ("") and of each of its functions.
@@ -83,7 +85,7 @@ class Trial:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         folder = self.root / "build" / "mutants" / ("cpp" if self.built else "python")
-        self.tests = Tests(self.root, folder)
+        self.tests = Tests(self.root, folder, self.watched)
         now = time.monotonic()
         half = now + 0.5 * (self.until - now)
         self.items = {item.nodeid: item for item in session.items}
@@ -92,15 +94,15 @@ class Trial:
         if self.built:
             look = compiled_look(self.run, self.built)
         else:
-            look = covered_look(self.tests, self.run, {one.file for one in self.mutants})
+            look = covered_look(self.tests, self.run)
         watch(self.tests, fresh, look, (self.jobs, half))
         self.waiting = deque(self.kept_apart(folder / "killed.txt"))
         self.functions = live_functions({str(self.root / one.file) for one in self.mutants})
         if self.tests.unwatched:
             count = len(self.tests.unwatched)
             print(f"no time to watch {count} files of tests, the first {self.tests.unwatched[0]}")
-        for cache in caches():
-            cache.cache_clear()
+        for each in caches():
+            each.cache_clear()
         gc.collect()
         gc.freeze()  # no fork walks through, and so copies, what all share
         self.try_all()
@@ -112,7 +114,7 @@ class Trial:
         """Count mutants that an earlier run killed, and return the others; both are kept there."""
         self.killed = killed
         for one in self.mutants:
-            words = f"{text_of(self.root / one.file)}\n{one}\n{one.nth}"
+            words = f"{one.file}\n{around(self.root, one)}\n{one.before} -> {one.after}\n{one.nth}"
             self.keys[one] = hashlib.sha256(words.encode()).hexdigest()[:24]
         before = set(killed.read_text().split()) if killed.exists() and not self.again else set()
         waiting = [one for one in self.mutants if self.keys[one] not in before]
@@ -333,6 +335,24 @@ def at_top(nodes: list[ast.stmt]) -> Iterator[ast.AST]:
         inside = node.body if isinstance(node, (*DEFINITIONS,)) else ()
         inner = inside if isinstance(inside, (list, tuple)) else [inside]
         waiting.extend(one for one in ast.iter_child_nodes(node) if one not in inner)
+
+
+def around(root: Path, mutant: Mutant) -> str:
+    """Return what must stay as it is for a kill to count: a function, of C++ the whole file."""
+    text = text_of(root / mutant.file)
+    if mutant.number:
+        return f"{mutant.line}\n{text}"
+    for first, last in functions_of(text):
+        if first <= mutant.line <= last:
+            return "\n".join([str(mutant.line - first), *text.splitlines()[first - 1 : last]])
+    return f"{mutant.line}\n{text}"
+
+
+@cache
+def functions_of(text: str) -> list[tuple[int, int]]:
+    """Return first and last lines of all functions, the outer one before the inner."""
+    nodes = [one for one in ast.walk(ast.parse(text)) if isinstance(one, DEFINITIONS[:2])]
+    return [(one.lineno, one.end_lineno or one.lineno) for one in nodes]
 
 
 def module_of(mutant: Mutant) -> str:
