@@ -237,7 +237,7 @@ class _Inner:
 def solve(task: Task, kept: Flags) -> ShapedNoise:
     """Find the noise in the columns that matter, and say what it costs and does."""
     inner = _Inner(task, kept)
-    factor, cost, bound = inner.answer.factor, inner.answer.cost, inner.answer.bound
+    factor = inner.answer.factor
     outer = np.zeros((len(kept), factor.shape[1]))
     outer[kept] = factor / np.sqrt(task.per_record)
     after = task.leakage(outer)
@@ -248,26 +248,25 @@ def solve(task: Task, kept: Flags) -> ShapedNoise:
         after = task.leakage(outer)
     else:
         raise RuntimeError(f"The noise did not converge: leakage is {float(after.max())!r}")
-    return _described(task, outer, cost, bound, inner=inner, after=after)
+    return _described(task, outer, inner, after)
 
 
-def _described(
-    task: Task, factor: Doubles, cost: float, bound: float, *, inner: _Inner, after: Doubles
-) -> ShapedNoise:
+def _described(task: Task, factor: Doubles, inner: _Inner, after: Doubles) -> ShapedNoise:
     std = np.sqrt(np.square(factor).sum(axis=1))
+    cost = task.n * float(task.weights @ np.square(std))
+    bound = task.n / task.per_record * inner.answer.bound  # of the noise on a record
     standard_error = np.sqrt(task.reference.variances / task.n)
     with np.errstate(divide="ignore"):
         units = np.divide(std, standard_error, out=np.zeros_like(std), where=std > 0)
     worst = int(np.argmax(after))
-    noisy = cost > 0 or factor.any()
+    noisy = factor.any()
     met = after > task.max_leakage * (1 - _AT_THE_LIMIT)
-    ratio = task.n / task.per_record  # cost is n times that of the noise on the mean
     return ShapedNoise(
         covariance=factor @ factor.T if len(std) <= _LARGEST_COVARIANCE else None,
         factor=factor,
         std=std,
         standard_errors=units,
-        cost=cost * ratio,
+        cost=cost,
         gap=(cost - bound) / cost if cost > 0 else 0.0,
         active=task.rows_of(np.flatnonzero(met)) if noisy else np.zeros(0, dtype=np.intp),
         worst=int(task.rows_of(np.array([worst]))[0]),

@@ -29,10 +29,9 @@ Named: TypeAlias = Callable[[int], str]
 
 @dataclass(frozen=True)
 class WholeAnswer:
-    """A factor (d, r) of the least noise per record, its cost, and a lower bound."""
+    """A factor (d, r) of the least noise per record, and a lower bound on the least cost."""
 
     factor: Doubles
-    cost: float
     bound: float
     before: float
     """Largest e' C^-1 e over its limit; inf if C is singular."""
@@ -67,8 +66,7 @@ def least_noise(
     added = regular(matrix, margin * problem.rounding) - matrix
     if added.any():
         factor = _together(factor, added)
-    cost = float(weights @ np.square(factor).sum(axis=1))
-    return WholeAnswer(factor, cost, bound, np.inf if singular else before)
+    return WholeAnswer(factor, bound, np.inf if singular else before)
 
 
 def least_wide_noise(problem: WideProblem, named: Named) -> WholeAnswer:
@@ -76,12 +74,10 @@ def least_wide_noise(problem: WideProblem, named: Named) -> WholeAnswer:
     none = np.zeros((len(problem.scale), 0))
     before = _representable(problem.excess(none), named)
     if before <= 1.0:
-        return WholeAnswer(none, 0.0, 0.0, before)
+        return WholeAnswer(none, 0.0, before)
     solution = wide_cover(problem)
     result = fitted_factor(problem.excess, solution.noise, problem.multiples)
-    return WholeAnswer(
-        result.factor / problem.scale[:, np.newaxis], result.cost, solution.bound, before
-    )
+    return WholeAnswer(result.factor / problem.scale[:, np.newaxis], solution.bound, before)
 
 
 def _representable(excess: Doubles, named: Named) -> float:
