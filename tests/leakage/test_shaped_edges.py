@@ -29,6 +29,8 @@ def test_a_table_of_few_rows_takes_a_ridge() -> None:
     X = np.random.default_rng(0).normal(size=(5, 8))
     with pytest.raises(ValueError, match=r"X of shape \(5, 8\).*pass reference=.*ridge"):
         noise_for_table(X, 10, **LIMIT)
+    with pytest.raises(ValueError, match=r"X of shape \(5, 5\).*more rows than columns"):
+        noise_for_table(X[:, :5], 10, **LIMIT)
     found = noise_for_table(X, 10, reference=Reference.fit(X, ridge=0.1), **LIMIT)
     worst = oracle.worst_left_out(X, 10, found.covariance, ridge=0.1)
     assert worst <= found.max_leakage * (1 + 1e-9)
@@ -49,3 +51,29 @@ def test_weights_of_very_different_size(shape: Any, scale: float) -> None:
         weights[1] = far
         with pytest.raises(ValueError, match=r"weights\[1\]=1e[-+]300 times the variance"):
             noise_for(Z, reference, 10, shape=shape, weights=weights, **LIMIT)
+
+
+def test_the_last_degree_of_freedom() -> None:
+    """Of 5 rows and ddof=3 one is left without a row: the limit holds for plain refits."""
+    X = np.random.default_rng(1).normal(size=(5, 1))
+    noise = noise_for_table(X, 5, reference=Reference.fit(X, ddof=3), max_leakage=0.01)
+    told = []
+    for i in range(5):
+        others = np.delete(X, i)
+        variance = float(np.square(others - others.mean()).sum()) / (4 - 3)
+        told.append(float(X[i, 0] - others.mean()) ** 2 / 5 / (variance + 5 * noise.std[0] ** 2))
+    assert max(told) == pytest.approx(0.01, rel=1e-9)
+    with pytest.raises(ValueError, match="ddof=4 of reference must be <= 3"):
+        noise_for_table(X, 5, reference=Reference.fit(X, ddof=4), max_leakage=0.01)
+
+
+def test_means_that_a_person_of_many_rows_may_be_all_of() -> None:
+    X = np.random.default_rng(1).normal(size=(12, 1))
+    limit: Any = {"ids": [0, 0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 7], "max_leakage": 0.01}
+    assert noise_for_table(X, 8, population="finite", **limit).leakage_after <= 0.01
+    with pytest.raises(ValueError, match="n=9 must be <= 8 with population='finite'"):
+        noise_for_table(X, 9, population="finite", **limit)
+    assert noise_for_table(X, 5, **limit).leakage_after <= 0.01
+    for n in (2, 3, 4):
+        with pytest.raises(ValueError, match=f"n={n} must be > 4"):
+            noise_for_table(X, n, **limit)

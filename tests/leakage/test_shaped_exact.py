@@ -14,24 +14,28 @@ from tests.leakage.test_shaped import SHAPES
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("free", [0, 1, 3])
+@pytest.mark.parametrize("others", [0, 1])
 @pytest.mark.parametrize("share", [1e-3, 0.5, 1e3])
 def test_the_cost_and_its_bound_lie_on_either_side_of_the_least(
-    shape: Any, free: int, share: float
+    shape: Any, free: int, others: int, share: float
 ) -> None:
     """Free noise hides its own columns; the paid one needs e^2 / limit - C, `share` times C."""
     n, limit, variance = 10, 0.5, 4.0
-    reference = Reference(np.zeros(1 + free), [variance, *np.linspace(1.0, 9.0, free)])
-    targets = np.full((2, 1 + free), 50.0)
+    reference = Reference(
+        np.zeros(1 + others + free), [variance, *np.ones(others), *np.linspace(1.0, 9.0, free)]
+    )
+    targets = np.full((2, reference.dim), 50.0)
+    targets[:, 1 : 1 + others] = 0.0  # paid for, and in need of none
     targets[:, 0] = np.sqrt(n * limit * variance * (1.0 + share)), 0.1
-    targets[1, 1:] = 900.0  # who is hidden by free noise alone
-    weights = np.array([0.25, *np.zeros(free)])
+    targets[1, 1 + others :] = 900.0  # who is hidden by free noise alone
+    weights = np.array([0.25, *np.ones(others), *np.zeros(free)])
     noise = noise_for(targets, reference, n, max_leakage=limit, shape=shape, weights=weights)
     least = 0.25 * share * variance
     bound = noise.cost * (1.0 - noise.gap)
     # What free noise does not hide is a millionth of the limit: of C and S together.
     beyond = 1.1e-6 * (1.0 + share) / share
     assert least * (1.0 - 1e-9) <= noise.cost <= least * (1.0 + beyond + 1e-4)
-    assert least * (1.0 - 1e-4) <= bound <= least * (1.0 + 1e-9)
+    assert least * (1.0 - 1e-4) - 4e-6 * others <= bound <= least * (1.0 + 1e-9)
     assert noise.cost == pytest.approx(n * float(weights @ np.square(noise.std)), rel=1e-12)
 
 
@@ -70,6 +74,18 @@ def test_a_constant_column_beside_those_that_need_no_noise() -> None:
     assert noise.std == pytest.approx([0.01 / np.sqrt(10 * 10), 0.0], rel=1e-4)
     assert noise.cost == pytest.approx(1e-5, rel=1e-4)
     assert noise.leakage_after <= 1.0
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_constant_column_alone(shape: Any) -> None:
+    noise = noise_for(
+        [[3.0]], Reference([0.0], [0.0]), 9, max_leakage=1.0, shape=shape, weights=[1]
+    )
+    assert (noise.leakage_before, noise.standard_errors[0]) == (np.inf, np.inf)
+    assert noise.std[0] == pytest.approx(np.sqrt(9.0 / 9 / 9), rel=1e-6)
+    beside = Reference([0.0, 7.0], [4.0, 0.0])  # where no record varies either
+    noise = noise_for([[12.0, 7.0]], beside, 9, max_leakage=1.0, shape=shape)
+    assert noise.std == pytest.approx([np.sqrt((144.0 / 9 - 4.0) / 9), 0.0], rel=1e-6)
 
 
 def test_very_many_columns_within_their_limits_need_no_noise() -> None:

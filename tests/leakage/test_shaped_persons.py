@@ -229,7 +229,7 @@ def test_nothing_to_do_and_repeated_columns() -> None:
         ({"ids": [1, 2]}, "ids"),
         ({"ids": [np.nan] * 60}, "ids"),
         ({"ids": [0] * 60, "n": 70}, "fewer than 60 of the 60"),
-        ({"ids": np.arange(60) % 2, "n": 10}, "n=10 must be >= 30"),
+        ({"ids": np.arange(60) % 2, "n": 10}, "n=10 must be > 30"),
         ({"ids": np.arange(60) % 2, "n": 40, "population": "finite"}, "n=40 must be <= 30"),
         ({"previous": 20}, "n=30 with previous"),
         ({"previous": 60, "n": 60}, "previous=60"),

@@ -364,7 +364,7 @@ def for_targets(
     errors = largest_errors("targets", people.sums, centre)
     weights, kept = weights_of(wish.weights, reference, errors)
     reach = wish.budget * divisor * SAFE
-    wide = _is_wide(reference, wish, weights, kept)
+    wide = _is_wide(reference, wish, weights)
 
     def leakage(factor: Doubles) -> Doubles:
         noise = noise_given(0.0, None, factor[kept], int(kept.sum()))
@@ -527,16 +527,14 @@ def _owned(
     totals: tuple[int, ...] = ()
     if previous is not None:
         totals = earlier_counts(previous, rows, n)
-        if share < 1:
-            raise ValueError("previous must be given with population='infinite'")
-    most = rows - int(owned.sizes.max())
-    if share < 1 and n > most:
+    largest = int(owned.sizes.max())
+    if share < 1 and n > rows - largest:
         raise ValueError(
-            f"n={n} must be <= {most} with population='finite': no more rows are left to draw "
-            "without the person of the most rows"
+            f"n={n} must be <= {rows - largest} with population='finite': no more rows are left to "
+            "draw without the person of the most rows"
         )
-    if not totals and n < owned.sizes.max():
-        raise ValueError(f"n={n} must be >= {owned.sizes.max()}, the rows of one person")
+    if not totals and n <= largest:
+        raise ValueError(f"n={n} must be > {largest}, the rows of one person")
     sizes = np.diff([0, *totals, rows]) if totals else np.array([n])
     batch = np.repeat(np.arange(len(sizes)), sizes) if totals else np.zeros(rows, dtype=np.intp)
     return OwnedTable(table, reference, fit, n, owned, batch, sizes, share)
@@ -666,9 +664,7 @@ def _columns(reference: Reference, kept: npt.NDArray[np.bool_]) -> Reference:
     return Reference(reference.mean[kept], part)
 
 
-def _is_wide(
-    reference: Reference, wish: Wish, weights: Doubles, kept: npt.NDArray[np.bool_]
-) -> bool:
+def _is_wide(reference: Reference, wish: Wish, weights: Doubles) -> bool:
     """Whether the covariance is no matrix and too large to become one; refuse what needs one."""
     if reference.kind == "full" or reference.dim <= _MOST_DENSE:
         return False
@@ -679,8 +675,7 @@ def _is_wide(
         )
     if not (weights > 0).all():
         raise ValueError(f"weights must be > 0 for {reference.dim} columns")
-    if not kept.all() or reference._problem() is not None:
-        reference.invertible()
+    reference.invertible()  # a singular one is refused
     return True
 
 
