@@ -63,6 +63,23 @@ def test_a_sub_sampled_polygon_is_rounded_outwards_too() -> None:
         assert number(high) < number(near) < number(low)
 
 
+@pytest.mark.parametrize("rate", [0.3, 1e-3, 1e-9, 0.999])
+def test_numbers_of_a_sub_sampled_polygon_lie_on_either_side_of_the_mixture(rate: float) -> None:
+    low, high = (polygon(side).subsample(rate) for side in (-1, 1))
+    with mp.workdps(60):
+        share = mp.mpf(rate)
+        for alpha in ALPHAS.tolist():
+            power = (1 - share) * mp.mpf(alpha) + share * (1 - exact_beta(alpha))
+            assert high.power(alpha) <= power <= low.power(alpha) <= power * (1 + 1e-14)
+            assert low(alpha) <= 1 - power <= high(alpha)
+        xs, ys = exact_vertices()
+        for epsilon in (-3.0, -1e-4, 0.0, 1e-4, 0.3, 2.0, 9.0, 20.0):
+            paid = mp.exp(epsilon) - (1 - share)  # of alpha, for what is caught beside it
+            delta = max(share * (1 - y) - paid * x for x, y in zip([*xs, 1], [*ys, 0], strict=True))
+            ends = [f.delta(epsilon, "forward") for f in (high, low)]
+            assert ends[0] <= delta <= ends[1] <= delta * (1 + 1e-11) + 1e-14
+
+
 def test_log_power_delta_and_epsilon_are_rounded_outwards() -> None:
     low, high = polygon(-1), polygon(1)
     with mp.workdps(60):
