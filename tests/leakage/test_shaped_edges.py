@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from leakscore import Reference, SingularCovarianceError
 from leakscore.leakage import noise_for, noise_for_table
@@ -73,7 +74,20 @@ def test_means_that_a_person_of_many_rows_may_be_all_of() -> None:
     assert noise_for_table(X, 8, population="finite", **limit).leakage_after <= 0.01
     with pytest.raises(ValueError, match="n=9 must be <= 8 with population='finite'"):
         noise_for_table(X, 9, population="finite", **limit)
-    assert noise_for_table(X, 5, **limit).leakage_after <= 0.01
+    for n in (5, 12):
+        assert noise_for_table(X, n, **limit).leakage_after <= 0.01
     for n in (2, 3, 4):
         with pytest.raises(ValueError, match=f"n={n} must be > 4"):
             noise_for_table(X, n, **limit)
+
+
+def test_a_power_is_at_a_rate_of_one_percent() -> None:
+    """The leakage m at which Phi(sqrt(m) + Phi^-1(.01)) is the power."""
+    X = np.random.default_rng(1).normal(size=(12, 1))
+    mu = stats.norm.ppf(0.3) - stats.norm.ppf(0.01)
+    for noise in (
+        noise_for(X, Reference.fit(X), 3, max_power=0.3),
+        noise_for(X, Reference.fit(X), 3, max_power=0.3, shape="optimal"),
+        noise_for_table(X, 3, max_power=0.3),
+    ):
+        assert noise.max_leakage == pytest.approx(mu**2, rel=1e-9)

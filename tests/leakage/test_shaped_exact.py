@@ -63,6 +63,18 @@ def test_what_makes_a_covariance_regular_is_paid_for_and_part_of_no_bound(shape:
     assert noise.leakage_before == np.inf
     assert 0.0 < noise.cost < 1e-11
     assert noise.cost == pytest.approx(10 * float(np.square(noise.std).sum()), rel=1e-6)
+    wider = np.zeros((3, 3))
+    wider[:2, :2], wider[2, 2] = 1.0, 1.0
+    noise = noise_for(  # a third column, of free noise, needs some
+        [[1.0, 1.0, 50.0]],
+        Reference(np.zeros(3), wider),
+        10,
+        max_leakage=1.0,
+        shape=shape,
+        weights=[1, 1, 0],
+    )
+    assert noise.gap == 1.0
+    assert 0.0 < noise.cost < 1e-11
 
 
 def test_a_constant_column_beside_those_that_need_no_noise() -> None:
