@@ -30,7 +30,7 @@ def test_a_table_of_few_rows_takes_a_ridge() -> None:
     X = np.random.default_rng(0).normal(size=(5, 8))
     with pytest.raises(ValueError, match=r"X of shape \(5, 8\).*pass reference=.*ridge"):
         noise_for_table(X, 10, **LIMIT)
-    with pytest.raises(ValueError, match=r"X of shape \(5, 5\).*more rows than columns"):
+    with pytest.raises(ValueError, match=r"X of shape \(5, 5\).*pass reference="):
         noise_for_table(X[:, :5], 10, **LIMIT)
     found = noise_for_table(X, 10, reference=Reference.fit(X, ridge=0.1), **LIMIT)
     worst = oracle.worst_left_out(X, 10, found.covariance, ridge=0.1)

@@ -62,3 +62,14 @@ def test_bayes_has_the_shape_of_curves_and_priors_and_two_ends() -> None:
 def test_priors_out_of_range_are_refused(prior: float) -> None:
     with pytest.raises(ValueError, match="prior"):
         tradeoff.gaussian(1.0).bayes(prior)
+
+
+def test_the_first_flagged_of_looks_in_either_direction() -> None:
+    """The hull of a curve and its inverse flags as surely as the surer of both."""
+    curve = tradeoff.laplace(1.0).best_of(2)
+    both = curve.symmetrized()
+    one, other = curve.ppv(0.0, 0.1), curve.inverse().ppv(0.0, 0.1)
+    ratio = 2.0 * np.exp(-1.0) / (1.0 + np.exp(-1.0))  # alpha over power of two looks
+    assert one == pytest.approx(0.1 / (0.1 + 0.9 * ratio))
+    assert both.ppv(0.0, 0.1) == max(one, other)
+    assert both.ppv(0.0, 0.1) >= both.ppv(1e-9, 0.1)
