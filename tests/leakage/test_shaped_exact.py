@@ -9,6 +9,7 @@ import pytest
 
 from leakscore import Reference
 from leakscore.leakage import noise_for
+from leakscore.leakage.noise.interior import lower_bound, lower_bound_independent
 from tests.leakage.test_shaped import SHAPES
 
 
@@ -107,3 +108,9 @@ def test_very_many_columns_within_their_limits_need_no_noise() -> None:
     assert noise.factor.shape == (d, 0)
     assert (noise.cost, noise.gap) == (0.0, 0.0)
     assert noise.leakage_before == noise.leakage_after == pytest.approx(0.1)
+
+
+def test_multipliers_of_nothing_bound_nothing() -> None:
+    rows, nothing = np.eye(2), np.zeros(2)
+    assert lower_bound(rows, rows, nothing, lambda some: np.ones(len(some))) == 0.0
+    assert lower_bound_independent(rows, nothing, nothing, nothing, costs=np.ones(2)) == 0.0
