@@ -72,7 +72,7 @@ class Woodbury:
         self.inverse = (1 / (SHRINKAGE * known.variances)).astype(np.float32)
         self.scale = (1 - SHRINKAGE) / len(X)
         held: Any = known.covariance
-        self.small = np.linalg.inv(np.eye(len(X)) + self.scale * held._factorised().gram.matrix)
+        self.small = np.linalg.inv(np.eye(len(X)) + self.scale * held.capacity().gram.matrix)
 
     def weights(self, z: Array) -> tuple[Array, Array]:
         away = z - self.mean

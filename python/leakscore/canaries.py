@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
+from leakscore.numeric import norms
 from leakscore.reference import Reference, forms
 from leakscore.typing import Counts, Doubles, Indices
-from leakscore.whitebox import clipping
 
 __all__ = ["canife_loss", "rank_sum", "select"]
 
@@ -177,7 +177,7 @@ def canife_loss(g: npt.ArrayLike, U: npt.ArrayLike, C: float) -> tuple[float, Do
             products = block @ canary
             loss += float(products @ products)
             gradient += 2 * (products @ block)
-        length = float(clipping.norms(canary[np.newaxis])[0])
+        length = float(norms(canary[np.newaxis])[0])
         if length < bound:
             loss += (bound - length) * (bound - length)  # inf where ** would raise
             if length > 0.0:

@@ -1,4 +1,4 @@
-"""Roots of monotone functions, Gauss's rule on panels, and repetition by squaring."""
+"""Roots of monotone functions, Gauss's rule on panels, repetition by squaring, and norms."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ __all__ = [
     "falling_root",
     "frozen",
     "gauss_panels",
+    "norms",
     "sign_change",
 ]
 
@@ -169,3 +170,20 @@ def sign_change(
             margin = np.minimum(least / width, 0.5)
             share = np.clip(np.where(at_a == 0.0, 0.0, share), margin, 1.0 - margin)
     raise RuntimeError("The search for a sign change did not end")
+
+
+def norms(rows: Doubles) -> Doubles:
+    """Return Euclidean norms over the last axis, also where squares overflow or vanish.
+
+    NaN or inf if the row holds it or the norm is inf.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        squares = np.asarray(np.einsum("...i,...i->...", rows, rows))
+    lengths = np.asarray(np.sqrt(squares))
+    extreme = np.asarray(~((squares > 1e-280) & (squares < 1e300)))
+    if extreme.any():
+        exponents = np.frexp(np.abs(rows[extreme]).max(axis=-1))[1]
+        scaled = np.ldexp(rows[extreme], -exponents[:, np.newaxis])
+        with np.errstate(over="ignore", under="ignore"):
+            lengths[extreme] = np.ldexp(np.sqrt(np.einsum("ij,ij->i", scaled, scaled)), exponents)
+    return lengths

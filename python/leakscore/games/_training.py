@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from leakscore import _core, validation
 from leakscore.games._sampling import Key
+from leakscore.numeric import norms
 from leakscore.typing import Array, Doubles, Flags, Indices, Row, Rows
 
 
@@ -249,7 +250,7 @@ class Training:
         """
         if self.clip is None:
             return residuals
-        norm, most = _norm(residuals), self._longest(x)
+        norm, most = norms(residuals), self._longest(x)
         long = np.asarray(norm > most)
         if not long.any():
             return residuals
@@ -261,7 +262,7 @@ class Training:
     def _longest(self, x: Doubles) -> Doubles:
         """Return the largest norm of residuals whose gradient is not clipped, (...) of (..., d)."""
         with np.errstate(divide="ignore", over="ignore"):
-            return np.asarray((np.inf if self.clip is None else self.clip) / _norm(x))
+            return np.asarray((np.inf if self.clip is None else self.clip) / norms(x))
 
     def _start(self, size: int) -> Doubles:
         """Return the parameters before the first step."""
@@ -322,21 +323,6 @@ def _strategy(value: npt.ArrayLike, steps: int) -> Doubles:
     if not np.diagonal(matrix).all():
         raise ValueError("strategy_matrix must have no 0 on its diagonal: it is inverted")
     return np.array(matrix, order="C")
-
-
-def _norm(rows: Doubles) -> Doubles:
-    """Return Euclidean norms, also of rows whose squares overflow or vanish."""
-    if rows.shape[-1] == 1:
-        return np.asarray(np.abs(rows[..., 0]))
-    square = np.einsum("...i,...i->...", rows, rows)
-    norm = np.asarray(np.sqrt(square))
-    if not 1e-280 < square.min() <= square.max() < np.inf:
-        odd = np.asarray(~((square > 1e-280) & (square < np.inf)))
-        largest = np.abs(rows[odd]).max(axis=-1)
-        largest[largest == 0.0] = 1.0
-        scaled = rows[odd] / largest[:, np.newaxis]
-        norm[odd] = largest * np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
-    return norm
 
 
 Kind = Literal["poisson", "truncated", "allocated", "fixed", "shuffled", "patterns"]

@@ -317,7 +317,7 @@ def _of_one_shape(
     scale = reference.variances if shape == "column-sd" else np.ones(reference.dim)
     centre, per_record, divisor = game(reference, n, neighbours)
     aim = budget * (1 - 2e-13) * divisor
-    singular = reference._problem()
+    singular = reference.covariance.problem()
     before, x, push = np.inf, 0.0, 1e-14
     if singular is not None:
         if (scale < np.finfo(np.float64).tiny).any():

@@ -85,7 +85,7 @@ class Reference:
             return
         values, rounding = dense.symmetric("cov", given)
         self._set(centre.copy(), Full(values, rounding), None)
-        if self._problem() is not None:
+        if self._covariance.problem() is not None:
             dense.require_semidefinite(values, rounding)
 
     def _set(
@@ -143,7 +143,7 @@ class Reference:
     @property
     def logdet(self) -> float:
         """Natural logarithm of the determinant of the covariance; -inf if it is singular."""
-        return self._covariance.logdet() if self._problem() is None else -np.inf
+        return self._covariance.logdet() if self._covariance.problem() is None else -np.inf
 
     @overload
     def squared_mahalanobis(self, Z: Rows) -> Doubles: ...
@@ -204,7 +204,7 @@ class Reference:
         >>> leakscore.Reference([0.0, 1.0], [1.0, 4.0]).invertible().kind
         'diagonal'
         """
-        problem = self._problem()
+        problem = self._covariance.problem()
         if problem is not None:
             raise SingularCovarianceError(problem)
         return self._covariance
@@ -449,10 +449,6 @@ class Reference:
             return self
         fit = None if self._fit is None else self._fit.with_ridge(extra)
         return _restore(self._mean, self._covariance.plus(extra), fit)
-
-    def _problem(self) -> str | None:
-        """Say why the covariance is singular; None if it is not."""
-        return self._covariance.problem()
 
 
 def _restore(mean: Doubles, covariance: CovarianceForm, fit: CovarianceFit | None) -> Reference:

@@ -1,4 +1,4 @@
-"""Euclidean norms of rows, and rows scaled down to a bound, at any magnitude a double has."""
+"""Rows scaled down to a bound of their norms, at any magnitude a double has."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
-from leakscore.typing import Doubles, Indices
+from leakscore.numeric import norms
+from leakscore.typing import Doubles
 
 _CACHED = 1 << 16  # doubles that are written and read again at once: 512 KB
-_LEAST, _MOST = 1e-280, 1e300  # squared norms that lost nothing to under- or overflow
+_LEAST, _MOST = 1e-140, 1e150  # norms whose quotients lose nothing to under- or overflow
 
 
 def clip(g: npt.ArrayLike, c: float) -> Doubles:
@@ -54,48 +55,24 @@ def clip(g: npt.ArrayLike, c: float) -> Doubles:
     return result
 
 
-def norms(rows: Doubles) -> Doubles:
-    """Return the norm of every row of (k, d); NaN or inf if the row holds it or the norm is inf."""
-    squares, extreme = _squares(rows)
-    result = np.sqrt(squares)
-    for i in extreme:
-        scaled, exponent = _scaled(rows[i])
-        with np.errstate(over="ignore"):
-            result[i] = np.ldexp(np.sqrt(scaled @ scaled), exponent)
-    return np.asarray(result)
-
-
 def scale_down(rows: Doubles, bound: float) -> bool:
     """Scale the rows of (k, d) that are longer than the bound down to it, in place.
 
     Return whether all are finite; rows that are not stay as they are.
     """
-    squares, extreme = _squares(rows)
-    lengths = np.sqrt(squares)
-    for i in extreme:
-        scaled, exponent = _scaled(rows[i])
-        length = np.sqrt(scaled @ scaled)
-        with np.errstate(over="ignore"):
-            if np.ldexp(length, exponent) > bound:
-                np.multiply(scaled, bound / length, out=rows[i])
-        lengths[i] = 0.0  # done
-    finite = np.isfinite(lengths)
-    long = finite & (lengths > bound)
+    lengths = norms(rows)
+    usual = (lengths > _LEAST) & (lengths < _MOST)
+    long = usual & (lengths > bound)
     if long.any():
         rows *= np.divide(bound, lengths, out=np.ones_like(lengths), where=long)[:, np.newaxis]
-    return bool(finite.all())
-
-
-def _squares(rows: Doubles) -> tuple[Doubles, Indices]:
-    """Return the sums of squares, and the finite nonzero rows for which they are inaccurate."""
-    with np.errstate(over="ignore", under="ignore"):
-        squares = np.asarray(np.einsum("ij,ij->i", rows, rows))
-    suspect = np.flatnonzero(~((squares > _LEAST) & (squares < _MOST)))
-    extreme = [i for i in suspect if rows[i].any() and np.isfinite(rows[i]).all()]
-    return squares, np.array(extreme, dtype=np.intp)
-
-
-def _scaled(row: Doubles) -> tuple[Doubles, int]:
-    """Return the row over a power of two, largest entry in [0.5, 1), and the exponent."""
-    exponent = int(np.frexp(np.abs(row).max())[1])
-    return np.asarray(np.ldexp(row, -exponent)), exponent
+    if usual.all():
+        return True
+    # Over a power of two neither a length nor the quotient loses digits.
+    extreme = rows[~usual]
+    exponents = np.frexp(np.abs(extreme).max(axis=1, keepdims=True))[1]
+    scaled = np.ldexp(extreme, -exponents)
+    sizes = norms(scaled)[:, np.newaxis]
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        longer = np.isfinite(sizes) & (np.ldexp(sizes, exponents) > bound)
+        rows[~usual] = np.where(longer, scaled * (bound / sizes), extreme)
+    return bool(np.isfinite(extreme).all())
