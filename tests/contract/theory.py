@@ -153,18 +153,6 @@ THEORY: dict[str, list[Call]] = {
             number_will_do=True,
         ),
     ],
-    "leakage.group_leakage": [
-        Call(
-            partial(leakage.group_leakage, reference=reference),
-            {"targets": good.SMALL[:40]},
-            scalars={
-                "n": N,
-                "noise_std": (0.5, good.NO_POSITIVE),
-                "neighbours": ("add-remove", ("both", None, 1)),
-            },
-        )
-        for reference in (good.PLAIN, good.FULL, good.THIN)
-    ],
     "leakage.release_leakage": [
         Call(
             partial(leakage.release_leakage, reference=reference, counts=[10, 30, 35]),

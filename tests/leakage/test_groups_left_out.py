@@ -12,13 +12,12 @@ from scipy import stats
 
 from leakscore import Reference, SingularCovarianceError
 from leakscore.leakage import (
-    group_leakage,
     leave_group_out,
     leave_one_out,
     release_leakage,
 )
 from tests.helpers.layouts import LAYOUTS
-from tests.oracles.leakage import groups_left_out
+from tests.oracles.leakage import group_leakage, groups_left_out
 
 
 def table(rows: int = 60, dim: int = 4, seed: int = 0) -> np.ndarray:

@@ -10,7 +10,6 @@ from leakscore import Reference, SingularCovarianceError
 from leakscore.leakage import (
     cross_leakage,
     effective_leakage,
-    group_leakage,
     leakage_score,
     release_leakage,
     second_order_leakage,
@@ -87,18 +86,6 @@ def test_second_order_is_nearer_to_simulated_advantage() -> None:
     assert advantage == pytest.approx(0.632, abs=4 * np.sqrt(0.5 / rounds))
     errors = [abs(gaussian(leakage=m).advantage() - advantage) for m in (first, second)]
     assert errors[1] < errors[0] / 2
-
-
-@each_kind
-def test_groups(reference: Reference) -> None:
-    shift = (TABLE[:4] - reference.mean).sum(axis=0)
-    expected = shift @ np.linalg.solve(full(reference) + 9 * 0.04 * np.eye(D), shift) / 9
-    assert group_leakage(TABLE[:4], reference, 9, noise_std=0.2) == pytest.approx(expected, 1e-11)
-    one = group_leakage(TABLE[:1], reference, 9, neighbours="add-remove")
-    alone = leakage_score(TABLE[0], reference, 9, neighbours="add-remove")
-    assert one == pytest.approx(alone, rel=1e-12)
-    with pytest.raises(ValueError, match="n=9"):
-        group_leakage(TABLE[:10], reference, 9)
 
 
 @each_kind

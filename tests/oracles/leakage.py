@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from leakscore import Reference
+
 Array = npt.NDArray[Any]
 Doubles = npt.NDArray[np.float64]
 
@@ -22,6 +24,13 @@ def leakage_score(
     else:
         shift, law = Z / n, (n - 1) * matrix / n**2 + noise
     return np.einsum("ij,ij->i", shift, np.linalg.solve(law, shift.T).T)
+
+
+def group_leakage(Z: Array, reference: Reference, n: int, noise_cov: Any = 0.0) -> float:
+    """The squared sum of the shifts of a group's records, in units of the mean's covariance."""
+    cov = np.diag(reference.cov) if reference.cov.ndim == 1 else reference.cov
+    shift = (Z - reference.mean).sum(axis=0)
+    return float(shift @ np.linalg.solve(cov + n * noise_cov, shift) / n)
 
 
 def left_out_distances(X: Array, kind: str = "full", ddof: int = 0, ridge: Any = 0.0) -> Doubles:

@@ -10,7 +10,7 @@ from scipy import stats
 
 from leakscore import Reference, leakage
 from leakscore_app import report
-from tests.oracles.leakage import groups_left_out
+from tests.oracles.leakage import group_leakage, groups_left_out
 
 ROWS, DIM = 150, 3
 
@@ -57,7 +57,7 @@ def test_persons_are_left_out_as_a_whole(values: np.ndarray, person: np.ndarray)
         spread = weight @ np.cov(others.T, ddof=0) @ weight
         weaker = (weight @ away) ** 2 / spread / ROWS
         assert record["weaker"]["leakage"] == pytest.approx(weaker, rel=1e-9)
-        seen = leakage.group_leakage(values[person == number], Reference.fit(values), ROWS)
+        seen = group_leakage(values[person == number], Reference.fit(values), ROWS)
         assert record["leakage_in_sample"] == pytest.approx(seen, rel=1e-9)
     assert len(records) == len(np.unique(person)) == result.counts[0].records
 
@@ -139,7 +139,7 @@ def test_drivers_and_remedies_follow_persons(values: np.ndarray, person: np.ndar
             kept = np.delete(np.arange(DIM), int(one.column[-1]) - 1)
             others = Reference.fit(values[person != number][:, kept])
             own = values[person == number][:, kept]
-            expected = leakage.group_leakage(own, others, ROWS)
+            expected = group_leakage(own, others, ROWS)
             assert one.leakage_without == pytest.approx(expected, rel=1e-9)
     worst = person[result.drivers[0].row - 1]
     rest, owner = values[person != worst], person[person != worst]
@@ -169,7 +169,7 @@ def test_shrinkage_is_estimated_again_without_each_person() -> None:
     for number, score in zip(range(10), result.informed.leakage, strict=True):
         others = Reference.fit((values / values.std(axis=0))[person != number], shrinkage="auto")
         own = (values / values.std(axis=0))[person == number]
-        assert score == pytest.approx(leakage.group_leakage(own, others, 13), rel=1e-9)
+        assert score == pytest.approx(group_leakage(own, others, 13), rel=1e-9)
 
 
 def test_rows_with_holes_are_told_by_person(values: np.ndarray, person: np.ndarray) -> None:

@@ -16,7 +16,6 @@ from leakscore.distributions import ncx2
 from leakscore.leakage import (
     attribute_leakage,
     cross_leakage,
-    group_leakage,
     leakage_score,
     members_to_disclose,
     posterior_std,
@@ -60,9 +59,6 @@ def test_leakage_by_the_formula(kind: str) -> None:
     for noise in forms(F):
         np.testing.assert_allclose(leakage_score(Z, reference, N, **noise), M.diagonal(), 1e-12)
         np.testing.assert_allclose(cross_leakage(Z, Z, reference, N, **noise), M, 1e-11)
-        total = e.sum(axis=0)
-        expected = total @ np.linalg.solve(K, total) / N
-        assert group_leakage(Z, reference, N, **noise) == pytest.approx(expected, rel=1e-12)
         added = Z @ np.linalg.solve((N - 1) * C / N**2 + S, Z.T) / N**2
         found = leakage_score(Z, reference, N, neighbours="add-remove", **noise)
         np.testing.assert_allclose(found, added.diagonal(), 1e-12)
@@ -126,7 +122,6 @@ def parameters(X: np.ndarray) -> np.ndarray:
 CALLS: dict[str, Callable[..., Any]] = {
     "leakage_score": lambda R, X, Z, **noise: leakage_score(Z, R, N, **noise),
     "cross_leakage": lambda R, X, Z, **noise: cross_leakage(Z, Z, R, N, **noise),
-    "group_leakage": lambda R, X, Z, **noise: group_leakage(Z, R, N, **noise),
     "release_leakage": lambda R, X, Z, **noise: release_leakage(Z, R, [5, 9], step=1, **noise),
     "attribute_leakage": lambda R, X, Z, **noise: attribute_leakage(X[: len(Z)], Z, R, N, **noise),
     "posterior_std": lambda R, X, Z, **noise: posterior_std(R, N, 0, **noise),

@@ -9,7 +9,7 @@ from leakscore.leakage._noise import RequiredNoise, noise_for, noise_for_table
 from leakscore.leakage._shaped import ShapedNoise
 from leakscore.leakage.answers import Answer, Refusal
 from leakscore.leakage.groups import leave_group_out, leave_one_out
-from leakscore.leakage.joint import group_leakage, leakage_score, release_leakage
+from leakscore.leakage.joint import leakage_score, release_leakage
 from leakscore.leakage.ledger import Ledger
 from leakscore.leakage.values import attribute_leakage, members_to_disclose, posterior_std
 
@@ -22,7 +22,6 @@ __all__ = [
     "attribute_leakage",
     "cross_leakage",
     "effective_leakage",
-    "group_leakage",
     "leakage_score",
     "leave_group_out",
     "leave_one_out",

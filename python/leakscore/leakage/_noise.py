@@ -241,7 +241,7 @@ def noise_for(
         Noise in a column of weight 0 costs nothing; it gets enough, not infinitely much.
     ids : (k,) array_like, optional
         Of the optimal shapes: whose record each target is. Then every person's records are
-        protected together, as in `group_leakage`.
+        protected together: their shifts of the mean add up.
     radius : float, optional
         Of shape="optimal": protect every record within this Mahalanobis distance of the mean too,
         whether it is a target or not.

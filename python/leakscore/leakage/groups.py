@@ -156,9 +156,9 @@ def leave_group_out(
     -----
     With mu and C the mean and covariance of the other rows and s_t the sum of x - mu over the
     group's rows in batch t: the sum over t of s_t' C^-1 s_t / n_t, because the batches are disjoint
-    and their means independent. As in `group_leakage` this is the limit as n_t grows beyond the
-    group. The k rows of a group change the scatter matrix by a matrix of rank k, so no covariance
-    is estimated anew (Woodbury), unless a group has nearly all of the variance in some direction.
+    and their means independent. This is the limit as n_t grows beyond the group. The k rows of a
+    group change the scatter matrix by a matrix of rank k, so no covariance is estimated anew
+    (Woodbury), unless a group has nearly all of the variance in some direction.
 
     Examples
     --------
