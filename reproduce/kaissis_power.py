@@ -108,22 +108,20 @@ def draw(outcome: Outcome, path: Path) -> None:
         first.plot(alpha, limit, ":", lw=1.8, label=f"limit {name}, mended")
     first.set(title="(a) 150 steps, d = 300, ratio 1/5")
     first.legend(fontsize=8)
-    noise = 1.0 / np.linspace(0.05, 6.0, 120)
+    ratios = np.linspace(0.05, 6.0, 120)
     for axes, rate, title in (
         (second, 1.0, "(b) Gaussian mechanism"),
         (third, RATE, f"(c) sampling rate {RATE:g}, one step"),
     ):
-        families = {
-            "informed": lambda sigma, rate=rate: tradeoff.gaussian(1 / sigma).subsample(rate),
-            "relaxed": lambda sigma, rate=rate: tradeoff.relaxed_gaussian(1 / sigma).subsample(
-                rate
-            ),
-        }
-        plot.power_against_noise(families, noise, alpha=LEVEL, ax=axes)
-        for line in axes.get_lines():
-            x = np.asarray(line.get_xdata())
-            if x.size == noise.size:
-                line.set_xdata(1.0 / x)
-        axes.set(title=title, xscale="linear", xlim=(0, 6), xlabel=r"ratio $\Delta / \sigma$")
+        for name, family in (
+            ("informed", tradeoff.gaussian),
+            ("relaxed", tradeoff.relaxed_gaussian),
+        ):
+            power = [family(ratio).subsample(rate).power(LEVEL) for ratio in ratios.tolist()]
+            axes.plot(ratios, power, lw=1.4, label=name)
+        axes.axhline(LEVEL, color="0.7", lw=0.8, zorder=0)
+        axes.legend(fontsize=8)
+        axes.set(title=title, xlim=(0, 6), xlabel=r"ratio $\Delta / \sigma$")
+        axes.set(ylabel=rf"power at $\alpha$ = {LEVEL:g}")
     figure.suptitle(outcome.title, fontsize=11)
     figure.savefig(path, dpi=150)

@@ -75,23 +75,12 @@ def test_no_line_where_there_are_no_false_positives(axes: Any) -> None:
         assert not np.isfinite(points[line.get_xdata() == 0, 0]).any()
 
 
-def test_power_against_noise_is_the_power(axes: Any) -> None:
-    noise = np.geomspace(0.3, 10, 7)
-    families = {"exact": lambda s: tradeoff.gaussian(1 / s), "band": lambda s: BAND}
-    plot.power_against_noise(families, noise, alpha=0.05, ax=axes)
-    x, y = lines(axes)["exact"].get_data()
-    assert np.array_equal(x, noise)
-    assert np.array_equal(y, tradeoff.gaussian(1 / noise).power(0.05))
-    assert (lines(axes)["band"].get_ydata() == tradeoff.gaussian(1.2).power(0.05)).all()
-
-
 def test_new_axes_without_any() -> None:
     from matplotlib import pyplot
 
     for axes in (
         plot.trade_off(tradeoff.gaussian(1.0)),
         plot.roc(tradeoff.gaussian(1.0)),
-        plot.power_against_noise(lambda s: tradeoff.gaussian(1 / s), [1.0]),
     ):
         axes.figure.canvas.draw()
         pyplot.close(axes.figure)
@@ -103,22 +92,12 @@ def test_new_axes_without_any() -> None:
         (lambda: plot.trade_off(3.0), TypeError, "curves=3.0"),
         (lambda: plot.trade_off([]), ValueError, "at least one"),
         (lambda: plot.trade_off(tradeoff.gaussian([])), ValueError, "no curve of shape"),
-        (
-            lambda: plot.power_against_noise(lambda s: BAND, []),
-            ValueError,
-            "noise must not be empty",
-        ),
         (lambda: plot.trade_off(["a"]), TypeError, "TradeOff"),
         (lambda: plot.trade_off("abc"), TypeError, "curves='abc'"),
         (lambda: plot.trade_off(tradeoff.gaussian(1), epsilon=-1), ValueError, "epsilon=-1"),
         (lambda: plot.trade_off(tradeoff.gaussian(1), delta=2), ValueError, "delta=2"),
         (lambda: plot.roc([Audit([1.0], [0.0]), 1]), TypeError, "TradeOff or Audit"),
         (lambda: plot.roc(tradeoff.gaussian(1), lowest=0), ValueError, "lowest=0"),
-        (lambda: plot.power_against_noise(1.0, [1.0]), TypeError, "function of the noise"),
-        (lambda: plot.power_against_noise({}, [1.0]), ValueError, "at least one"),
-        (lambda: plot.power_against_noise(lambda s: s, [1.0]), TypeError, "make one TradeOff"),
-        (lambda: plot.power_against_noise(lambda s: BAND, [0.0]), ValueError, r"noise\[0\]=0"),
-        (lambda: plot.power_against_noise(lambda s: BAND, [1.0], alpha=1), ValueError, "alpha=1"),
     ],
 )
 def test_bad_arguments_are_named(call: Any, error: type[Exception], words: str) -> None:

@@ -6,11 +6,10 @@ imported when a plot is drawn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.audit import Audit
@@ -20,7 +19,7 @@ from leakscore.typing import Doubles
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["power_against_noise", "roc", "trade_off"]
+__all__ = ["roc", "trade_off"]
 
 Curve: TypeAlias = TradeOff[Any]  # or an array of them
 Rate: TypeAlias = Curve | Audit
@@ -145,83 +144,6 @@ def roc(curves: Rates, *, lowest: float = 1e-5, ax: Axes | None = None) -> Axes:
     axes.set(xlabel="false positive rate", ylabel="true positive rate")
     axes.legend(fontsize=8)
     return axes
-
-
-def power_against_noise(
-    families: Callable[[float], TradeOff] | Mapping[str, Callable[[float], TradeOff]],
-    noise: npt.ArrayLike,
-    *,
-    alpha: float = 0.01,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw the power at one false positive rate against the noise.
-
-    Parameters
-    ----------
-    families : callable or mapping from label to callable
-        Makes a trade-off curve of shape () from the noise.
-    noise : (k,) array_like
-        Amounts of noise, above 0.
-    alpha : float
-        False positive rate, in (0, 1).
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default new axes.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    TypeError
-        If a family is not callable or makes no TradeOff.
-    ValueError
-        If there is no family, or an argument is out of its range.
-
-    References
-    ----------
-    Kaissis et al., "Optimal privacy guarantees for a relaxed threat model" (NeurIPS 2023), figure
-    2, panels b and c.
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> from leakscore import plot, tradeoff
-    >>> axes = plot.power_against_noise(
-    ...     {"Gaussian": lambda sigma: tradeoff.gaussian(1 / sigma)}, [0.5, 1, 2, 4],
-    ...     alpha=1e-3, ax=Figure().subplots(),
-    ... )
-    >>> axes.get_lines()[0].get_ydata().round(4)
-    array([0.1378, 0.0183, 0.0048, 0.0023])
-    """
-    makers = families if isinstance(families, Mapping) else {"": families}
-    for label, make in makers.items():
-        if not callable(make):
-            raise TypeError(f"families[{label!r}]={make!r} must be a function of the noise")
-    if not makers:
-        raise ValueError("families must hold at least one")
-    amounts = validation.interval("noise", noise, 0.0, closed="neither").ravel()
-    level = validation.scalar("alpha", alpha, 0.0, 1.0, closed="neither")
-    if not amounts.size:
-        raise ValueError("noise must not be empty")
-    axes = _axes(ax)
-    for label, make in makers.items():
-        curves = [_made(label, make(float(amount))) for amount in amounts]
-        ends = np.array([curve.interval("power", level) for curve in curves]).reshape(-1, 2)
-        _lines(axes, label, amounts, ends.T[::-1])
-    axes.axhline(level, color="0.7", lw=0.8, zorder=0)
-    axes.set(xscale="log", xlabel="noise", ylabel=rf"power at $\alpha$ = {level:g}")
-    if "" not in makers:
-        axes.legend(fontsize=8)
-    return axes
-
-
-def _made(label: str, curve: object) -> TradeOff:
-    if not isinstance(curve, TradeOff) or curve.shape:
-        raise TypeError(f"families[{label!r}] must make one TradeOff, not {curve!r}")
-    return curve
 
 
 def _axes(ax: Axes | None) -> Axes:
