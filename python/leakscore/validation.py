@@ -41,11 +41,13 @@ __all__ = [
     "generator",
     "instance",
     "interval",
+    "lower_triangular",
     "mask",
     "matrix",
     "membership",
     "named_arguments",
     "owners",
+    "patterns",
     "per_coordinate",
     "real_array",
     "rows",
@@ -53,7 +55,10 @@ __all__ = [
     "scalar",
     "scores",
     "seeded",
+    "shares",
+    "step_vectors",
     "steps",
+    "strategy",
     "unmasked",
     "vector",
 ]
@@ -286,6 +291,55 @@ def coefficients(name: str, value: object) -> Doubles:
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"{name} of shape {array.shape} must be (d,) with d >= 1")
     return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def strategy(value: object, steps: int) -> Doubles:
+    """Return a matrix of correlated noise that has an inverse, (T, T)."""
+    matrix = doubles("strategy_matrix", value, ndim=2)
+    if matrix.shape != (steps, steps):
+        raise ValueError(
+            f"strategy_matrix of shape {matrix.shape} must be ({steps}, {steps}), a row for each "
+            "step"
+        )
+    lower_triangular(matrix)
+    if not np.diagonal(matrix).all():
+        raise ValueError("strategy_matrix must have no 0 on its diagonal: it is inverted")
+    return matrix
+
+
+def lower_triangular(matrix: Doubles) -> None:
+    """Refuse a strategy matrix that uses noise of later steps."""
+    if np.triu(matrix, 1).any():
+        raise ValueError("strategy_matrix must be lower triangular: noise of later steps")
+
+
+def patterns(value: object, steps: int) -> Doubles:
+    """Return patterns of participation in steps, zeros and ones, (P, T)."""
+    array = doubles("participation", value, ndim=2)
+    if array.shape[0] < 1 or array.shape[1] != steps:
+        raise ValueError(f"participation of shape {array.shape} must be (P, {steps})")
+    return np.asarray(binary("participation", array))
+
+
+def shares(name: str, value: object, size: int) -> Doubles:
+    """Return probabilities, whose sum is 1 to a millionth."""
+    array = vector(name, value, size=size, low=0.0)
+    with np.errstate(over="ignore"):
+        total = float(array.sum())
+    if abs(total - 1.0) > 1e-6:
+        raise ValueError(f"{name} must have the sum 1, not {total!r}")
+    return array
+
+
+def step_vectors(name: str, value: object) -> npt.NDArray[Any]:
+    """Return an array of one vector a step, (..., T, d)."""
+    array = real_array(name, value)
+    if array.ndim < 2 or array.size == 0:
+        raise ValueError(
+            f"{name} of shape {array.shape} must be (..., T, d), not empty "
+            "(d=1 data is (..., T, 1))"
+        )
+    return array
 
 
 def vector(

@@ -403,10 +403,7 @@ def insertion_law(insertion: object, num_steps: int) -> int | Doubles:
         return np.full(num_steps, 1.0 / num_steps)
     if np.ndim(insertion) == 0:  # type: ignore[arg-type]
         return validation.count("insertion", insertion, high=num_steps - 1)
-    chances = validation.vector("insertion", insertion, size=num_steps, low=0.0)
-    if abs(float(chances.sum()) - 1.0) > 1e-6:
-        raise ValueError(f"insertion must have the sum 1, not {float(chances.sum())!r}")
-    return chances
+    return validation.shares("insertion", insertion, num_steps)
 
 
 def draw_steps(key: Key, member: Flags, law: int | Doubles) -> Indices:

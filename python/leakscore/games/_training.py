@@ -102,7 +102,7 @@ class Training:
         if self.start is not None:
             object.__setattr__(self, "start", validation.vector("start", self.start).copy())
         if self.strategy_matrix is not None:
-            matrix = _strategy(self.strategy_matrix, self.num_steps)
+            matrix = np.array(validation.strategy(self.strategy_matrix, self.num_steps))
             if noise == 0.0:
                 raise ValueError("strategy_matrix must be given only with noise_multiplier > 0")
             object.__setattr__(self, "strategy_matrix", matrix)
@@ -311,18 +311,6 @@ class Training:
         outputs = x @ np.swapaxes(self._weights(theta), -1, -2)
         residuals = self._clipped(self._residuals(outputs, y), x)
         return (np.swapaxes(residuals, -1, -2) @ x).reshape(theta.shape)
-
-
-def _strategy(value: npt.ArrayLike, steps: int) -> Doubles:
-    """Return a matrix of correlated noise that has an inverse."""
-    matrix = validation.doubles("strategy_matrix", value, ndim=2)
-    if matrix.shape != (steps, steps):
-        raise ValueError(f"strategy_matrix of shape {matrix.shape} must be ({steps}, {steps})")
-    if np.triu(matrix, 1).any():
-        raise ValueError("strategy_matrix must be lower triangular: noise of later steps")
-    if not np.diagonal(matrix).all():
-        raise ValueError("strategy_matrix must have no 0 on its diagonal: it is inverted")
-    return np.array(matrix, order="C")
 
 
 Kind = Literal["poisson", "truncated", "allocated", "fixed", "shuffled", "patterns"]

@@ -67,12 +67,7 @@ def batch_means(cumulative_means: npt.ArrayLike, counts: npt.ArrayLike | None = 
     array([[ 1.],
            [12.]])
     """
-    means = validation.real_array("cumulative_means", cumulative_means)
-    if means.ndim < 2 or means.size == 0:
-        raise ValueError(
-            f"cumulative_means of shape {means.shape} must be (..., T, d), not empty "
-            "(d=1 data is (..., T, 1))"
-        )
+    means = validation.step_vectors("cumulative_means", cumulative_means)
     steps = means.shape[-2]
     ratio = _earlier(counts, steps)[:, np.newaxis]
     result = np.empty(means.shape)
@@ -207,12 +202,7 @@ def gradient_llr(
     >>> leakscore.sequential.gradient_llr(gradients, [1.0, 2.0], reference, n=10, noise_std=0.1)
     array([0.1932172, 0.4913295])
     """
-    given = validation.real_array("gradients", gradients)
-    if given.ndim < 2 or given.size == 0:
-        raise ValueError(
-            f"gradients of shape {given.shape} must be (..., T, d), not empty "
-            "(d=1 data is (..., T, 1))"
-        )
+    given = validation.step_vectors("gradients", gradients)
     noise = (noise_std, noise_cov, noise_factor)
     steps = _ScoredSteps(
         given.shape, target_gradients, reference, n, noise=noise, neighbours=neighbours

@@ -156,12 +156,8 @@ def probabilities(name: str, prior: npt.ArrayLike | None, steps: int) -> Doubles
     """Return the probability of each step, (T,); the same for all if None is given."""
     if prior is None:
         return np.full(steps, 1.0 / steps)
-    weights = validation.vector(name, prior, size=steps, low=0.0)
-    with np.errstate(over="ignore"):
-        total = float(weights.sum())
-    if abs(total - 1.0) > 1e-6:
-        raise ValueError(f"{name} must have the sum 1, not {total!r}")
-    return np.asarray(weights / total)
+    weights = validation.shares(name, prior, steps)
+    return np.asarray(weights / weights.sum())
 
 
 @_of_steps
@@ -380,19 +376,15 @@ def correlated_llr(
     array([[ 0.625, -0.25 ],
            [-0.625,  0.   ]])
     """
-    given = validation.real_array("releases", releases)
-    if given.ndim < 2 or given.size == 0:
-        raise ValueError(
-            f"releases of shape {given.shape} must be (..., T, d), not empty "
-            "(d=1 data is (..., T, 1))"
-        )
+    given = validation.step_vectors("releases", releases)
     targets = validation.real_array("target_gradients", target_gradients)
     if targets.shape not in (given.shape[-1:], given.shape[-2:], given.shape):
         raise ValueError(
             f"target_gradients of shape {targets.shape} must be {given.shape[-1:]}, "
             f"{given.shape[-2:]} or {given.shape}"
         )
-    matrix, patterns = _filter(strategy_matrix, participation, given.shape[-2])
+    matrix = validation.strategy(strategy_matrix, given.shape[-2])
+    patterns = validation.patterns(participation, given.shape[-2])
     std = validation.scalar("noise_std", noise_std, 0.0, closed="neither")
     product = matrix.T @ matrix
     flat = given.reshape(-1, given.shape[-2] * given.shape[-1])
@@ -407,26 +399,6 @@ def correlated_llr(
         validation.finite("target_gradients", targets)
         raise ValueError("releases and target_gradients over noise_std must not overflow")
     return np.asarray(ratios.reshape(*given.shape[:-2], len(patterns)))
-
-
-def _filter(
-    strategy_matrix: npt.ArrayLike, participation: npt.ArrayLike, steps: int
-) -> tuple[Doubles, Doubles]:
-    """Return the matrix and the patterns."""
-    matrix = validation.doubles("strategy_matrix", strategy_matrix, ndim=2)
-    if matrix.shape != (steps, steps):
-        raise ValueError(
-            f"strategy_matrix of shape {matrix.shape} must be ({steps}, {steps}), a row for "
-            "each step of releases"
-        )
-    if np.triu(matrix, 1).any():
-        raise ValueError("strategy_matrix must be lower triangular: noise of later steps")
-    if not np.diagonal(matrix).all():
-        raise ValueError("strategy_matrix must have no 0 on its diagonal: it is inverted")
-    patterns = validation.doubles("participation", participation, ndim=2)
-    if patterns.shape[0] < 1 or patterns.shape[1] != steps:
-        raise ValueError(f"participation of shape {patterns.shape} must be (P, {steps})")
-    return matrix, np.asarray(validation.binary("participation", patterns))
 
 
 def _of_one(

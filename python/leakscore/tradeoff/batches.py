@@ -641,8 +641,7 @@ def _triangular(value: npt.ArrayLike) -> Doubles:
         raise ValueError(
             f"strategy_matrix of shape {matrix.shape} must be (T, T), T in [1, {_MOST}]"
         )
-    if np.triu(matrix, 1).any():
-        raise ValueError("strategy_matrix must be lower triangular: noise of later steps")
+    validation.lower_triangular(matrix)
     empty = ~matrix.any(axis=1)
     if empty.any():
         raise ValueError(f"row {int(np.argmax(empty))} of strategy_matrix must not be zero")
@@ -650,10 +649,7 @@ def _triangular(value: npt.ArrayLike) -> Doubles:
 
 
 def _patterns(value: npt.ArrayLike, steps: int) -> Doubles:
-    patterns = validation.doubles("participation", value, ndim=2)
-    if patterns.shape[0] < 1 or patterns.shape[1] != steps:
-        raise ValueError(f"participation of shape {patterns.shape} must be (P, {steps})")
-    validation.binary("participation", patterns)
+    patterns = validation.patterns(value, steps)
     if not patterns.any():
         raise ValueError("participation must have a record take part in some step")
     return patterns
