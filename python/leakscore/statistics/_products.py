@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.reference import Moments
-from leakscore.statistics._statistic import Exactness, NoFitError, Statistic, moments_of
+from leakscore.statistics._statistic import Exactness, NoFitError, Predicting, Statistic, moments_of
 from leakscore.typing import Doubles
 
 _ROUNDING = 1e-12  # share of a variance
@@ -169,7 +169,7 @@ def _added(values: Doubles, owners: npt.NDArray[np.intp]) -> Doubles:
 
 
 @dataclass(frozen=True)
-class CrossProducts(Statistic):
+class CrossProducts(Predicting):
     """The matrices X'X and X'y of a least-squares regression with an intercept.
 
     phi(z) = (x, x_i x_j for i <= j, y, x y). Coefficients follow from them.
@@ -186,21 +186,10 @@ class CrossProducts(Statistic):
     ('x', 'x*x', 'y', 'x*y')
     """
 
-    response: str
     kind: ClassVar[str] = "cross-products"
     totals: ClassVar[bool] = True
     blockwise: ClassVar[bool] = True
     said: ClassVar[str] = "X'X and X'y of a regression on n = {records} records"
-
-    def _require(self) -> None:
-        self._index("response", self.response)
-        if len(self.columns) < 2:
-            raise ValueError("There must be a column beside the response to predict it with")
-
-    @property
-    def apart(self) -> tuple[str, ...]:
-        """The response."""
-        return (self.response,)
 
     def _parts(self) -> tuple[list[int], int]:
         return self._numbers(self.response), self._index("response", self.response)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.reference import Moments
-from leakscore.statistics._statistic import Exactness, NoFitError, Statistic
+from leakscore.statistics._statistic import Exactness, NoFitError, Predicting
 from leakscore.typing import Doubles
 
 DEPENDENT = "The predictors must be linearly independent: leave out {column!r}"
@@ -129,7 +129,7 @@ class Equations:
 
 
 @dataclass(frozen=True)
-class Regression(Statistic):
+class Regression(Predicting):
     """Coefficients of a least-squares regression with an intercept.
 
     phi(z) = N H^-1 x e / (1 - h), with x the predictors beside a 1, H = X'X of all N records, e the
@@ -155,7 +155,6 @@ class Regression(Statistic):
     (('intercept', 'coefficient of x'), (200, 2))
     """
 
-    response: str
     exact: ClassVar[Exactness] = "asymptotic"
     kind: ClassVar[str] = "regression"
     blockwise: ClassVar[bool] = True
@@ -163,16 +162,6 @@ class Regression(Statistic):
         "The coefficients of the regression of {self.response} on n = {records} records"
     )
     _fit: _Fit | None = field(default=None, kw_only=True, repr=False, compare=False)
-
-    def _require(self) -> None:
-        self._index("response", self.response)
-        if len(self.columns) < 2:
-            raise ValueError("There must be a column beside the response to predict it with")
-
-    @property
-    def apart(self) -> tuple[str, ...]:
-        """The response."""
-        return (self.response,)
 
     def prepare(self, values: npt.ArrayLike | Moments) -> Regression:
         """Fit the coefficients to records.

@@ -351,6 +351,23 @@ def names_of(by: str | Sequence[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
+class Predicting(Statistic):
+    """A statistic with a response that all other columns predict."""
+
+    response: str
+
+    def _require(self) -> None:
+        self._index("response", self.response)
+        if len(self.columns) < 2:
+            raise ValueError("There must be a column beside the response to predict it with")
+
+    @property
+    def apart(self) -> tuple[str, ...]:
+        """The response."""
+        return (self.response,)
+
+
+@dataclass(frozen=True)
 class Mean(Statistic):
     """The mean of every column: phi(z) = z.
 

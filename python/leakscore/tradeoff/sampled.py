@@ -333,17 +333,9 @@ class InverseSubsampledTradeOff(_OfGaussian[Value], InverseMixture[Value]):
     def _inverse(self) -> TradeOff[Value]:
         return SubsampledTradeOff(self._curve, self._rate, self._premise)
 
-    def _beta(self, alpha: Doubles) -> Any:
-        with np.errstate(divide="ignore"):
-            return norm.sf(self._threshold(np.log(alpha), np.log1p(-alpha)))
-
-    def _power(self, alpha: Doubles) -> Any:
-        with np.errstate(divide="ignore"):
-            return norm.cdf(self._threshold(np.log(alpha), np.log1p(-alpha)))
-
-    def _log_power(self, log_alpha: Doubles) -> Any:
-        with np.errstate(divide="ignore"):
-            return norm.logcdf(self._threshold(log_alpha, np.log(-np.expm1(log_alpha))))
+    def _rates(self, log_alpha: Doubles, log_rest: Doubles) -> tuple[Doubles, Doubles]:
+        threshold = self._threshold(log_alpha, log_rest)
+        return norm.logcdf(threshold), norm.logsf(threshold)
 
     def _threshold(self, log_alpha: Doubles, log_rest: Doubles) -> Doubles:
         """Return t with (1 - rate) Phi(t) + rate Phi(t - mu) = alpha.
