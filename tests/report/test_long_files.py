@@ -143,7 +143,7 @@ def test_bad_files_are_refused_in_one_line(
     assert "b.parquet has the columns height, age, dose" in refused(capsys, f"{tmp_path}/*.parquet")
     (tmp_path / "b.parquet").write_text('{"height": 1}')
     assert "b.parquet is JSON" in refused(capsys, f"{tmp_path}/*.parquet")
-    (tmp_path / "b.parquet").write_text("height,weight,dose\n1,2,3 kg\n4,5,6 kg\n")
+    (tmp_path / "b.parquet").write_text("height,weight,dose\n1,2,yes\n4,5,no\n")
     assert "b.parquet is not read with others" in refused(capsys, f"{tmp_path}/*.parquet")
     whole = (tmp_path / "a.parquet").read_bytes()
     (tmp_path / "a.parquet").write_bytes(whole[:-5] + b"?" + whole[-4:])

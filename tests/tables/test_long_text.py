@@ -12,8 +12,8 @@ from leakscore_app.tables.categories import Categories
 from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.formats import delimited
 from leakscore_app.tables.sources import texts
-from leakscore_app.tables.sources.blocks import Memory, Source
-from leakscore_app.tables.sources.texts import KeptBlocks, TextPart, text_part
+from leakscore_app.tables.sources.blocks import Source
+from leakscore_app.tables.sources.texts import ReadyPieces, TextPart, text_part
 from leakscore_app.tables.table import read_table
 
 RNG = np.random.default_rng(4)
@@ -23,7 +23,6 @@ RNG = np.random.default_rng(4)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(texts, "PIECE", 300)
     monkeypatch.setattr(texts, "_REST", 100)
-    monkeypatch.setattr(texts, "ROWS", 16)
 
 
 def rows(count: int, line: str) -> str:
@@ -89,23 +88,18 @@ def written(folder: Path, text: str, encoding: str = "utf-8") -> str:
     return str(path)
 
 
-def part_of(path: str, **more: Any) -> tuple[TextPart | None, Memory]:
-    memory = Memory()
-    return text_part(
-        path, "a.csv", ReadingOptions(**more), KeptBlocks(memory, 0), Categories()
-    ), memory
+def part_of(path: str, **more: Any) -> TextPart | None:
+    return text_part(path, "a.csv", ReadingOptions(**more), ReadyPieces(), Categories())
 
 
-def rows_of(part: TextPart, columns: tuple[str, ...], memory: Memory) -> np.ndarray:
-    source = Source((part,), columns, 16, memory=memory)
-    memory.holds(source)
-    return source.values()
+def rows_of(part: TextPart, columns: tuple[str, ...]) -> np.ndarray:
+    return Source((part,), columns, 16).values()
 
 
 @pytest.mark.parametrize("kind", READ)
 def test_pieces_are_understood_as_the_whole(tmp_path: Path, kind: str) -> None:
     path = written(tmp_path, READ[kind])
-    part, memory = part_of(path)
+    part = part_of(path)
     table = read_table(path)
     assert part is not None
     assert len(part.pieces) > 1
@@ -120,8 +114,8 @@ def test_pieces_are_understood_as_the_whole(tmp_path: Path, kind: str) -> None:
     np.testing.assert_array_equal(part.lines[np.arange(part.rows)], table.lines)
     columns = tuple(name for name in part.columns if name not in part.excluded)
     numbers = [part.columns.index(name) for name in columns]
-    np.testing.assert_array_equal(rows_of(part, columns, memory), table.values[:, numbers])
-    np.testing.assert_array_equal(rows_of(part, columns, Memory()), table.values[:, numbers])
+    for _ in range(2):  # decoded while it was looked at, then from the file
+        np.testing.assert_array_equal(rows_of(part, columns), table.values[:, numbers])
     for first, last in ((0, 1), (7, 50), (part.rows - 1, part.rows)):
         found = np.concatenate(list(part.batches(columns[::-1], first, last)))
         np.testing.assert_array_equal(found, table.values[first:last, numbers[::-1]])
@@ -129,28 +123,28 @@ def test_pieces_are_understood_as_the_whole(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", AT_ONCE)
 def test_what_needs_all_cells_is_read_at_once(tmp_path: Path, kind: str) -> None:
-    assert part_of(written(tmp_path, AT_ONCE[kind]))[0] is None
+    assert part_of(written(tmp_path, AT_ONCE[kind])) is None
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
 def test_other_encodings_are_read_at_once(tmp_path: Path, encoding: str) -> None:
-    assert part_of(written(tmp_path, READ["accents"], encoding))[0] is None
+    assert part_of(written(tmp_path, READ["accents"], encoding)) is None
 
 
 def test_options_are_those_of_the_whole(tmp_path: Path) -> None:
     path = written(tmp_path, "junk\n" + READ["text"])
     asked: dict[str, Any] = {"skip_lines": 1, "columns": ("x", "y"), "delimiter": ","}
-    part, memory = part_of(path, **asked)
+    part = part_of(path, **asked)
     table = read_table(path, **asked)
     assert part is not None
     assert (part.excluded, part.columns) == ({}, ("x", "region", "y"))
-    np.testing.assert_array_equal(rows_of(part, ("x", "y"), memory), table.values[:, [0, 2]])
-    assert part_of(path, columns=("nobody",))[0] is None
+    np.testing.assert_array_equal(rows_of(part, ("x", "y")), table.values[:, [0, 2]])
+    assert part_of(path, columns=("nobody",)) is None
 
 
 def test_a_file_that_changes_is_told(tmp_path: Path) -> None:
     path = written(tmp_path, READ["plain"])
-    part, _ = part_of(path)
+    part = part_of(path)
     assert part is not None
     Path(path).write_text(READ["plain"] + "1,2,3\n")
     with pytest.raises(ValueError, match=r"a\.csv changed while it was read"):

@@ -254,7 +254,7 @@ def open_table(path: str, **reading: Any) -> Table | Opened:
     Csv, parquet and npy files with more than 65536 records are read block by block whenever they
     are needed; all other files are read here, as `read_table` reads them. So are parquet files with
     numbers in a column of text that is published, and csv files whose cells must be looked at
-    together: with units, yes and no, codes, or an encoding but UTF-8.
+    together: with yes and no, codes, or an encoding but UTF-8.
 
     Parameters
     ----------

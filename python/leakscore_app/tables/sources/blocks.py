@@ -197,22 +197,9 @@ class Memory:
 
     def keep(self, part: int, first: int, values: Doubles) -> None:
         """Keep a block, if there is room."""
-        if (part, first) not in self._blocks and self.has_room(values.nbytes):
+        if (part, first) not in self._blocks and self._size + values.nbytes <= self.most:
             self._blocks[part, first] = values if values.base is None else values.copy()
             self._size += values.nbytes
-
-    def has_room(self, size: int) -> bool:
-        """Tell whether so many bytes more may be kept."""
-        return self._size + size <= self.most
-
-    def forget(self, part: int) -> None:
-        """Forget the blocks of a part."""
-        for key in [key for key in self._blocks if key[0] == part]:
-            self._size -= self._blocks.pop(key).nbytes
-
-    def holds(self, source: Source) -> None:
-        """Say of which source the blocks are that are kept already."""
-        self._of = (source.columns, source.size, source.missing)
 
     def __reduce__(self) -> tuple[type[Memory], tuple[int]]:
         """Travel empty, and keep nothing: a task reads its blocks once."""

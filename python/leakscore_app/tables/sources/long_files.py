@@ -14,10 +14,10 @@ from leakscore_app.tables.categories import Categories, Coded, Share
 from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.doubts import option
 from leakscore_app.tables.sources.arrays import NpyPart
-from leakscore_app.tables.sources.blocks import Memory, Source
+from leakscore_app.tables.sources.blocks import Source
 from leakscore_app.tables.sources.frames import ParquetPart
 from leakscore_app.tables.sources.opened import Opened
-from leakscore_app.tables.sources.texts import KeptBlocks, TextPart, text_part
+from leakscore_app.tables.sources.texts import ReadyPieces, TextPart, text_part
 from leakscore_app.tables.table import read_table
 
 _PIECE = 1 << 20
@@ -37,11 +37,10 @@ def of_files(paths: Sequence[str], options: ReadingOptions) -> Opened | None:
     ValueError
         If the files have other columns, or one is damaged.
     """
-    memory, categories = Memory(), Categories.of(options)
+    ready, categories = ReadyPieces(), Categories.of(options)
     parts: list[FilePart] = []
-    for index, path in enumerate(paths):
-        kept = KeptBlocks(memory, index)
-        part = _part_of(path, options, kept, categories, alone=len(paths) == 1)
+    for path in paths:
+        part = _part_of(path, options, ready, categories, alone=len(paths) == 1)
         if part is None:
             return None
         parts.append(part)
@@ -66,9 +65,7 @@ def of_files(paths: Sequence[str], options: ReadingOptions) -> Opened | None:
     for each in coded.values():
         levels |= each.shares
     knowing = (p if isinstance(p, NpyPart) else replace(p, levels=levels) for p in parts)
-    source = Source(tuple(knowing), numeric, memory=memory, levels=frozenset(levels))
-    if texts and not shares:
-        memory.holds(replace(source, columns=_looked_at(numeric, options)))
+    source = Source(tuple(knowing), numeric, levels=frozenset(levels))
     return Opened(
         name=name,
         path=path,
@@ -92,12 +89,6 @@ def of_files(paths: Sequence[str], options: ReadingOptions) -> Opened | None:
 FilePart: TypeAlias = ParquetPart | NpyPart | TextPart
 
 
-def _looked_at(columns: Sequence[str], options: ReadingOptions) -> tuple[str, ...]:
-    """Return the columns that are published."""
-    among = columns if options.columns is None else options.columns
-    return tuple(name for name in columns if name in among and name not in options.exclude)
-
-
 def _require_same_columns(first: FilePart, part: FilePart) -> None:
     if part.columns != first.columns:
         raise ValueError(
@@ -114,7 +105,7 @@ def _require_same_columns(first: FilePart, part: FilePart) -> None:
 
 
 def _part_of(
-    path: str, options: ReadingOptions, kept: KeptBlocks, categories: Categories, *, alone: bool
+    path: str, options: ReadingOptions, ready: ReadyPieces, categories: Categories, *, alone: bool
 ) -> FilePart | None:
     if path == "-" or not Path(path).is_file():
         return None
@@ -126,7 +117,7 @@ def _part_of(
     if start.startswith(b"\x93NUMPY"):
         plain = plain and not (options.groups or options.proportions)
         return NpyPart.of(path, name) if plain else None
-    part_of_text = text_part(path, name, options, kept, categories)
+    part_of_text = text_part(path, name, options, ready, categories)
     if part_of_text is None and not alone:
         _refuse_part(path, name, options)
     return part_of_text
@@ -138,7 +129,7 @@ def _refuse_part(path: str, name: str, options: ReadingOptions) -> None:
     for why in table.refused.values():
         raise ValueError(why)
     raise ValueError(
-        f"{name} is not read with others: units, yes and no, codes, labels of sums, and encodings "
+        f"{name} is not read with others: yes and no, codes, labels of sums, and encodings "
         "but UTF-8 are understood in a single file only; join the files to one first, or --exclude "
         "such columns"
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -42,9 +42,8 @@ from leakscore_app.tables.formats.layout import (
 )
 from leakscore_app.tables.numbers import Survey, doubles_of, survey_of
 from leakscore_app.tables.sources.blocks import (
-    ROWS,
+    REMEMBERED,
     LineNumbers,
-    Memory,
     State,
     require_same,
     state_of,
@@ -222,6 +221,7 @@ class TextPart:
     named, unnamed : bool
         Whether the columns have names, and whether the first one has none of its own.
     sha256 : str
+    ready : ReadyPieces
     levels : dict
         Name of a column -> the categories in its place.
     """
@@ -241,6 +241,7 @@ class TextPart:
     named: bool
     unnamed: bool
     sha256: str
+    ready: ReadyPieces
     levels: Levels = field(default_factory=dict)
 
     def require_same(self) -> None:
@@ -258,8 +259,10 @@ class TextPart:
             for piece in self.pieces[at:]:
                 if piece.start >= stop:
                     break
-                file.seek(piece.begin)
-                values = self._values(file.read(piece.size), columns)
+                values = self.ready.take(self.path, piece.start, columns)
+                if values is None:
+                    file.seek(piece.begin)
+                    values = self._values(file.read(piece.size), columns)
                 yield values[max(first - piece.start, 0) : stop - piece.start]
         self.require_same()
 
@@ -281,51 +284,39 @@ def _doubles(column: Any, convention: int) -> Doubles:
 
 
 @dataclass(eq=False)
-class KeptBlocks:
-    """Blocks of a part that are put together while it is looked at, for its next passes."""
+class ReadyPieces:
+    """Columns that were decoded while texts were looked at, for the first pass over them.
 
-    memory: Memory
-    index: int
-    block: Doubles | None = None
-    first: int = 0
+    Attributes
+    ----------
+    most : int
+        Bytes that are kept.
+    """
 
-    def add(self, columns: Sequence[Doubles | None], start: int, rows: int) -> None:
-        """Add rows, above which there are `start`; of other columns nothing more is kept."""
-        if start != self.first and self.block is None:
-            return
-        if any(column is None for column in columns) or not columns:
-            self.forget()
-            return
-        taken = 0
-        while taken < rows:
-            if self.block is None:
-                self.first = start + taken
-                if not self.memory.has_room(8 * ROWS * len(columns)):
-                    return
-                self.block = np.empty((ROWS, len(columns)))
-            filled = start + taken - self.first
-            count = min(ROWS - filled, rows - taken)
-            for j, column in enumerate(columns):
-                self.block[filled : filled + count, j] = column[taken : taken + count]  # type: ignore[index]
-            taken += count
-            if filled + count == ROWS:
-                self.memory.keep(self.index, self.first, self.block)
-                self.block, self.first = None, start + taken
+    most: int = REMEMBERED
+    _pieces: dict[tuple[str, int], tuple[list[str], Doubles]] = field(default_factory=dict)
 
-    def end(self, rows: int) -> None:
-        """Keep the last block."""
-        if self.block is not None:
-            self.memory.keep(self.index, self.first, self.block[: rows - self.first])
-            self.block = None
+    def keep(self, path: str, start: int, columns: Mapping[str, Doubles]) -> None:
+        """Keep the piece that begins with a row of a file, if there is room."""
+        size = sum(column.nbytes for column in columns.values())
+        if 0 < size <= self.most:
+            self._pieces[path, start] = list(columns), np.column_stack([*columns.values()])
+            self.most -= size
 
-    def forget(self) -> None:
-        """Keep nothing of the part."""
-        self.memory.forget(self.index)
-        self.block, self.first = None, -1
+    def take(self, path: str, start: int, columns: Sequence[str] = ()) -> Doubles | None:
+        """Return some columns of a piece that is kept, and keep it no longer."""
+        names, values = self._pieces.pop((path, start), ([], None))
+        if values is None or not set(columns) <= set(names):
+            return None
+        return values if names == list(columns) else values[:, [*map(names.index, columns)]]
+
+    def __reduce__(self) -> tuple[type[ReadyPieces], tuple[int]]:
+        """Travel empty."""
+        return ReadyPieces, (0,)
 
 
 def text_part(
-    path: str, name: str, options: ReadingOptions, kept: KeptBlocks, categories: Categories
+    path: str, name: str, options: ReadingOptions, ready: ReadyPieces, categories: Categories
 ) -> TextPart | None:
     """Look at all cells of a csv file; None if it is to be read as a whole.
 
@@ -334,8 +325,8 @@ def text_part(
     path, name : str
     options : ReadingOptions
         `columns` and `exclude` are names of the file's columns.
-    kept : KeptBlocks
-        Keeps the blocks that are decoded on the way.
+    ready : ReadyPieces
+        Keeps what is decoded on the way.
     categories : Categories
         Gets the levels of columns of categories.
     """
@@ -344,7 +335,7 @@ def text_part(
         with Path(path).open("rb") as file:
             _, start = next(pieces_of(file, 0), (0, b""))
             form = form_of(name, start, options)
-            reading = _Reading(path, name, options, form, kept, categories)
+            reading = _Reading(path, name, options, form, ready, categories)
             file.seek(0)
             reading.digest.update(file.read(form.begin))
             for begin, data in pieces_of(file, form.begin):
@@ -368,7 +359,7 @@ class _Reading:
     name: str
     options: ReadingOptions
     form: Form
-    blocks: KeptBlocks
+    ready: ReadyPieces
     categories: Categories
     digest: Any = field(default_factory=hashlib.sha256)
     rows: int = 0
@@ -377,7 +368,6 @@ class _Reading:
     last: bytes = b""
     blank: int = 0
     first_blank: list[int] = field(default_factory=list)
-    kept: list[int] = field(default_factory=list)
     pieces: list[Piece] = field(default_factory=list)
     breaks: list[tuple[int, int]] = field(default_factory=list)
 
@@ -416,7 +406,7 @@ class _Reading:
         values = self._look(columns)
         self.pieces.append(Piece(begin, len(data), self.rows))
         self._count(lines)
-        self.blocks.add([values.get(j) for j in self.kept], self.rows, len(lines))
+        self.ready.keep(self.path, self.rows, {self.columns[j]: values[j] for j in values})
         self.line += ends
         self.rows += len(lines)
         self.last = data
@@ -435,7 +425,6 @@ class _Reading:
                 seen.add(surveys[j], self.rows)
         if not self.pieces:
             self.convention = self._vote()[0]
-            self.kept = [j for j in self.published if self.seen[j].complete]
         for j, survey in surveys.items():
             if self.seen[j].complete:
                 values[j] = survey.values(self.convention)
@@ -481,9 +470,9 @@ class _Reading:
         self._require_no_label(last.columns, slice(-_LABELLED, None))
         convention, notes = self._vote()
         notes[:0] = without_values(self.blank, self.first_blank)
-        if convention != self.convention or not all(self.seen[j].complete for j in self.kept):
-            self.blocks.forget()
-        self.blocks.end(self.rows)
+        if convention != self.convention:
+            for piece in self.pieces:
+                self.ready.take(self.path, piece.start)
         excluded = dict.fromkeys(self.categories.groups, GROUP)
         starts, offsets = (np.array(each, np.int64) for each in zip(*self.breaks, strict=True))
         places = LineNumbers(starts, offsets)
@@ -501,5 +490,5 @@ class _Reading:
         return TextPart(
             self.path, self.name, self.columns, self.rows, state, self.form, tuple(self.pieces),
             excluded, convention, frozenset(decided), places, (*layout.notes, *notes),
-            layout.header != "no", self.unnamed, self.digest.hexdigest(),
+            layout.header != "no", self.unnamed, self.digest.hexdigest(), self.ready,
         )  # fmt: skip
