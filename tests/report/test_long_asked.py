@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,7 @@ def test_long_files_that_are_judged_whole_are_looked_at_too(
 def test_codes_in_every_block() -> None:
     values = np.random.default_rng(0).integers(0, 1000, size=(N, 2)).astype(float)
     asked: dict[str, Any] = {"n": 200, "rounds": 400}
-    source = sources.of_array(values).with_size(256).reading(missing=(), sums=True, codes=True)
+    source = replace(sources.of_array(values).with_size(256), sums=True, codes=True)
     assert report.analyse(source, **asked).input.rows_judged == N  # 999 is one of many
     values //= 2
     values[::100, 1] = -999

@@ -102,7 +102,7 @@ def test_files_give_the_bits_of_the_whole_table(
         table = whole.read_table(path, **reading)
         expected = report.analyse(table, statistic=statistic, **ASKED)
         with monkeypatch.context() as inside:
-            inside.setattr(_report, "read_table", None)  # not read as a whole
+            inside.setattr(_report, "table_of_path", None)  # not read as a whole
             blocks = report.open_table(path, **reading)
         result = report.analyse(blocks, statistic=statistic, **ASKED)
         assert result.to_json() == expected.to_json()
@@ -203,7 +203,7 @@ def test_too_many_levels_are_refused_while_they_are_read(
         add(self, file, name, column)
 
     monkeypatch.setattr(categories.Categories, "add", counted)
-    monkeypatch.setattr(_report, "read_table", None)
+    monkeypatch.setattr(_report, "table_of_path", None)
     parquet.write_table(frame, tmp_path / "a.parquet", row_group_size=1000)
     csv.write_csv(frame, tmp_path / "a.csv")
     for name in ("a.csv", "a.parquet"):

@@ -52,7 +52,7 @@ def test_csv_gives_the_numbers_of_parquet(
     path = write(tmp_path / "a.csv", values)
     table = pyarrow.table({name: values[:, j] for j, name in enumerate(NAMES)})
     parquet.write_table(table, tmp_path / "a.parquet", row_group_size=700)
-    monkeypatch.setattr(_report, "read_table", None)  # neither is read as a whole
+    monkeypatch.setattr(_report, "table_of_path", None)  # neither is read as a whole
     found = report.analyse(report.open_table(path), **ASKED)
     other = report.analyse(report.open_table(str(tmp_path / "a.parquet")), **ASKED)
     assert without_lines(found) == without_lines(other)
@@ -138,7 +138,7 @@ def test_text_in_a_parquet_file_is_not_read_if_it_is_excluded(
     plain = pyarrow.table(columns)
     parquet.write_table(plain, tmp_path / "plain.parquet")
     parquet.write_table(plain.append_column("t", [["x"] * N]), tmp_path / "text.parquet")
-    monkeypatch.setattr(_report, "read_table", None)
+    monkeypatch.setattr(_report, "table_of_path", None)
     found = report.analyse(
         report.open_table(str(tmp_path / "text.parquet"), exclude=["t"]), **ASKED
     )

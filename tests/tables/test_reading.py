@@ -146,3 +146,23 @@ def test_a_short_file_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert opened.count(path) == 1
     with pytest.raises(TypeError, match="list of names, not one word"):
         leakscore_app.open_table(str(path), columns="ab")
+
+
+def test_named_columns_of_npy_are_read_as_by_read_table(tmp_path: Path) -> None:
+    fields = np.zeros(30, [("a", "f8"), ("b", "i4")])
+    fields["a"] = np.random.default_rng(1).normal(size=30)
+    fields["b"] = np.arange(30) % 7
+    path = str(tmp_path / "a.npy")
+    np.save(path, fields)
+    opened, table = leakscore_app.open_table(path), leakscore_app.read_table(path)
+    assert opened.columns == table.columns == ("a", "b")
+    np.testing.assert_array_equal(opened.values, table.values)
+
+
+def test_a_damaged_header_of_npy_is_refused(tmp_path: Path) -> None:
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), ".ljust(117) + b"\n"
+    path = tmp_path / "a.npy"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(48))
+    for read in (leakscore_app.open_table, leakscore_app.read_table):
+        with pytest.raises(ValueError, match=r"a\.npy is damaged: its header is none"):
+            read(str(path))

@@ -22,17 +22,17 @@ from leakscore_app.report.engine.whole import WholeTable
 from leakscore_app.report.result import Report
 from leakscore_app.tables import memory_limit
 from leakscore_app.tables.cells import ReadingOptions
+from leakscore_app.tables.columns import numbers_for_missing
 from leakscore_app.tables.files import open_short
 from leakscore_app.tables.sources import opened as sources
 from leakscore_app.tables.sources.arrays import without_graph
 from leakscore_app.tables.sources.opened import LONG, Opened
 from leakscore_app.tables.table import (
     Table,
-    read_table,
     table_of,
     table_of_file,
     table_of_frame,
-    words_of,
+    table_of_path,
 )
 
 _FEW_COLUMNS = 500
@@ -242,12 +242,6 @@ class _StepCounter:
         self._done += 1
 
 
-_STREAMED = frozenset(
-    {"columns", "exclude", "missing_values", "skip_last", "max_memory"}
-    | {"delimiter", "decimal", "thousands", "header", "skip_lines", "groups", "proportions"}
-)
-
-
 def open_table(path: str, **reading: Any) -> Table | Opened:
     """Open a file, or all files of a pattern as one table, to be judged by `analyse`.
 
@@ -289,57 +283,35 @@ def open_table(path: str, **reading: Any) -> Table | Opened:
     >>> result.input.rows, result.input.name
     (80000, '2024.npy to 2025.npy (2 files)')
     """
-    paths = sources.paths_of(path)
-    usual = ReadingOptions()
-    given = {name for name, value in reading.items() if value != getattr(usual, name, None)}
-    numbers = _numbers(reading.get("missing_values", ()))
-    plain = given <= _STREAMED and reading.get("skip_last") in (None, 0) and numbers is not None
+    paths, options = sources.paths_of(path), ReadingOptions.of(reading)
     opened, file = None, None
-    if plain and len(paths) == 1:
-        file = open_short(paths[0], _options(reading).max_memory, LONG)
-    if plain and file is None:
-        from leakscore_app.tables.sources.long_files import of_files
+    if _is_blockwise_reading(options):
+        if len(paths) == 1:
+            file = open_short(paths[0], options.max_memory, LONG)
+        if file is None:
+            from leakscore_app.tables.sources.long_files import of_files
 
-        opened = of_files(paths, _options(reading))
-    if opened is None or (len(paths) == 1 and not opened.is_longer_than(LONG)):
-        if len(paths) > 1:
-            raise ValueError(
-                f"{path} fits {len(paths)} files: as one table they are read only if they are "
-                "csv, parquet or npy files, whose columns of text hold no numbers, without --id, "
-                "--encoding and --bad-cells"
-            )
-        if file is not None:
-            return table_of_file(file, paths[0], _options(reading))
-        return read_table(paths[0], **reading)
-    values = reading.get("missing_values", ())
-    checked = "none" not in [word.lower() for word in values]
-    opened = opened.publishing(reading.get("columns"), reading.get("exclude", ())).reading(
-        missing=numbers or (), sums=reading.get("skip_last") is None, codes=checked
+            opened = of_files(paths, options)
+    if opened is not None and (len(paths) > 1 or opened.is_longer_than(LONG)):
+        return opened if opened.is_longer_than(LONG) else opened.whole()
+    if len(paths) > 1:
+        raise ValueError(
+            f"{path} fits {len(paths)} files: as one table they are read only if they are csv, "
+            "parquet or npy files, whose columns of text hold no numbers, without --id, "
+            "--encoding and --bad-cells"
+        )
+    if file is not None:
+        return table_of_file(file, paths[0], options)
+    return table_of_path(paths[0], options)
+
+
+def _is_blockwise_reading(options: ReadingOptions) -> bool:
+    """Tell whether nothing is wanted for which all cells are needed at once."""
+    words = [word for word in options.missing_values if word.lower() != "none"]
+    plain = replace(options, encoding=None, bad_cells="refuse", id=None, sheet=None, key=None)
+    return (
+        plain == options and not options.skip_last and len(numbers_for_missing(words)) == len(words)
     )
-    opened = replace(opened, max_memory=_options(reading).max_memory)
-    return opened if opened.is_longer_than(LONG) else opened.whole()
-
-
-def _options(reading: dict[str, Any]) -> ReadingOptions:
-    """Return what is asked of the reading as `read_table` takes it."""
-    named = {name: value for name, value in reading.items() if value is not None}
-    for name in ("missing_values", "columns", "exclude", "groups", "proportions"):
-        if name in named:
-            named[name] = words_of(name, named[name])
-    return ReadingOptions(**named)
-
-
-def _numbers(words: Any) -> tuple[float, ...] | None:
-    """Return the numbers that stand for missing values; None if a word does."""
-    numbers = []
-    for word in words:
-        if word.lower() == "none":
-            continue
-        try:
-            numbers.append(float(word.replace(",", ".")))
-        except ValueError:
-            return None
-    return tuple(numbers)
 
 
 Tabular: TypeAlias = Table | npt.ArrayLike | Callable[[], Any] | Opened | Any

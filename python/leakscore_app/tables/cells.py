@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -91,6 +91,17 @@ class ReadingOptions:
             validation.count("skip_last", self.skip_last, low=0)
         validation.count("max_memory", self.max_memory, low=1)
 
+    @classmethod
+    def of(cls, reading: Mapping[str, Any]) -> ReadingOptions:
+        """Return the arguments of `read_table`; refuse one word in the place of a list."""
+        named = {name: value for name, value in reading.items() if value is not None}
+        for name in ("missing_values", "columns", "exclude", "groups", "proportions"):
+            if isinstance(named.get(name), str):
+                raise TypeError(f"{name}={named[name]!r} must be a list of names, not one word")
+            if name in named:
+                named[name] = tuple(map(str, named[name]))
+        return cls(**named)
+
     def publishes(self, name: str) -> bool:
         """Tell whether a column of numbers is published, where these are names of the table."""
         if name in self.exclude or name in self.groups or name in self.proportions:
@@ -107,11 +118,6 @@ class ReadingOptions:
         """Return what is said of how a text is written."""
         marks = self.delimiter, self.decimal, self.thousands
         return *marks, self.encoding, self.header, self.skip_lines
-
-    def reading(self) -> dict[str, Any]:
-        """Return the arguments of `read_table`."""
-        names = [each.name for each in fields(self) if each.name not in ("complete", "words")]
-        return {name: getattr(self, name) for name in names}
 
 
 @dataclass

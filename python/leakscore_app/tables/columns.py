@@ -186,9 +186,14 @@ def _notes_on(surveys: Mapping[str, Survey], options: ReadingOptions) -> list[st
     missing = numbers_for_missing(options.missing_values)
     return [
         *(f"{listed(of)}: {note}" for note, of in by_note.items()),
-        *(f"{plain(code)} is read as missing, as asked" for code in missing),
+        *missing_as_asked(missing),
         *read_as_missing({name: survey.absent for name, survey in surveys.items()}),
     ]
+
+
+def missing_as_asked(codes: Iterable[float]) -> list[str]:
+    """Say that numbers stand for missing values."""
+    return [f"{plain(code)} is read as missing, as asked" for code in codes]
 
 
 def read_as_missing(absent: Mapping[str, Mapping[str, int]]) -> list[str]:

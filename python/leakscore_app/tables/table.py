@@ -275,33 +275,13 @@ def read_table(
     >>> table.notes
     ('numbers are read with decimal commas',)
     """
-    options = ReadingOptions(
-        delimiter=delimiter,
-        decimal=decimal,
-        thousands=thousands,
-        encoding=encoding,
-        header=header,
-        skip_lines=skip_lines,
-        skip_last=skip_last,
-        sheet=sheet,
-        key=key,
-        missing_values=words_of("missing_values", missing_values),
-        bad_cells=bad_cells,
-        id=id,
-        groups=words_of("groups", groups),
-        proportions=words_of("proportions", proportions),
-        columns=None if columns is None else words_of("columns", columns),
-        exclude=words_of("exclude", exclude),
-        max_memory=max_memory,
-    )
-    return table_of_file(files.open_file(path, max_memory), path, options)
+    given = dict(locals())
+    return table_of_path(given.pop("path"), ReadingOptions.of(given))
 
 
-def words_of(name: str, words: Iterable[str]) -> tuple[str, ...]:
-    """Return a list of words that is an argument; refuse one word."""
-    if isinstance(words, str):
-        raise TypeError(f"{name}={words!r} must be a list of names, not one word")
-    return tuple(str(word) for word in words)
+def table_of_path(path: str, options: ReadingOptions) -> Table:
+    """Read the table of a file; see `read_table`."""
+    return table_of_file(files.open_file(path, options.max_memory), path, options)
 
 
 def table_of_file(file: File, path: str, options: ReadingOptions) -> Table:

@@ -6,11 +6,14 @@ Nothing is unpickled: an array of Python objects is refused.
 from __future__ import annotations
 
 import io
+import os
 import tokenize
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from math import prod
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -83,6 +86,31 @@ class _Archive(Mapping[str, Array]):
 
 def _read(file: File, where: str, stream: Any, size: int) -> Array:
     """Read an array of which file and header must announce the same size."""
+    # An empty array may still have very many rows or columns, whose numbers and names take memory.
+    require = partial(file.require, what=where)
+    _require_size(where, stream, size, require)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            array = np.lib.format.read_array(stream, allow_pickle=False)
+        stream.read(1)  # the sum of an archive's entry is checked at its end
+    except _ERRORS as error:
+        raise _damaged(where, error) from None
+    _require_values(where, array)
+    return array
+
+
+def mapped(path: str, name: str) -> Array:
+    """Map the array of an npy file, of which the header must announce the size."""
+    with Path(path).open("rb") as stream:
+        _require_size(name, stream, os.fstat(stream.fileno()).st_size, lambda _: None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+
+
+def _require_size(where: str, stream: Any, size: int, require: Callable[[int], None]) -> None:
+    """Refuse a header that announces another size than the file has, or objects."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # numpy under Python 2 wrote other whole numbers
@@ -95,21 +123,11 @@ def _read(file: File, where: str, stream: Any, size: int) -> Array:
         raise _damaged(where, "its header is none that numpy writes") from None
     if dtype.hasobject:
         raise ValueError(f"{where} holds Python objects; only numbers are read")
-    # An empty array may still have very many rows or columns, whose numbers and names take memory.
-    file.require(prod(max(side, 1) for side in shape) * dtype.itemsize, where)
+    require(prod(max(side, 1) for side in shape) * dtype.itemsize)
     if len(shape) > _MOST_SIDES or size - start != prod(shape) * dtype.itemsize:
         raise _damaged(
             where, f"its header announces shape {shape} of {dtype}, it has {size - start} bytes"
         )
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            array = np.lib.format.read_array(stream, allow_pickle=False)
-        stream.read(1)  # the sum of an archive's entry is checked at its end
-    except _ERRORS as error:
-        raise _damaged(where, error) from None
-    _require_values(where, array)
-    return array
 
 
 def _announced(stream: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any]]:

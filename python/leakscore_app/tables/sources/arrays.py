@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.typing import Doubles
+from leakscore_app.tables.formats.npy import mapped
 from leakscore_app.tables.sources.blocks import ROWS, Digest, State, part_of, require_same, state_of
 
 Codes = npt.NDArray[np.int32]
@@ -116,15 +117,12 @@ class NpyPart:
     state: State
 
     @classmethod
-    def of(cls, path: str, name: str) -> NpyPart:
-        """Look at the header of a file; refuse what is no table of real numbers."""
+    def of(cls, path: str, name: str) -> NpyPart | None:
+        """Look at the header of a file; None if it holds no table of real numbers alone."""
         state = state_of(path)
-        array = _mapped(path, name)
-        if array.ndim != 2 or not array.size:
-            hint = "; one column is (N, 1)" if array.ndim == 1 else ""
-            raise ValueError(f"{name} of shape {array.shape} must be 2-D, one row per record{hint}")
-        if array.dtype.kind not in "fiub":
-            raise ValueError(f"{name} must hold real numbers, not dtype {array.dtype}")
+        array = mapped(path, name)
+        if array.ndim != 2 or not array.size or array.dtype.kind not in "fiub":
+            return None
         return cls(path, name, numbered(array.shape[1]), len(array), state)
 
     def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
@@ -133,18 +131,9 @@ class NpyPart:
         for start in range(first, stop, ROWS):
             require_same(self.path, self.name, self.state)
             # Mapped for one batch only: pages that were read are given back.
-            part = ArrayPart(_mapped(self.path, self.name), self.name, self.columns)
+            part = ArrayPart(mapped(self.path, self.name), self.name, self.columns)
             yield from part.batches(columns, start, min(start + ROWS, stop))
         require_same(self.path, self.name, self.state)
-
-
-def _mapped(path: str, name: str) -> npt.NDArray[Any]:
-    try:
-        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-    except (ValueError, EOFError, SyntaxError) as error:
-        raise ValueError(f"{name} is damaged: {error}") from None
-    except (MemoryError, RecursionError, TypeError, KeyError, OverflowError):
-        raise ValueError(f"{name} is damaged: its header is none that numpy writes") from None
 
 
 @dataclass(eq=False)

@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import TypeAlias
 
 from leakscore_app._visible import listed, visible
-from leakscore_app.tables.categories import Categories, Coded, Share
+from leakscore_app.tables.categories import Categories, Coded, Share, with_names
 from leakscore_app.tables.cells import ReadingOptions
+from leakscore_app.tables.columns import ASKED, missing_as_asked, numbers_for_missing
 from leakscore_app.tables.doubts import option
 from leakscore_app.tables.sources.arrays import NpyPart
 from leakscore_app.tables.sources.blocks import Source
 from leakscore_app.tables.sources.frames import ParquetPart
 from leakscore_app.tables.sources.opened import Opened
 from leakscore_app.tables.sources.texts import ReadyPieces, TextPart, text_part
-from leakscore_app.tables.table import read_table
+from leakscore_app.tables.table import table_of_path
 
 _PIECE = 1 << 20
 
@@ -65,18 +66,38 @@ def of_files(paths: Sequence[str], options: ReadingOptions) -> Opened | None:
     for each in coded.values():
         levels |= each.shares
     knowing = (p if isinstance(p, NpyPart) else replace(p, levels=levels) for p in parts)
-    source = Source(tuple(knowing), numeric, levels=frozenset(levels))
+    options = with_names(first.name, first.columns, options)
+    of_shares = [level for of in shares.values() for level in of]
+    requested = None
+    if options.columns is not None:
+        requested = tuple(name for name in columns if name in {*options.columns, *of_shares})
+    published = {*(columns if requested is None else requested)} - {*options.exclude}
+    unwanted = (name for name in columns if name not in published and name not in groups)
+    missing = tuple(numbers_for_missing(options.missing_values))
+    source = Source(
+        tuple(knowing),
+        tuple(name for name in numeric if name in published),
+        missing=missing,
+        levels=frozenset(levels),
+    )
     return Opened(
         name=name,
         path=path,
         source=source,
         columns=columns,
-        excluded={column: why for column, why in excluded.items() if column not in shares},
+        excluded={column: why for column, why in excluded.items() if column not in shares}
+        | dict.fromkeys(unwanted, ASKED),
         refused={},
         index=frozenset(index_columns),
-        notes=(*notes, *dict.fromkeys(note for part in texts for note in part.notes)),
-        sums=True,
-        codes=True,
+        notes=(
+            *notes,
+            *dict.fromkeys(note for part in texts for note in part.notes),
+            *missing_as_asked(missing),
+        ),
+        sums=options.skip_last is None,
+        codes="none" not in map(str.lower, options.missing_values),
+        requested=requested,
+        max_memory=options.max_memory,
         digest=lambda: _hash_of_files(parts, paths),
         lines=texts[0].lines if texts and len(parts) == 1 else None,
         named=named and all(part.named for part in texts),
@@ -125,7 +146,7 @@ def _part_of(
 
 def _refuse_part(path: str, name: str, options: ReadingOptions) -> None:
     """Say why a file of a pattern is not read: as `read_table` says it, or what it needs."""
-    table = read_table(path, **options.reading())
+    table = table_of_path(path, options)
     for why in table.refused.values():
         raise ValueError(why)
     raise ValueError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from leakscore_app._visible import visible
 from leakscore_app.tables import memory_limit
-from leakscore_app.tables.categories import Coded, with_names
-from leakscore_app.tables.cells import ReadingOptions, plain
+from leakscore_app.tables.categories import Coded
+from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.columns import ASKED
 from leakscore_app.tables.sources.arrays import (
     ArrayPart,
@@ -98,30 +98,6 @@ class Opened:
     def with_size(self, size: int) -> Opened:
         """Return the same in blocks of another size."""
         return replace(self, source=replace(self.source, size=size))
-
-    def reading(self, *, missing: tuple[float, ...], sums: bool, codes: bool) -> Opened:
-        """Return the same with numbers that stand for missing values, and what is looked for."""
-        source = replace(self.source, missing=missing)
-        notes = (f"{plain(code)} is read as missing, as asked" for code in missing)
-        return replace(self, source=source, sums=sums, codes=codes, notes=(*self.notes, *notes))
-
-    def publishing(self, columns: Sequence[str] | None, exclude: Sequence[str]) -> Opened:
-        """Return the same of which some columns only are published; refuse unknown names."""
-        levels = {level for of in self.shares.values() for level in of}
-        names = [*(name for name in self.columns if name not in levels), *self.shares]
-        options = ReadingOptions(
-            columns=None if columns is None else tuple(columns), exclude=tuple(exclude)
-        )
-        options = with_names(self.name, names, options)
-        among = None
-        if options.columns is not None:
-            among = tuple(name for name in self.columns if name in {*options.columns, *levels})
-        published = set(self.columns if among is None else among) - set(options.exclude)
-        unwanted = dict.fromkeys((name for name in self.columns if name not in published), ASKED)
-        unwanted = {name: why for name, why in unwanted.items() if name not in self.groups}
-        read = tuple(name for name in self.source.columns if name in published)
-        source = replace(self.source, columns=read)
-        return replace(self, source=source, excluded={**self.excluded, **unwanted}, requested=among)
 
     def whole(self) -> Table:
         """Read all rows into memory, and look for what a file of numbers is asked for."""
