@@ -216,16 +216,20 @@ def require_no_summary(grid: Grid, labels: Sequence[Cells], summed: tuple[int, s
     if not count:
         count, what = summed
     if count:
-        raise ValueError(
-            f"{grid.name}, {visible(grid.place(grid.rows - count))}: the record {what}: "
-            f"--skip-last {count} leaves {'it' if count == 1 else f'the last {count}'} out, "
-            "--skip-last 0 keeps all"
-        )
+        raise ValueError(summary_of(grid.name, grid.place(grid.rows - count), count, what))
     if any(map(_labelled_first, labels)):
         raise ValueError(
             f"{grid.name}, {visible(grid.place(0))}: the first record is labelled as a sum or mean "
             "of others: remove it from the file, or --skip-last 0 keeps all"
         )
+
+
+def summary_of(name: str, place: str, count: int, what: str) -> str:
+    """Say that the last records sum up others, from `place` on."""
+    return (
+        f"{name}, {visible(place)}: the record {what}: --skip-last {count} leaves "
+        f"{'it' if count == 1 else f'the last {count}'} out, --skip-last 0 keeps all"
+    )
 
 
 def _labelled(cells: Cells) -> int:

@@ -19,7 +19,7 @@ from leakscore_app.report._model import Doubles
 from leakscore_app.report.engine.pooled import GroupedSource
 from leakscore_app.tables.cells import plain
 from leakscore_app.tables.columns import ASKED, NOT_PUBLISHED
-from leakscore_app.tables.doubts import option
+from leakscore_app.tables.doubts import option, summary_of
 from leakscore_app.tables.records import (
     CONSTANT,
     EXACT,
@@ -292,15 +292,11 @@ def _require_codes(
 
 def _refuse_sums(opened: Opened, seen: First) -> None:
     """Refuse a file whose last records sum up, or average, all others in every column."""
-    spreads = np.sqrt(np.diag(seen.moments.cov)) if seen.moments.count > 1 else np.zeros(0)
-    if len(spreads):
-        count, what = summed_up(seen.columns, seen.rows, spreads)
-    if len(spreads) and count:
-        raise ValueError(
-            f"{opened.name}, record {seen.rows - count + 1}: the record {what}: "
-            f"--skip-last {count} leaves {'it' if count == 1 else f'the last {count}'} out, "
-            "--skip-last 0 keeps all"
-        )
+    if seen.moments.count > 1:
+        count, what = summed_up(seen.columns, seen.rows, np.sqrt(np.diag(seen.moments.cov)))
+        if count:
+            place = f"record {seen.rows - count + 1}"
+            raise ValueError(summary_of(opened.name, place, count, what))
 
 
 def _law(

@@ -26,8 +26,7 @@ UNCALCULATED = "formula without a value"
 
 _SHEET = re.compile(rb"<sheet\s[^>]*r:id=\"([^\"]+)\"")
 _PART = re.compile(rb"<Relationship\s[^>]*>")
-_HIDDEN = rb"<%s\s(?=[^>]*hidden=\"(?:1|true)\")[^>]*>"
-_HIDDEN_ROW, _HIDDEN_COLUMNS = re.compile(_HIDDEN % b"row"), re.compile(_HIDDEN % b"col")
+_HIDDEN = re.compile(rb"<(?:row|col)\s[^>]*hidden=\"(?:1|true)\"")
 # A calculated empty text has the type "str".
 _FORMULA = re.compile(
     rb"<c r=\"([A-Z]+)(\d+)\"(?![^>]*t=\"str\")[^>]*>\s*<f(?:\s[^>]*)?(?:/>|>[^<]*</f>)\s*"
@@ -38,22 +37,18 @@ _OPEN = re.compile(rb"table:visibility=\"(?:collapse|filter)\"")
 
 @dataclass(frozen=True)
 class Unsaid:
-    """What a sheet says beside its values; rows and columns from 1.
+    """What a sheet says beside its values.
 
     Attributes
     ----------
     formulas : tuple of (int, int)
-        Row and column of each formula without a value.
-    rows, columns : frozenset of int
-        The hidden ones.
-    unknown : bool
-        Whether something is hidden, and it is not known what.
+        Row and column, from 1, of each formula without a value.
+    hidden : bool
+        Whether it hides rows or columns.
     """
 
     formulas: tuple[tuple[int, int], ...] = ()
-    rows: frozenset[int] = frozenset()
-    columns: frozenset[int] = frozenset()
-    unknown: bool = False
+    hidden: bool = False
 
     def filled(self, rows: list[list[Any]]) -> list[list[Any]]:
         """Write into the cells of formulas that they have no value."""
@@ -65,20 +60,14 @@ class Unsaid:
                 rows[row - 1][column - 1] = UNCALCULATED
         return rows
 
-    def notes(self, names: Sequence[str], lines: Sequence[int]) -> Iterator[str]:
-        """Say it of the columns and the records of a table."""
+    def notes(self) -> Iterator[str]:
+        """Say it of a table."""
         if self.formulas:
             yield (
                 f"{len(self.formulas)} formulas have no value (line {self.formulas[0][0]}, ...): a "
                 "spreadsheet program that saves the workbook writes them"
             )
-        columns = [visible(name) for j, name in enumerate(names, 1) if j in self.columns]
-        if columns:
-            yield f"hidden columns are read like others ({listed(columns)})"
-        rows = [line for line in lines if line in self.rows]
-        if rows:
-            yield f"hidden rows are read like others ({len(rows)}, the first is line {rows[0]})"
-        if self.unknown:
+        if self.hidden:
             yield "hidden rows and columns of the workbook are read like others"
 
 
@@ -96,16 +85,12 @@ def unsaid(file: File, sheet: int) -> Unsaid:
         members = archive.namelist()
         if "xl/workbook.xml" not in members:
             hidden = "content.xml" in members and _OPEN.search(archive.read("content.xml"))
-            return Unsaid(unknown=bool(hidden))
+            return Unsaid(hidden=bool(hidden))
         ids = _SHEET.findall(archive.read("xl/workbook.xml"))
         path = _path(archive.read("xl/_rels/workbook.xml.rels"), ids[sheet : sheet + 1])
         data = archive.read(path) if path in members else b""
-    spans = [_numbers(tag, b"min", b"max") for tag in _HIDDEN_COLUMNS.findall(data)]
-    return Unsaid(
-        tuple((int(row), column_of(letters)) for letters, row in _FORMULA.findall(data)),
-        frozenset(row for tag in _HIDDEN_ROW.findall(data) for row in _numbers(tag, b"r")),
-        frozenset(j for first, last in spans for j in range(first, min(last, 1 << 14) + 1)),
-    )
+    formulas = tuple((int(row), column_of(letters)) for letters, row in _FORMULA.findall(data))
+    return Unsaid(formulas, _HIDDEN.search(data) is not None)
 
 
 def _path(relations: bytes, sheets: Sequence[bytes]) -> str:
@@ -115,12 +100,6 @@ def _path(relations: bytes, sheets: Sequence[bytes]) -> str:
             path = target[1].decode()
             return path[1:] if path.startswith("/") else f"xl/{path}"
     return ""
-
-
-def _numbers(tag: bytes, *names: bytes) -> list[int]:
-    """Return attributes that are whole numbers; none if one is lacking."""
-    matches = [re.search(rb"\s%s=\"(\d{1,9})\"" % name, tag) for name in names]
-    return [int(match[1]) for match in matches if match] if all(matches) else [0] * len(names)
 
 
 def column_of(letters: bytes) -> int:
@@ -255,7 +234,7 @@ def _grid(
     lines = lines[layout.body :]
     blank = blank[blank > lines[0]] if len(lines) else blank[:0]
     notes = [f"the sheet {visible(sheet)!r} is read", *layout.notes]
-    notes += [*without_values(len(blank), blank[:1].tolist()), *beside.notes(names, lines.tolist())]
+    notes += [*without_values(len(blank), blank[:1].tolist()), *beside.notes()]
     return Grid(file.name, columns, len(body), lines, notes, layout.header)
 
 

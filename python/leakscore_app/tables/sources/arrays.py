@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -110,11 +111,22 @@ class ArrayPart:
 class NpyPart:
     """An array in an npy file, mapped anew for every pass."""
 
+    excluded: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    index: ClassVar[tuple[str, ...]] = ()
+    named: ClassVar[bool] = False
+    unnamed: ClassVar[bool] = False
+    lines: ClassVar[None] = None
+
     path: str
     name: str
     columns: tuple[str, ...]
     rows: int
     state: State
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is said of the file."""
+        return (f"columns of {self.name} have no names: numbered from 1",)
 
     @classmethod
     def of(cls, path: str, name: str) -> NpyPart | None:

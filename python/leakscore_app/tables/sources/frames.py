@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -255,6 +255,11 @@ class ParquetPart:
     levels : dict
         Name of a column -> the categories in its place.
     """
+
+    notes: ClassVar[tuple[str, ...]] = ()
+    named: ClassVar[bool] = True
+    unnamed: ClassVar[bool] = False
+    lines: ClassVar[None] = None
 
     path: str
     name: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -45,66 +45,64 @@ def of_files(paths: Sequence[str], options: ReadingOptions) -> Opened | None:
         if part is None:
             return None
         parts.append(part)
-    first = parts[0]
     for part in parts[1:]:
-        _require_same_columns(first, part)
-    index_columns = itertools.chain(*(p.index for p in parts if isinstance(p, ParquetPart)))
-    named = not any(isinstance(part, NpyPart) for part in parts)
-    notes: tuple[str, ...] = ()
-    if not named:
-        notes = (f"columns of {first.name} have no names: numbered from 1",)
-    texts = [part for part in parts if isinstance(part, TextPart)]
-    name, path = first.name, paths[0]
+        _require_same_columns(parts[0], part)
+    return _joined(parts, paths, categories, options)
+
+
+def _joined(
+    parts: Sequence[FilePart], paths: Sequence[str], categories: Categories, options: ReadingOptions
+) -> Opened:
+    """Return the files of one table."""
+    first, name = parts[0], parts[0].name
     if len(parts) > 1:
-        name, path = f"{first.name} to {parts[-1].name} ({len(parts)} files)", ", ".join(paths)
-    excluded = {} if isinstance(first, NpyPart) else first.excluded
+        name = f"{first.name} to {parts[-1].name} ({len(parts)} files)"
     groups, coded = categories.coded(first.name, first.columns)
     shares = {name: tuple(each.shares) for name, each in coded.items()}
     columns = tuple(each for name in first.columns for each in shares.get(name, (name,)))
-    numeric = tuple(column for column in columns if column not in excluded)
     levels: dict[str, Coded | Share] = dict(groups)
     for each in coded.values():
         levels |= each.shares
-    knowing = (p if isinstance(p, NpyPart) else replace(p, levels=levels) for p in parts)
     options = with_names(first.name, first.columns, options)
-    of_shares = [level for of in shares.values() for level in of]
     requested = None
     if options.columns is not None:
-        requested = tuple(name for name in columns if name in {*options.columns, *of_shares})
+        among = {*options.columns, *levels} - groups.keys()
+        requested = tuple(name for name in columns if name in among)
     published = {*(columns if requested is None else requested)} - {*options.exclude}
-    unwanted = (name for name in columns if name not in published and name not in groups)
-    missing = tuple(numbers_for_missing(options.missing_values))
+    excluded = {name: why for name, why in first.excluded.items() if name not in shares}
+    missing = numbers_for_missing(options.missing_values)
     source = Source(
-        tuple(knowing),
-        tuple(name for name in numeric if name in published),
-        missing=missing,
+        tuple(p if isinstance(p, NpyPart) else replace(p, levels=levels) for p in parts),
+        tuple(name for name in columns if name in published and name not in excluded),
+        missing=tuple(missing),
         levels=frozenset(levels),
     )
+    unwanted = (name for name in columns if name not in published and name not in groups)
     return Opened(
         name=name,
-        path=path,
+        path=", ".join(paths),
         source=source,
         columns=columns,
-        excluded={column: why for column, why in excluded.items() if column not in shares}
-        | dict.fromkeys(unwanted, ASKED),
+        excluded=excluded | dict.fromkeys(unwanted, ASKED),
         refused={},
-        index=frozenset(index_columns),
-        notes=(
-            *notes,
-            *dict.fromkeys(note for part in texts for note in part.notes),
-            *missing_as_asked(missing),
-        ),
+        index=frozenset(itertools.chain(*(part.index for part in parts))),
+        notes=(*_notes_on(parts), *missing_as_asked(missing)),
         sums=options.skip_last is None,
         codes="none" not in map(str.lower, options.missing_values),
         requested=requested,
         max_memory=options.max_memory,
         digest=lambda: _hash_of_files(parts, paths),
-        lines=texts[0].lines if texts and len(parts) == 1 else None,
-        named=named and all(part.named for part in texts),
-        unnamed=any(part.unnamed for part in texts),
+        lines=first.lines if len(parts) == 1 else None,
+        named=all(part.named for part in parts),
+        unnamed=any(part.unnamed for part in parts),
         groups={name: each.levels for name, each in groups.items()},
         shares=shares,
     )
+
+
+def _notes_on(parts: Sequence[FilePart]) -> Iterable[str]:
+    noted = parts[:1] if isinstance(parts[0], NpyPart) else parts
+    return dict.fromkeys(note for part in noted for note in part.notes)
 
 
 FilePart: TypeAlias = ParquetPart | NpyPart | TextPart
@@ -116,7 +114,7 @@ def _require_same_columns(first: FilePart, part: FilePart) -> None:
             f"{part.name} has the columns {listed(part.columns)}, {first.name} has "
             f"{listed(first.columns)}: files of one table have the same, in the same order"
         )
-    ours, theirs = (frozenset(getattr(each, "excluded", {})) for each in (first, part))
+    ours, theirs = (frozenset(each.excluded) for each in (first, part))
     for column in sorted(ours ^ theirs):
         text, numbers = (first, part) if column in ours else (part, first)
         raise ValueError(

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -225,6 +225,8 @@ class TextPart:
     levels : dict
         Name of a column -> the categories in its place.
     """
+
+    index: ClassVar[tuple[str, ...]] = ()
 
     path: str
     name: str
