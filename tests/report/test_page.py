@@ -31,7 +31,8 @@ def test_text_begins_with_the_verdict_and_what_is_published(result: report.Repor
     text = " ".join(result.to_text().split())
     verdict, _, rest = text.partition(" The mean of n = 100 records")
     assert result.verdict is not None
-    assert verdict == result.verdict.line.replace("\u00a0", " ")
+    said = " This is the embedded table: leakscore report FILE judges yours."
+    assert verdict == result.verdict.line.replace("\u00a0", " ") + said
     assert rest.startswith(
         " in 30 columns is published, without noise. The attacker knows "
         "the population's mean and covariance, and all 30 values of one record, not the other "
