@@ -47,3 +47,14 @@ def test_the_hull_of_a_lower_end_is_below_it(curve: TradeOff, looks: int) -> Non
     assert (low <= high).all()
     touching = low > least * (1.0 - 1e-4)  # elsewhere a chord joins both
     assert touching[ALPHA < 1e-3].all()
+
+
+def test_a_polygon_below_ends_at_both_axes() -> None:
+    """Beyond the last point, at .5 here, nothing is claimed."""
+    log_alpha, log_beta = points(1.0, 0.1)
+    kept = (log_alpha > np.log(1e-3)) & (log_alpha < np.log(0.5))
+    across, down = below(log_alpha[kept], log_beta[kept])
+    assert across[0] == down[-1] == -np.inf
+    low = Polygon(*lower_hull(across, down), "attack", "informed")
+    assert low(0.0) <= np.exp(log_beta[kept][0])
+    assert low(0.51) == low(1.0) == 0.0

@@ -187,3 +187,14 @@ def test_epsilons_of_a_hull_are_those_of_the_worse_order(f: TradeOff) -> None:
         delta = share * float(f.advantage())
         both = [f.epsilon(delta, direction) for direction in ("forward", "reverse")]
         assert hull.epsilon(delta) == pytest.approx(max(both), rel=1e-12, abs=0.0)
+
+
+@pytest.mark.parametrize("rate", [0.3, 0.9])
+def test_outputs_that_the_record_alone_gives_in_the_inverse_of_a_sample(rate: float) -> None:
+    """Beyond alpha = .99 of two looks nothing is missed: the mixture's tail is 1 - rate of H0's."""
+    looks = tradeoff.approximate_dp(1.0, 0.1).best_of(2)
+    assert looks.inverse().power(0.0) == pytest.approx(0.01)
+    f = looks.subsample(rate)
+    for alpha in (1e-9, 1e-4, 0.009 * (1.0 - rate)):
+        assert f(1.0 - alpha / (1.0 - rate)) == pytest.approx(alpha, rel=1e-6)
+        assert f.inverse().power(alpha) == pytest.approx(alpha / (1.0 - rate), rel=1e-12)

@@ -84,7 +84,7 @@ def test_log_power_delta_and_epsilon_are_rounded_outwards() -> None:
     low, high = polygon(-1), polygon(1)
     with mp.workdps(60):
         xs, ys = exact_vertices()
-        for epsilon in (-3.0, 0.0, 0.3, 2.0, 5.0, 9.0, 20.0, 30.0):
+        for epsilon in (-3.0, 0.0, 0.3, 2.0, 5.0, 9.0, 20.0, 30.0, 60.0):
             delta = max(1 - y - mp.exp(epsilon) * x for x, y in zip(xs, ys, strict=True))
             assert high.delta(epsilon, "forward") <= delta <= low.delta(epsilon, "forward")
             assert low.delta(epsilon, "forward") <= delta * (1 + 1e-11)

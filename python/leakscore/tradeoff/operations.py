@@ -233,6 +233,9 @@ class Looks(TradeOff):
         with np.errstate(over="ignore", invalid="ignore"):
             x = self._place(log_alpha, log_rest(log_alpha))
             log_power = -self._looks * np.exp(x) if self._reversed else self._caught(x)
+        if self._reversed:  # where the curve is 0 before its end
+            at_once = self._looks * self._curve.inverse()._log_power(np.asarray(-np.inf))
+            log_power = np.where(np.isneginf(log_alpha), at_once, log_power)
         return np.where(log_alpha >= 0.0, 0.0, log_power)[()]
 
     def _auc(self) -> Any:
