@@ -226,8 +226,8 @@ def grid_of_columns(
             column = column_of(each)
             if is_number(kind):
                 numbers = np.asarray(column.cast(_float64(), safe=False).to_numpy(), np.float64)
-                own = _own_dtype(column) if typed else None
-                cells.append(Cells(each, numbers=numbers, index=each in index, typed=own))
+                exact = _own_dtype(column) if typed else None
+                cells.append(Cells(each, numbers=numbers, index=each in index, typed=exact))
             else:
                 if file is not None:
                     _require_decoded(file, column)
