@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.statistics._models import Curvature, FittedModel
-from leakscore.statistics._regression import GONE
+from leakscore.statistics._regression import FARTHEST, GONE, STEPS, Equations, solved
 from leakscore.typing import Doubles, Flags
 
 
@@ -72,6 +72,80 @@ class _Events:
 def _running(terms: Doubles) -> Doubles:
     """Return sums of the first 0, 1, 2, ... rows."""
     return np.concatenate([np.zeros((1, terms.shape[1])), np.cumsum(terms, axis=0)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class _RiskSets(Equations):
+    """Equations of a Cox model; `rows` are the predictors less their mean while at risk.
+
+    Of tied events, as of a record that a sample holds twice, each takes the mean of Efron's shares
+    out of the risk set.
+
+    Attributes
+    ----------
+    x : (N, q) ndarray
+        The predictors, in the units of `rows`.
+    hazards : (N,) ndarray
+    time, event : (N,) ndarray
+    """
+
+    x: Doubles
+    hazards: Doubles
+    time: Doubles
+    event: Flags
+
+    @property
+    def width(self) -> int:
+        """See `Equations`."""
+        return STEPS * super().width
+
+    def refitted(self, weights: npt.ArrayLike) -> Doubles:
+        """See `Equations`."""
+        order = np.argsort(-self.time, kind="stable")
+        drawn = np.asarray(weights, dtype=np.float64)[:, order]
+        groups = np.unique(-self.time[order], return_index=True, return_inverse=True)[1:]
+        x, moves = self.x[order], np.zeros((len(drawn), self.x.shape[1]))
+        for _ in range(STEPS):
+            moved = moves @ x.T
+            top = moved.max(axis=1, keepdims=True)
+            hazards = drawn * self.hazards[order] * np.exp(moved - top)
+            step = _risk_step(x, self.event[order], drawn, hazards, groups)
+            far = np.ptp(step @ x.T, axis=1, keepdims=True)
+            moves += step / np.maximum(1.0, far / FARTHEST)
+        return np.asarray(moves @ self.named)
+
+
+def _risk_step(
+    x: Doubles,
+    event: Flags,
+    weights: Doubles,
+    hazards: Doubles,
+    groups: tuple[npt.NDArray[np.intp], ...],
+) -> Doubles:
+    """Return a Newton step, (R, q), of samples of records whose times do not grow.
+
+    `groups` are the first records of each time, and the time of each record.
+    """
+    (starts, of), upper = groups, np.triu_indices(x.shape[1])
+    ends = np.append(starts[1:], len(x)) - 1
+    dying = weights * event
+    deaths = np.add.reduceat(dying, starts, axis=1)
+    shares = np.maximum(deaths - 1, 0) / (2 * np.maximum(deaths, 1))
+
+    def at_risk(terms: Doubles) -> Doubles:
+        lost = np.add.reduceat(terms * event, starts, axis=1)
+        return np.asarray(np.cumsum(terms, axis=1)[:, ends] - shares * lost)
+
+    totals = np.where(deaths > 0, at_risk(hazards), 1.0)
+    rates = deaths / totals
+    means = np.stack([at_risk(hazards * column) / totals for column in x.T], axis=2)
+    later = np.cumsum(rates[:, ::-1], axis=1)[:, ::-1]
+    compensators = hazards * (later[:, of] - event * (rates * shares)[:, of])
+    curvatures = -(means * deaths[:, :, None]).swapaxes(1, 2) @ means
+    products = compensators @ (x[:, upper[0]] * x[:, upper[1]])
+    curvatures[:, upper[0], upper[1]] += products
+    curvatures[:, upper[1], upper[0]] = curvatures[:, upper[0], upper[1]]
+    return solved(curvatures, (dying - compensators) @ x)
 
 
 @dataclass(frozen=True)
@@ -179,17 +253,56 @@ class Cox(FittedModel):
 
     def _shifts(self, values: Doubles, owners: npt.NDArray[np.intp] | None) -> Doubles:
         del owners  # steps of records add up to those of persons
+        fit, (event, x, at, weight, away) = self._fitted(), self._while_at_risk(values)
+        scores = event[:, None] * (x - at) - weight[:, None] * away
+        steps = scores @ fit.inverse
+        pulled = away @ fit.inverse
+        leverage = weight * np.einsum("ij,ij->i", away, pulled)
+        gain = weight * np.einsum("ij,ij->i", away, steps) / np.maximum(1.0 - leverage, GONE)
+        return np.asarray(fit.count * (steps + gain[:, None] * pulled))
+
+    def _while_at_risk(self, values: Doubles) -> tuple[Flags, Doubles, Doubles, Doubles, Doubles]:
+        """Return events, predictors, their means at the event, and weights and moves at risk."""
         fit, events = self._fitted(), self._events
         if events is None:  # prepare sets both
             raise ValueError("The fit must have its risk sets: call prepare(values) first")
         (time, event), x = self._times(values), self._design(values)
         rates, means, at = events.sums(time, event)
-        hazard = np.exp(x @ fit.coefficients)[:, None]
-        scores = event[:, None] * (x - at) - hazard * (x * rates[:, None] - means)
-        steps = scores @ fit.inverse
-        weight = hazard[:, 0] * rates
         away = x - means / np.where(rates > 0, rates, 1.0)[:, None]
-        pulled = away @ fit.inverse
-        leverage = weight * np.einsum("ij,ij->i", away, pulled)
-        gain = weight * np.einsum("ij,ij->i", away, steps) / np.maximum(1.0 - leverage, GONE)
-        return np.asarray(fit.count * (steps + gain[:, None] * pulled))
+        return event, x, at, np.exp(x @ fit.coefficients) * rates, away
+
+    def equations(self, block: npt.ArrayLike) -> Equations:
+        """Return the likelihood equations of the records of the table that `prepare` fitted.
+
+        Parameters
+        ----------
+        block : (N, d) array_like
+
+        Returns
+        -------
+        Equations
+            See `Regression.equations`; its refits are three Newton steps.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from leakscore import statistics
+        >>> x, time, event = [0, 1, 0, 1, 1, 0], [1, 2, 3, 4, 5, 6], [1, 1, 1, 1, 0, 1]
+        >>> table = np.column_stack([x, time, event])
+        >>> fit = statistics.Cox("t", "died").on(["x", "t", "died"]).prepare(table)
+        >>> bool(abs(fit.equations(table).refitted(np.ones((1, 6)))).max() < 1e-9)
+        True
+        """
+        fit, values = self._fitted(), self._checked(block)
+        event, x, _, weight, away = self._while_at_risk(values)
+        root = np.linalg.cholesky(fit.inverse)
+        return _RiskSets(
+            away @ root,
+            event - weight,
+            weight,
+            self._unscaled(root.T),
+            x=x @ root,
+            hazards=np.exp(x @ fit.coefficients),
+            time=self._times(values)[0],
+            event=event,
+        )

@@ -21,8 +21,8 @@ _LAST_DIGITS = 1e-13  # share of a number that is rounding
 ROUNDING = 1e-6  # share of a response beside which a residual is rounding, also of float32
 GONE = 1e-9  # share of what tells coefficients apart that is none
 _NUMBERS = 1 << 20  # of one batch of persons
-_STEPS = 3  # of Newton's method from the fit to all records
-_FARTHEST = 3.0  # by which a later step moves a linear predictor
+STEPS = 3  # of Newton's method from the fit to all records
+FARTHEST = 3.0  # by which a later step moves a linear predictor
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Equations:
     def width(self) -> int:
         """How many numbers of each record a refit adds up."""
         q = int(self.rows.shape[1])
-        return (1 if self.law is None else _STEPS) * (q + q * (q + 1) // 2)
+        return (1 if self.law is None else STEPS) * (q + q * (q + 1) // 2)
 
     @property
     def leverages(self) -> Doubles:
@@ -107,11 +107,11 @@ class Equations:
         weights = np.asarray(weights, dtype=np.float64)
         moves = self._step(weights * self.scores, weights * self.curvatures)
         if self.law is not None:
-            for _ in range(_STEPS - 1):
+            for _ in range(STEPS - 1):
                 scores, curvatures = self.law(moves @ self.rows.T)
                 step = self._step(weights * scores, weights * curvatures)
                 far = np.abs(step @ self.rows.T).max(axis=1, keepdims=True)
-                moves += step / np.maximum(1.0, far / _FARTHEST)
+                moves += step / np.maximum(1.0, far / FARTHEST)
         return np.asarray(moves @ self.named)
 
     def _step(self, scores: Doubles, curvatures: Doubles) -> Doubles:
@@ -121,11 +121,19 @@ class Equations:
         sums = curvatures @ self._products
         curvature = np.empty((len(sums), q, q))
         curvature[:, upper[0], upper[1]] = curvature[:, upper[1], upper[0]] = sums
-        step = np.full((len(sums), q), np.nan)
-        fits = np.asarray(np.isfinite(sums).all(axis=1), dtype=np.bool_)
-        fits[fits] = np.linalg.eigvalsh(curvature[fits])[:, 0] > GONE
-        step[fits] = np.linalg.solve(curvature[fits], (scores[fits] @ x)[:, :, None])[:, :, 0]
-        return step
+        return solved(curvature, scores @ x)
+
+
+def solved(curvatures: Doubles, gradients: Doubles) -> Doubles:
+    """Return Newton steps, (R, q), of units in which curvatures are about the identity.
+
+    They are NaN where a direction has no curvature.
+    """
+    step = np.full(gradients.shape, np.nan)
+    fits = np.asarray(np.isfinite(curvatures).all(axis=(1, 2)), dtype=np.bool_)
+    fits[fits] = np.linalg.eigvalsh(curvatures[fits])[:, 0] > GONE
+    step[fits] = np.linalg.solve(curvatures[fits], gradients[fits][:, :, None])[:, :, 0]
+    return step
 
 
 @dataclass(frozen=True)

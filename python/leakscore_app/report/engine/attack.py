@@ -19,7 +19,7 @@ from leakscore.distributions import norm
 from leakscore.games.projections import LARGEST_DRAWN, Binned, Bins, Projections, weighted_sums
 from leakscore.numeric import bisect
 from leakscore.reference import Reference
-from leakscore.statistics import GLM, Regression
+from leakscore.statistics import GLM, Cox, Regression
 from leakscore_app.report._model import ALPHA, Doubles
 from leakscore_app.report.engine.leakage import released_leverages
 from leakscore_app.report.engine.population import Integers, Population
@@ -434,7 +434,7 @@ class Refits:
     @classmethod
     def of(
         cls,
-        model: GLM | Regression,
+        model: GLM | Cox | Regression,
         block: Doubles,
         columns: Sequence[str],
         *,

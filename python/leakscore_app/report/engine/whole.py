@@ -143,7 +143,7 @@ class WholeTable:
     def refits(self, rounds: int) -> Refits | None:
         """Return the refits of each round of a game, of coefficients."""
         model, block, rows = self.statistic, self.featured.block, self.records.rows
-        if block is None or not isinstance(model, GLM | Regression):
+        if block is None or not isinstance(model, GLM | Cox | Regression):
             return None
         return Refits.of(model, block, self.columns, rows=rows, n=self.release_n, rounds=rounds)
 
