@@ -461,11 +461,9 @@ _UNCHECKED = (
 
 def _coefficients(report: Content) -> str:
     """Say how coefficients are found in a round of a game."""
-    return {
-        "regression": "samples are fitted again where a record's leverage is above 0.02; ",
-        "glm": "samples are fitted again where a record's leverage is above 0.02; ",
-        "cox": "coefficients to the first order in each record; ",
-    }.get(report.release.statistic, "")
+    if report.release.statistic not in ("regression", "glm", "cox"):
+        return ""
+    return "samples are fitted again where a record's leverage is above 0.02; "
 
 
 def _arithmetic(report: Content) -> doc.Section:
