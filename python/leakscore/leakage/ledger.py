@@ -14,7 +14,9 @@ column has a basis of its own.
 from __future__ import annotations
 
 import base64
+import hashlib
 import itertools
+import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +26,6 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
-from leakscore.leakage._lines import chained, digest_of, text, unchained
 from leakscore.leakage._noise import largest_leakage
 from leakscore.leakage._span import ONES, Directions, Extension, FeatureBits, extend
 from leakscore.leakage.answers import Answer, Refusal
@@ -153,7 +154,7 @@ class Ledger:
         self._max_noise = validation.scalar("max_noise", max_noise, 0.0)
         self._share = validation.scalar("share", share, 0.0, 1.0, closed="right")
         rows = validation.finite("table", validation.matrix("table", table, min_rows=3))
-        self._sha256 = digest_of(rows)
+        self._sha256 = _digest_of(rows)
         self._law = _law_of(rule, bounds, reference, rows)
         columns = np.array(rows.T, dtype=np.float64, order="C")
         self._powers = np.frexp(np.abs(columns).max(axis=1))[1] - 1
@@ -165,7 +166,7 @@ class Ledger:
             self._directions[ONES] = Directions(self._features, len(rows) / (len(rows) - 1), 1.0)
             self._directions[ONES].begin()
         self._labels: list[str] = []
-        self._lines = [chained("", self._head())]
+        self._lines = [_chained("", self._head())]
 
     @property
     def rule(self) -> str:
@@ -483,7 +484,7 @@ class Ledger:
         -------
         bytes
         """
-        lines = [*self._lines, chained(self._lines[-1], {"end": self.answers})]
+        lines = [*self._lines, _chained(self._lines[-1], {"end": self.answers})]
         return "".join(f"{line}\n" for line in lines).encode("ascii")
 
     @classmethod
@@ -509,12 +510,12 @@ class Ledger:
         """
         if not isinstance(raw, bytes):
             raise TypeError(f"raw of type {type(raw).__name__} must be bytes")
-        head, *lines = unchained(raw)
+        head, *lines = _unchained(raw)
         if head.get("what") != _WHAT or head.get("version") not in _VERSIONS:
             raise ValueError(f"raw must be a ledger of version {_VERSIONS[-1]} of {_WHAT}")
         if not {"limit", "max_noise", "share", "sha256"} <= set(head):
             raise ValueError("raw must be a ledger whose first line says its limit")
-        if head["sha256"] != digest_of(validation.matrix("table", table, min_rows=3)):
+        if head["sha256"] != _digest_of(validation.matrix("table", table, min_rows=3)):
             raise ValueError("table must be that of the ledger: its digest is another")
         ledger = cls(
             table,
@@ -523,7 +524,7 @@ class Ledger:
             share=head["share"],
             **_public_of(head),
         )
-        ledger._lines = [chained("", head)]
+        ledger._lines = [_chained("", head)]
         for number, line in enumerate(lines, 2):
             try:
                 ledger._restore(line)
@@ -566,10 +567,10 @@ class Ledger:
             "answer": self.answers + 1,
             "statistic": question.statistic,
             "columns": question.columns,
-            "where": text(zlib.compress(np.packbits(question.mask).tobytes())),
+            "where": _text(zlib.compress(np.packbits(question.mask).tobytes())),
             "published": [value for values in published for value in values.tolist()],
             "new": [p.combination is None for p in projections],
-            "basis": text(b"".join(basis)),
+            "basis": _text(b"".join(basis)),
             "lengths": lengths,
             "variance": factor * excess,
             "noise": [value for values in drawn for value in values.tolist()],
@@ -584,7 +585,7 @@ class Ledger:
             new = [value for is_new, value in itertools.islice(features, len(columns)) if is_new]
             drawn = np.array(list(itertools.islice(noise, len(new))))
             directions.append(self.answers, np.array(new), drawn, line["variance"])
-        self._lines.append(chained(self._lines[-1], line))
+        self._lines.append(_chained(self._lines[-1], line))
 
     def _restore(self, line: dict[str, Any]) -> None:
         """Add the features of an answer to the spans, and count it."""
@@ -645,3 +646,42 @@ def _public_of(head: dict[str, Any]) -> dict[str, Any]:
         }
     except (KeyError, TypeError, ValueError):
         raise ValueError("raw must be a ledger whose first line says its rule") from None
+
+
+def _digest_of(rows: npt.NDArray[Any]) -> str:
+    """Return the digest of a table as float64, row after row."""
+    digest = hashlib.sha256(repr(rows.shape).encode())
+    for start in range(0, len(rows), 4096):
+        digest.update(np.ascontiguousarray(rows[start : start + 4096], dtype="<f8").tobytes())
+    return digest.hexdigest()
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
+
+
+def _chained(last: str, content: dict[str, Any]) -> str:
+    """Return a line: the content, and the digest of the line before with it."""
+    body = json.dumps(content, allow_nan=False)
+    digest = hashlib.sha256((last + body).encode()).hexdigest()
+    return f'{body[:-1]}, "digest": "{digest}"}}'
+
+
+def _unchained(raw: bytes) -> list[dict[str, Any]]:
+    """Return the content of every line but the last; refuse what is damaged, by its number."""
+    lines = raw.decode("latin-1").split("\n")
+    contents, last = [], ""
+    for number, line in enumerate(lines[:-1], 1):
+        try:
+            content = json.loads(line)
+            del content["digest"]
+            whole = _chained(last, content) == line
+        except (ValueError, TypeError, KeyError, RecursionError):
+            whole = False
+        if not whole:
+            raise ValueError(f"raw must be a whole ledger: line {number} is damaged")
+        contents.append(content)
+        last = line
+    if lines[-1] or not contents or contents[-1] != {"end": len(contents) - 2}:
+        raise ValueError(f"raw must be a whole ledger: it is cut after line {len(contents)}")
+    return contents[:-1]

@@ -9,8 +9,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _state, validation
-from leakscore._validate_counts import whole
+from leakscore import _state, _validate_counts, validation
 from leakscore.reference import dense, fitting
 from leakscore.reference._reference import Reference, _restore
 from leakscore.reference.covariances import Table
@@ -124,7 +123,7 @@ class Moments:
         mean, squares = fitting.moments("X", table)
         count, full = len(table), self._scatter.ndim == 2
         if repeats is not None:
-            times = whole("repeats", repeats, 1)
+            times = _validate_counts.whole("repeats", repeats, 1)
             if times.shape != (count,):
                 raise ValueError(f"repeats of shape {times.shape} must be of shape ({count},)")
             count = int(times.sum())

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.typing import Doubles
-from leakscore_app.tables.formats.npy import mapped
+from leakscore_app.tables.formats import npy
 from leakscore_app.tables.sources.blocks import ROWS, Digest, State, part_of, require_same, state_of
 
 Codes = npt.NDArray[np.int32]
@@ -132,7 +132,7 @@ class NpyPart:
     def of(cls, path: str, name: str) -> NpyPart | None:
         """Look at the header of a file; None if it holds no table of real numbers alone."""
         state = state_of(path)
-        array = mapped(path, name)
+        array = npy.mapped(path, name)
         if array.ndim != 2 or not array.size or array.dtype.kind not in "fiub":
             return None
         return cls(path, name, numbered(array.shape[1]), len(array), state)
@@ -143,7 +143,7 @@ class NpyPart:
         for start in range(first, stop, ROWS):
             require_same(self.path, self.name, self.state)
             # Mapped for one batch only: pages that were read are given back.
-            part = ArrayPart(mapped(self.path, self.name), self.name, self.columns)
+            part = ArrayPart(npy.mapped(self.path, self.name), self.name, self.columns)
             yield from part.batches(columns, start, min(start + ROWS, stop))
         require_same(self.path, self.name, self.state)
 
