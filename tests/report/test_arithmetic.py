@@ -83,6 +83,27 @@ def test_advantages_are_those_of_all_draws(column: list[int], finite: bool) -> N
         assert one.advantage == one.exact
 
 
+@pytest.mark.parametrize("finite", [False, True])
+@pytest.mark.parametrize("most", [0.0, -0.1234567890123456, 7.0])
+def test_numbers_of_sixteen_digits_tell_how_often_they_are_in_a_sum(
+    most: float, finite: bool
+) -> None:
+    column = [most, 139.0430014560748, most, 270.7016848910384, most, 139.0430014560748, most]
+    values = np.column_stack([column, np.random.default_rng(3).normal(size=len(column))])
+    n = 3 if finite else 4
+    result = judged(values, n=n, population="finite" if finite else "infinite", max_noise=99)
+    seen = {one.row: one for one in result.arithmetic.records if one.column == "c0"}
+    assert set(seen) == {2, 4, 6}
+    for row, one in seen.items():
+        others = [int(x == column[row - 1]) for k, x in enumerate(column) if k != row - 1]
+        laws = [law(others, n - k, k, 100, finite=finite) for k in (1, 0)]
+        assert one.exact == pytest.approx(variation(*laws), abs=1e-9)
+    assert seen[4].exact == pytest.approx(1)
+    assert seen[2].exact < 0.9
+    assert result.verdict.decision == "publish with noise"
+    assert result.noise.noise_std["c0"] >= seen[4].step / n * (1 - 1e-12)
+
+
 def sums_of(column: np.ndarray, target: int, unit: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the laws of the sum of all records, with the target and without, by convolution."""
     others = np.rint(np.delete(column, target) / unit).astype(int)

@@ -23,6 +23,7 @@ _DECIMALS = 15
 _LOOKED = 4096  # records in which lattices are looked for
 _GROUPS, _SIZES = 128, (3, 64)  # of records, in whose differences steps are looked for
 _TRIED, _KEPT = 12, 4  # steps of a column
+_DIGITS = 6  # of a step beyond all values, after its first one
 _SEEN = 4  # times the dust, of a step
 _COUNTED = 1 << 16  # residues that are counted each
 _MOST = 1 << 21  # numbers of records off a lattice that are kept
@@ -51,13 +52,14 @@ def decimals_of(values: Doubles) -> int:
 
 @dataclass(frozen=True)
 class ColumnSteps:
-    """Numbers offset + k step of a column, in units of 10^-decimals, but for `dust`."""
+    """Numbers origin + offset + k step of a column, in units of 10^-decimals, but for `dust`."""
 
     column: int
     decimals: int
     step: int
     offset: int
     dust: float
+    origin: float = 0.0
 
     @property
     def width(self) -> float:
@@ -65,13 +67,15 @@ class ColumnSteps:
         return self.step / 10.0**self.decimals
 
     def finer(self, decimals: int) -> ColumnSteps:
-        """Return the same in units of more decimals."""
+        """Return the same in units of more decimals, if their number is a whole one of 64 bits."""
         scale = 10 ** (decimals - self.decimals)
+        if scale * self.step >= 1 << 63:
+            return self
         return replace(self, decimals=decimals, step=scale * self.step, offset=scale * self.offset)
 
     def residues(self, values: Doubles) -> Integers:
         """Return how far values lie above the lattice; -1 of those that are no whole units."""
-        numbers, exact = in_units(values, self.decimals, self.dust)
+        numbers, exact = in_units(values - self.origin, self.decimals, self.dust)
         return np.where(exact, (numbers - self.offset) % self.step, -1)
 
 
@@ -134,7 +138,10 @@ def lattices_of(rows: JudgedRows, share: float, n: int) -> tuple[ColumnSteps, ..
     steps: list[ColumnSteps] = []
     for column, numbers in enumerate(values.T):
         dust = float(np.finfo(float).eps * n * np.abs(numbers).mean())
-        lattices = _of_column(column, numbers, share * len(values), groups, dust)
+        most = share * len(values)
+        lattices = list(_of_column(column, numbers, most, groups, dust))
+        if not lattices:
+            lattices = list(_of_constant(column, numbers, most, dust))
         steps += sorted(lattices, key=lambda lattice: -lattice.step)[:_KEPT]
     return tuple(steps)
 
@@ -151,6 +158,17 @@ def _of_column(
         lattice = ColumnSteps(column, decimals, step, offset, dust)
         if len(values) - count <= most and lattice.width > _SEEN * dust:
             yield lattice
+
+
+def _of_constant(column: int, values: Doubles, most: float, dust: float) -> Iterator[ColumnSteps]:
+    """Yield the lattice of a column of one value, but for few: its step is beyond all others."""
+    several, counts = np.unique(values, return_counts=True)
+    origin = float(several[counts.argmax()])
+    reach = float(np.abs(several - origin).max())
+    if len(values) - counts.max() <= most and _SEEN * dust < reach < np.inf:
+        decimals = _DIGITS - int(np.floor(np.log10(reach)))
+        step = int(reach * 10.0**decimals) + 1
+        yield ColumnSteps(column, decimals, step, 0, dust, origin)
 
 
 def _most_frequent(residues: Integers, step: int) -> tuple[int, int]:

@@ -274,6 +274,7 @@ _LARGEST_SHARE = 0.5
 _LEAST = 1e-3  # advantage that is told of
 _POINTS = 1 << 20  # of a law of remainders; of more, no two sums have the same
 _WORK = 1 << 24
+_EQUAL = 128  # points of a law of how many records of a value a sum holds, _DRAWN on average
 _LISTED = 1000
 _DECIMALS = 20
 
@@ -463,6 +464,8 @@ class _Law:
         Number of the first record of each one's person.
     residues : (m,) ndarray of int
         How far it is off; -1 if that is no whole number of units.
+    numbers : (m,) ndarray
+        The values.
     count : float
         How many records each stands for.
     step : int
@@ -472,6 +475,7 @@ class _Law:
     sums: Sums
     owners: Integers
     residues: Integers
+    numbers: Doubles
     count: float
     step: int
     rows: Integers
@@ -484,7 +488,8 @@ class _Law:
         if sums.owners is not None and sums.records is not None:
             owners = sums.owners[np.searchsorted(sums.records, off.rows)]
         count = off.count / len(off.rows)
-        return cls(sums, owners, finer.residues(off.numbers), count, finer.step, off.rows)
+        residues = finer.residues(off.numbers)
+        return cls(sums, owners, residues, off.numbers, count, finer.step, off.rows)
 
     @cached_property
     def of_none(self) -> float:
@@ -497,15 +502,18 @@ class _Law:
 
         Of very many, those of the first different remainders.
         """
-        advantages: dict[tuple[int, ...], float] = {}
+        advantages: dict[tuple[float, ...], float] = {}
         order = np.argsort(self.owners, kind="stable")
         owners, first = np.unique(self.owners[order], return_index=True)
         for owner, places in zip(owners.tolist(), np.split(order, first[1:]), strict=True):
             records, added = self._records_of(owner)
             inside = places[np.isin(self.rows[places], added)] if added is not None else places
             size = 1 if added is None else len(added)
-            key = (records, size, len(inside), *sorted(self.residues[inside].tolist()))
+            key: tuple[float, ...] = (records, size, len(inside))
+            key = (*key, *sorted(self.residues[inside].tolist()))
             key = (*key, *sorted(self.residues[places].tolist()))
+            if self._odd:
+                key = (*key, *sorted(self.numbers[places].tolist()))
             if key not in advantages:
                 if len(advantages) * self._points > _WORK:
                     return
@@ -526,9 +534,14 @@ class _Law:
         """Return the greatest common divisor of the step and all residues."""
         return gcd(self.step, *np.unique(self.residues).tolist())
 
+    @cached_property
+    def _odd(self) -> bool:
+        """Whether no two sums of different values are taken for the same."""
+        return bool((self.residues < 0).any()) or self.step // self._unit > _POINTS
+
     @property
     def _points(self) -> int:
-        return self.step // self._unit
+        return _EQUAL if self._odd else self.step // self._unit
 
     def _advantage(self, places: Integers, inside: Integers, records: int, size: int) -> float:
         """Return the total variation of the remainders with a person's records and without.
@@ -536,12 +549,15 @@ class _Law:
         `places` are all of the person's, `inside` those in the sum, which holds `size` records of
         the person, of `records` in the table.
         """
-        shift = int(self.residues[inside].sum()) // self._unit % self._points if len(inside) else 0
-        odd = bool((self.residues < 0).any()) or self._points > _POINTS
-        if odd or len(places) == len(self.rows):
-            return float(len(inside) > 0 and (odd or shift != 0))
+        single = len(places) == 1
+        shifts = self.residues // self._unit
+        if self._odd and single:  # the sum tells how many of each value it holds: of these, its own
+            shifts = (self.numbers == self.numbers[places]).astype(np.int64)
+        shift = int(shifts[inside].sum()) % self._points
+        if len(places) == len(self.rows) or (self._odd and not single):
+            return float(len(inside) > 0 and (self._odd or shift != 0))
         people = self.sums.population
-        others = np.delete(self.residues, places) // self._unit
+        others = np.delete(shifts, places)
         counts = self.count * np.bincount(others, minlength=self._points).astype(np.float64)
         total = people.size - records
         counts[0] += total - counts.sum()
