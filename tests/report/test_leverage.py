@@ -100,6 +100,32 @@ def test_the_remedy_helps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert main(["report", str(path), *options, "--exclude", "flag"]) == 0
 
 
+def models() -> list[tuple[statistics.GLM | statistics.Cox, report.Table]]:
+    """Return a GLM and a Cox model in which three records hold a flag, and the third fits it."""
+    rng = np.random.default_rng(3)
+    x, flag = rng.normal(size=150), (np.arange(150) < 3).astype(float)
+    y = rng.poisson(np.exp(1 + 0.3 * x)).astype(float)
+    time = rng.exponential(1, 150)
+    y[:3], time[:3] = 3, [0.9, 0.9001, 0.9002]
+    counts, times = np.column_stack([x, flag, y]), np.column_stack([x, flag, time, np.ones(150)])
+    return [
+        (statistics.GLM("y", "poisson"), report.table_of(counts, ["x", "flag", "y"])),
+        (statistics.Cox("t", "e"), report.table_of(times, ["x", "flag", "t", "e"])),
+    ]
+
+
+@pytest.mark.parametrize(("place", "theory", "played"), [(0, 0.01, 0.3), (1, 0.07, 0.12)])
+def test_records_of_large_leverage_are_played_whatever_their_shift(
+    place: int, theory: float, played: float
+) -> None:
+    model, table = models()[place]
+    result = report.analyse(table, statistic=model, distinct_records=True, rounds=8000)
+    (game,) = (game for game in result.games if game.row == 3)
+    assert game.advantage.theory < theory
+    assert game.advantage.simulated > played
+    assert "those of the largest leverages" in " ".join(result.to_text().split())
+
+
 def test_leverages_of_persons_are_those_of_all_their_records() -> None:
     table = designed(0.5)
     fit = statistics.Regression(response="y").on(["x", "flag", "y"]).prepare(table)

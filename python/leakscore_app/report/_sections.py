@@ -463,7 +463,10 @@ def _coefficients(report: Content) -> str:
     """Say how coefficients are found in a round of a game."""
     if report.release.statistic not in ("regression", "glm", "cox"):
         return ""
-    return "samples are fitted again where a record's leverage is above 0.02; "
+    return (
+        "those of the largest leverages above 0.07 are played, too; samples are fitted again where "
+        "a record's leverage is above 0.02; "
+    )
 
 
 def _arithmetic(report: Content) -> doc.Section:

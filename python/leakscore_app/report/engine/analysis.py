@@ -173,17 +173,26 @@ class Analysis:
     # --- games -----------------------------------------------------------------------------------
 
     def _games(self) -> list[Game]:
-        """The worst records, those hidden from theory, the worst to the weaker one, the middle."""
+        """The worst records, those hidden from theory, the worst to the weaker one, the middle.
+
+        Of coefficients, those of the largest leverages at last.
+        """
         table, quantity = self.table, self.budget.quantity
         hidden, self.ranked = hidden_behind(
             table.population, self.about, self.simulated, quantity, table.sample
         )
-        self.hidden = table.rows[hidden]
+        narrow: list[int] = []
+        if self.refits is not None:
+            narrow = self.refits.narrowing(table.population, self.about, self.simulated)
+        self.hidden = table.rows[list(dict.fromkeys([*hidden, *narrow]))]
         first = [*self.playable[: self.simulated], *hidden]
         worst = next(int(i) for i in self.order if np.isfinite(self.scores[i]))
-        more = [i for i in dict.fromkeys([table.middle(self.about), worst]) if i not in first]
+        more = dict.fromkeys([table.middle(self.about), worst, *narrow])
         pairs = [(index, "informed") for index in first]
-        pairs += [(self.playable[0], "weaker"), *((index, "informed") for index in more)]
+        pairs += [
+            (self.playable[0], "weaker"),
+            *((index, "informed") for index in more if index not in first),
+        ]
         attacks = [attack_on(table.population, *pair) for pair in pairs]
         return [
             self._played(attack, others, self.seeds.spawn(1)[0])

@@ -426,10 +426,13 @@ class Refits:
         Of all records.
     places : (d,) ndarray of int
         Which coefficients are the columns of the population.
+    leverages : (N,) ndarray
+        Of the records, beside as many others as are fitted.
     """
 
     equations: Equations
     places: Integers
+    leverages: Doubles
 
     @classmethod
     def of(
@@ -461,7 +464,17 @@ class Refits:
                 "leave out the column that these few tell of, or judge a part of the table"
             )
         places = [model.names.index(name) for name in columns]
-        return cls(equations, np.array(places, dtype=np.intp))
+        return cls(equations, np.array(places, dtype=np.intp), leverages)
+
+    def narrowing(self, population: Population, persons: Sequence[int], count: int) -> list[int]:
+        """Return the `count` persons at most of the largest leverages that a shift says little of.
+
+        By being there they narrow the spread of the coefficients, wherever these are.
+        """
+        largest = np.zeros(len(population.owned.sizes))
+        np.maximum.at(largest, population.owned.of_row, self.leverages)
+        order = sorted(persons, key=lambda person: -largest[person])
+        return [person for person in order[:count] if largest[person] > NEARLY_LINEAR]
 
     def rounds(
         self, population: Population, attack: LinearAttack, rounds: int, rng: np.random.Generator
