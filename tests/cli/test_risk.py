@@ -104,6 +104,14 @@ def test_logits_and_the_default_attack(capsys: pytest.CaptureFixture[str], tmp_p
     assert "chosen" not in " ".join(parsed(capsys, path, "--attack", name)["input"]["notes"])
 
 
+def test_membership_has_the_names_that_audit_knows(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    plain = parsed(capsys, write(tmp_path, **OF_SCORES))
+    named = parsed(capsys, write(tmp_path, scores=SCORES, member=INCLUDED))
+    assert named["records"] == plain["records"]
+
+
 def test_exit_codes_and_outputs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path, page = write(tmp_path, **OF_SCORES), tmp_path / "risk.html"
     assert run(capsys, path, "--check", "--quiet", "--html", page) == (2, "", "")

@@ -34,6 +34,9 @@ def test_what_is_not_watched_names_the_remedy(
     path.write_bytes(text)
     told = run(capsys, path, *NOW, "--orientation", "both", "--confidence", 0.9)[2]
     assert "watch twice, once with --lower-is-member, each with --confidence 0.95\n" in told
+    path.write_bytes(text.replace(b"score", b"loss"))
+    told = run(capsys, path, *NOW)[2]
+    assert ("--lower-is-member" in told, "--orientation" in told) == (True, False)
 
 
 def test_a_claim_out_of_range_is_named_as_its_option(

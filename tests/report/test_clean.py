@@ -60,7 +60,7 @@ def test_columns_are_left_out_with_their_reason(values: np.ndarray) -> None:
     assert seen.columns_judged == ("b", "c", "e")
     assert {c.name: c.reason.split(":")[0] for c in seen.columns_left_out} == {
         "a": "dates, no numbers",
-        "d": "not to be published, as asked",
+        "d": "as asked",
         "f": "the same in every record",
         "g": "no value in any record",
     }

@@ -128,7 +128,7 @@ def test_columns_of_text_are_left_out_or_not_read(values: np.ndarray, tmp_path: 
     (left,) = found.input.columns_left_out
     assert (left.name, left.reason) == ("region", "text in 2500 of 2500 cells (line 2: 'r0')")
     excluded = report.analyse(report.open_table(str(path), exclude=["region"]), **ASKED)
-    assert excluded.input.columns_left_out[0].reason == "not to be published, as asked"
+    assert excluded.input.columns_left_out[0].reason == "as asked"
 
 
 def test_text_in_a_parquet_file_is_not_read_if_it_is_excluded(
@@ -144,9 +144,7 @@ def test_text_in_a_parquet_file_is_not_read_if_it_is_excluded(
     )
     expected = report.analyse(report.open_table(str(tmp_path / "plain.parquet")), **ASKED)
     np.testing.assert_array_equal(found.informed.leakage, expected.informed.leakage)
-    assert [(one.name, one.reason) for one in found.input.columns_left_out] == [
-        ("t", "not to be published, as asked")
-    ]
+    assert [(one.name, one.reason) for one in found.input.columns_left_out] == [("t", "as asked")]
 
 
 def test_a_mean_below_a_long_table_is_no_record(

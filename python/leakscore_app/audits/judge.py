@@ -240,7 +240,7 @@ def judge(
     claimed = [] if claim is None or claim.delta is None else [claim.delta]
     deltas = tuple(dict.fromkeys([*deltas, *claimed]))
     if lower_is_member is None and orientation != "both":
-        require_direction(read)
+        require_direction(read, "; --orientation both tries both at a price")
     lower_is_member = bool(lower_is_member)
     audit = audit_of(
         read,

@@ -25,6 +25,7 @@ from leakscore.typing import Array, Doubles
 from leakscore_app._visible import listed, visible
 from leakscore_app.audits import shadows, words
 from leakscore_app.audits.columns import ScoreColumns, columns_of
+from leakscore_app.audits.scores import MEMBER_NAMES
 from leakscore_app.document import document as doc
 from leakscore_app.document.document import Notice
 from leakscore_app.document.findings import Findings
@@ -447,8 +448,8 @@ def read(
         raise ValueError(f"{file.name} holds scores and {outputs[0]}: keep those to judge by")
     if outputs:
         return _of_models(columns, attack, few_records=few_records)
-    for name in ("scores", "included"):
-        if name not in columns.names:
+    for name, accepted in (("scores", ("scores",)), ("included", MEMBER_NAMES)):
+        if not set(accepted) & set(columns.names):
             raise ValueError(
                 f"{file.name} has no array {name!r}: leakscore risk takes {_NEEDED}; here is "
                 f"{listed(columns.names)}"
@@ -459,7 +460,8 @@ def read(
 
 
 def _of_scores(columns: ScoreColumns, *, few_records: bool) -> ScoredRecords:
-    names = [name for name in ("scores", "included", "prediction") if name in columns.names]
+    member = next(name for name in ("included", *MEMBER_NAMES) if name in columns.names)
+    names = [name for name in ("scores", member, "prediction") if name in columns.names]
     loaded = {name: columns.get(name) for name in names}
     columns.file.require(sum(array.nbytes for array in loaded.values()))
     scores = loaded["scores"]
@@ -469,15 +471,13 @@ def _of_scores(columns: ScoreColumns, *, few_records: bool) -> ScoredRecords:
             "models and records, or (A, S, N) by A attacks, and not be empty"
         )
     if "prediction" not in loaded:  # which tells the records
-        shadows.require_models_first(
-            columns.file, scores, loaded["included"], few_records=few_records
-        )
+        shadows.require_models_first(columns.file, scores, loaded[member], few_records=few_records)
     each = {"scores": scores} if scores.ndim == 2 else {f"{a}": s for a, s in enumerate(scores)}
     return ScoredRecords(
         columns.file,
         tuple(names),
         each,
-        loaded["included"],
+        loaded[member],
         loaded.get("prediction"),
         None,
         columns.notes,

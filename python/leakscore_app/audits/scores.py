@@ -438,8 +438,11 @@ _ENDINGS = ("entropies", "entropy", "loss", "losses")  # crossentropy, logloss
 _SCORES = ("score", "members", "nonmembers")  # what a column may be read as
 
 
-def require_direction(read: Read) -> None:
-    """Refuse scores whose name says that small ones may speak for a member: losses, distances."""
+def require_direction(read: Read, more: str = "") -> None:
+    """Refuse scores whose name says that small ones may speak for a member: losses, distances.
+
+    `more` says what else the command takes.
+    """
     if read.attack is not None:
         return  # scores of shadow models are larger for members
     for name in _names(read):
@@ -447,7 +450,7 @@ def require_direction(read: Read) -> None:
             raise ValueError(
                 f"{read.files[0].name}: {name!r} is a loss or a distance by its name, and small "
                 "ones usually mean a member: say --lower-is-member, or --higher-is-member if large "
-                "ones do, before you see the scores; --orientation both tries both at a price"
+                f"ones do, before you see the scores{more}"
             )
 
 

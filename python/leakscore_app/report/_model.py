@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -44,6 +45,7 @@ class ReportInput:
     dependent_columns: tuple[str, ...]
     notes: tuple[str, ...]
     rows_dropped: int = 0
+    shares: Mapping[str, tuple[str, ...]] = field(default_factory=dict, metadata=_HIDDEN)
 
 
 @dataclass(frozen=True)

@@ -45,19 +45,26 @@ def notices_of(report: Content) -> tuple[Notice, ...]:
 
 
 def observed(
-    table: Table, records: Records, owned: Owned | None, block: Doubles | None, *, distinct: bool
+    table: Table,
+    records: Records,
+    owned: Owned | None,
+    block: Doubles | None,
+    *,
+    distinct: bool,
+    measured: bool,
 ) -> Observations:
     """Look at the values of a table in memory; the records are `distinct` persons' if so said.
 
     `block` are the values that features are of, of which equal records are equal; None for those
-    of `records`.
+    of `records`. Equal records tell of persons if values are `measured`: of categories many are
+    equal.
     """
     counting = tuple(
         name
         for name, column in zip(records.columns, records.values.T, strict=True)
         if (np.abs(np.diff(column)) == 1).all()
     )
-    copies = _copies(records.values if block is None else block)
+    copies = _copies(records.values if block is None else block)[: None if measured else 0]
     about_records = tuple(_about_persons(owned, table, records, copies))
     doubts = [
         f"column {visible(name)!r} has {different} different values in {len(table.values)}: say "

@@ -314,9 +314,29 @@ def to_publish(report: Content, verdict: Verdict) -> dict[str, float] | None:
     decimals = report.release.decimals
     if numbers is None:
         return None
-    if decimals is not None:
-        numbers = {name: round(value, decimals) for name, value in numbers.items()}
-    return {**dict(_counts_that_follow(report, numbers)), **numbers}
+    if decimals is None:
+        return with_those_that_follow(report, numbers)
+    numbers = {name: round(value, decimals) for name, value in numbers.items()}
+    numbers = with_those_that_follow(report, numbers)
+    return {name: round(value, decimals) for name, value in numbers.items()}
+
+
+def with_those_that_follow(report: Content, numbers: dict[str, float]) -> dict[str, float]:
+    """Return the numbers and those that others leave of the whole: a count, a share, of each."""
+    return {
+        **dict(_counts_that_follow(report, numbers)),
+        **dict(_shares_that_follow(report, numbers)),
+        **numbers,
+    }
+
+
+def _shares_that_follow(report: Content, numbers: dict[str, float]) -> Iterator[tuple[str, float]]:
+    """Yield of each column of categories the share that its other levels leave of a mean."""
+    if report.release.statistic != "mean":
+        return
+    for first, *others in filter(None, report.input.shares.values()):
+        if all(name in numbers for name in others):
+            yield first, 1.0 - sum(numbers[name] for name in others)
 
 
 def _counts_that_follow(report: Content, numbers: dict[str, float]) -> Iterator[tuple[str, float]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,10 +17,10 @@ from leakscore_app._visible import in_json, visible
 from leakscore_app.document.document import Document, Notice
 from leakscore_app.document.findings import Findings
 from leakscore_app.document.text import counted
-from leakscore_app.report._model import ALPHA, Content, Risk, Verdict
+from leakscore_app.report._model import ALPHA, Content, Noise, Risk, Verdict
 from leakscore_app.report._notices import notices_of
 from leakscore_app.report._sections import document
-from leakscore_app.report._verdict import named, to_publish, verdict_of
+from leakscore_app.report._verdict import named, to_publish, verdict_of, with_those_that_follow
 from leakscore_app.report.engine.leakage import Budget
 
 
@@ -78,7 +78,7 @@ class Report(Content, Findings):
             "covariance": self.covariance,
             "game": self.games,
             "arithmetic": self.arithmetic,
-            "noise": self.noise,
+            "noise": self._noise_with_all(),
             "remedies": self.remedies,
             "audit": self.audit,
         }
@@ -100,6 +100,12 @@ class Report(Content, Findings):
             "of": self.records,
         }
         return plain
+
+    def _noise_with_all(self) -> Noise | None:
+        """Return the noise; its numbers have those that follow from them, too."""
+        if self.noise is None or self.noise.noisy_mean is None:
+            return self.noise
+        return replace(self.noise, noisy_mean=with_those_that_follow(self, self.noise.noisy_mean))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, words, lists and dicts."""

@@ -46,9 +46,14 @@ class Coded:
     absent: frozenset[str] = frozenset()
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of a column of 0 and 1 for each level."""
+        return tuple(f"{self.name}={level}" for level in self.levels)
+
+    @property
     def shares(self) -> dict[str, Share]:
         """The columns of 0 and 1 for the levels but the first, which follows from them."""
-        return {f"{self.name}={level}": Share(self, k) for k, level in enumerate(self.levels) if k}
+        return {name: Share(self, k) for k, name in enumerate(self.columns) if k}
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

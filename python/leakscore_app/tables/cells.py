@@ -240,6 +240,9 @@ def names_in(text: str) -> list[str]:
     return [name.strip() for row in rows for name in row if name.strip()]
 
 
+_LONG = 1e20  # whole numbers below it are written out
+
+
 def plain(number: float) -> str:
     """Return a number without a needless point."""
-    return str(int(number)) if number.is_integer() else repr(number)
+    return str(int(number)) if number.is_integer() and abs(number) < _LONG else repr(number)

@@ -21,7 +21,7 @@ from leakscore_app.tables.conventions import CONVENTIONS
 from leakscore_app.tables.numbers import Survey, Vote, survey_of, vote_of
 from leakscore_app.tables.summaries import INDEX, Columns, names_people, spread_of, summed_up
 
-ASKED = "not to be published, as asked"
+ASKED = "as asked"
 OWNER = "it tells who a record belongs to"
 GROUP = "it tells which group a record belongs to"
 NOT_PUBLISHED = frozenset({ASKED, INDEX, OWNER, GROUP})
@@ -55,7 +55,8 @@ class Column:
 class DecodedTable:
     """The columns of a table, who its records belong to, and notes on how it was read.
 
-    `shared` are columns that may tell whom records belong to, and how many they name.
+    `shared` are columns that may tell whom records belong to, and how many they name. `shares` are
+    those of `Table`.
     """
 
     columns: list[Column]
@@ -63,6 +64,7 @@ class DecodedTable:
     groups: dict[str, npt.NDArray[np.str_]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     shared: dict[str, int] = field(default_factory=dict)
+    shares: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def content_of(grid: Grid, options: ReadingOptions) -> DecodedTable:
@@ -117,7 +119,8 @@ def content_of(grid: Grid, options: ReadingOptions) -> DecodedTable:
     named = {*(options.columns or ()), *options.groups}
     unasked = {name: cells for name, cells in names.items() if name not in named}
     owners = {} if options.id is not None else shared(grid, unasked)
-    return DecodedTable(columns, ids, groups, notes, owners)
+    levels_of = {name: coded.columns for name, coded in shares.items() if name in published}
+    return DecodedTable(columns, ids, groups, notes, owners, levels_of)
 
 
 # --- which columns -------------------------------------------------------------------------------

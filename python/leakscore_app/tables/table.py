@@ -143,6 +143,9 @@ class Table:
     shared : dict
         Name of a column that may tell who a record belongs to -> how many different values, fewer
         than records; empty if ``ids`` are known.
+    shares : mapping
+        Name of a column of categories -> the names of its levels' columns of 0 and 1, which are in
+        its place but for the first, as it follows from them.
     """
 
     name: str
@@ -157,6 +160,7 @@ class Table:
     refused: dict[int, str] = field(default_factory=dict)
     groups: dict[str, npt.NDArray[np.str_]] = field(default_factory=dict)
     shared: dict[str, int] = field(default_factory=dict)
+    shares: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def embedded_table() -> Table:
@@ -329,6 +333,7 @@ def _table(name: str, path: str | None, sha256: str, content: DecodedTable, grid
         ids=content.ids,
         groups=content.groups,
         shared=content.shared,
+        shares=content.shares,
         refused={
             j: f"{column.refused}: {column.remedy}"
             + f", {option('--exclude', visible(column.name))} leaves the column out" * others

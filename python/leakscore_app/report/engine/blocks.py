@@ -85,7 +85,13 @@ from leakscore_app.report.engine.remedies import (
     Outcome,
     outcome_of,
 )
-from leakscore_app.report.engine.setup import AnalysisOptions, Listing, nothing_to_play
+from leakscore_app.report.engine.setup import (
+    AnalysisOptions,
+    Listing,
+    columns_of_file,
+    nothing_to_play,
+    of_categories,
+)
 from leakscore_app.report.engine.sums import Sums, share_of, why_unchecked
 from leakscore_app.report.engine.survey import Judged, judged_of
 from leakscore_app.report.engine.values import ValueTable
@@ -490,7 +496,7 @@ class BlockTable:
             path=None if opened.embedded else opened.path,
             sha256=opened.digest(),
             rows=judged.seen.rows,
-            columns=len(opened.columns),
+            columns=columns_of_file(opened),
             rows_judged=self.size,
             columns_judged=judged.columns,
             columns_left_out=judged.excluded,
@@ -499,6 +505,7 @@ class BlockTable:
             rows_left_out=judged.left_rows,
             dependent_columns=judged.dependent,
             notes=opened.notes,
+            shares=opened.shares,
         )
 
     def sensitive_values(self) -> ValueTable:
@@ -527,7 +534,8 @@ class BlockTable:
         if not copies.whole:
             text += f" Equal records are looked for among {len(copies.hashes):,} different ones."
         notices = [Notice("note", "long-table", text)]
-        if len(copies.several()):
+        measured = not of_categories(self.statistic, self.judged.columns, self.opened)
+        if measured and len(copies.several()):
             equal = _equal(copies, self.size)
             notices.insert(0, about_copies(equal, int(copies.several().max())))
             if not self.options.distinct_records:

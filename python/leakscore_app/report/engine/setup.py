@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,6 +32,7 @@ from leakscore_app.report.engine.leakage import Budget
 from leakscore_app.report.engine.population import Published, Shrinkage
 from leakscore_app.tables.columns import NOT_PUBLISHED
 from leakscore_app.tables.records import Records
+from leakscore_app.tables.sources.opened import Opened
 from leakscore_app.tables.table import Table
 
 DEFAULT_ADVANTAGE = 0.2
@@ -314,7 +316,7 @@ def input_of(
         path=table.path,
         sha256=table.sha256,
         rows=len(table.values),
-        columns=len(table.columns),
+        columns=columns_of_file(table),
         rows_judged=len(records.rows),
         columns_judged=records.columns,
         columns_left_out=records.left_columns,
@@ -325,7 +327,20 @@ def input_of(
         rows_left_out=records.left_rows,
         dependent_columns=records.dependent,
         notes=table.notes,
+        shares=table.shares,
     )
+
+
+def columns_of_file(table: Table | Opened) -> int:
+    """Return how many columns the file has: one of categories is there once, not each level."""
+    return len(table.columns) + sum(1 - len(levels[1:]) for levels in table.shares.values())
+
+
+def of_categories(statistic: Statistic, columns: Collection[str], table: Table | Opened) -> bool:
+    """Tell whether categories only are published, of which many records are equal."""
+    parts: Sequence[Statistic] = getattr(statistic, "parts", (statistic,))
+    levels = set(itertools.chain(*table.shares.values()))
+    return all(part.kind == "counts" for part in parts) or levels.issuperset(columns)
 
 
 def _unjudged(table: Table, judged: set[str], published: Sequence[str]) -> Iterator[str]:

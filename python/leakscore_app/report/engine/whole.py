@@ -47,6 +47,7 @@ from leakscore_app.report.engine.setup import (
     Listing,
     budget_of,
     input_of,
+    of_categories,
     published_of,
     require_plain,
     shrinkage_of,
@@ -287,7 +288,10 @@ class WholeTable:
         """Say what was seen of the records."""
         distinct, owned = self.options.distinct_records, self.published.owned
         block, regression = self.featured.block, self.statistic
-        seen = observed(self.table, self.records, listing.owned, block, distinct=distinct)
+        measured = not of_categories(regression, self.records.columns, self.table)
+        seen = observed(
+            self.table, self.records, listing.owned, block, distinct=distinct, measured=measured
+        )
         if isinstance(regression, GLM | Cox) and block is not None and owned.alone.all():
             return replace(seen, refits=refits_of(regression, block, self.rows))
         if not isinstance(regression, Regression) or block is None:

@@ -96,7 +96,7 @@ def _joined(
         named=all(part.named for part in parts),
         unnamed=any(part.unnamed for part in parts),
         groups={name: each.levels for name, each in groups.items()},
-        shares=shares,
+        shares={name: each.columns for name, each in coded.items()},
     )
 
 

@@ -63,7 +63,7 @@ class Opened:
     groups : dict
         Name of a column of categories -> its levels; the source has their numbers in it.
     shares : dict
-        Name of a column of categories -> the columns of 0 and 1 that are in its place.
+        As those of `Table`.
     unsettled : frozenset of str
         Columns of text that may hold numbers: only all cells together tell.
     max_memory : int
@@ -130,6 +130,7 @@ class Opened:
             excluded={**reasons, **at_left},
             lines=None if self.lines is None else self.lines[np.arange(len(values))],
             groups=self._labels(),
+            shares=self.shares,
         )
 
     def _labels(self) -> dict[str, npt.NDArray[np.str_]]:
@@ -177,6 +178,7 @@ def of_table(table: Table) -> Opened:
         lines=table.lines,
         embedded=table.path is None,
         understood=True,
+        shares=table.shares,
         groups={name: levels for name, (levels, _) in coded.items()},
         owners=None if owners is None else owners.reshape(-1),
     )
