@@ -20,6 +20,7 @@ from leakscore.tradeoff import (
     laplace,
     subsampled_gaussian,
 )
+from leakscore.tradeoff.polygon import Polygon
 
 ALPHA = np.array([1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 0.9])
 
@@ -141,3 +142,14 @@ def test_every_conversion_is_composed_with_mechanisms() -> None:
 def test_what_states_no_guarantee_is_refused(curve: Any, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         compose([curve(), gaussian(1.0)])
+
+
+def test_an_upper_end_is_refused_and_the_lower_one_is_composed() -> None:
+    """The upper end of a bracket leaks less than the mechanism may."""
+    logs = np.log([0.25, 0.5, 0.25]), np.log([0.125, 0.375, 0.5])
+    vertices = Polygon.from_laws(*logs).vertices
+    near, low, high = (Polygon(*vertices, "guarantee", side=side) for side in (0, -1, 1))
+    for curve in (near, low):
+        assert compose([curve, gaussian(1.0)]).kind == "guarantee"
+    with pytest.raises(TypeError, match="`lower`"):
+        compose([high, gaussian(1.0)])

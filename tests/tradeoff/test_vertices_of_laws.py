@@ -107,3 +107,11 @@ def test_limits_of_a_small_alpha(rate: float) -> None:
         (f.best_of(4), 4.0 / (1.0 - rate + rate * math.e + 3.0)),
     ):
         assert g.ppv(0.0, 0.5) == pytest.approx(1.0 / (1.0 + ratio), rel=1e-12)
+
+
+def test_the_steepest_line_of_looks_at_delta_0_is_a_limit() -> None:
+    """No point has it: of three looks (e^epsilon + 2)/3 at an alpha of 0, in reverse all of it."""
+    looks = tradeoff.laplace(1.0).best_of(3)
+    assert looks.epsilon(0.0, "forward") == pytest.approx(math.log((math.e + 2.0) / 3.0), rel=1e-12)
+    assert looks.epsilon(0.0, "reverse") == math.inf
+    assert tradeoff.gaussian(1.0).best_of(3).epsilon(0.0, "forward") == math.inf
