@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from itertools import combinations_with_replacement, product
+from itertools import product
 from math import comb
 
 import numpy as np
@@ -206,25 +206,6 @@ def test_every_sum_is_looked_at() -> None:
     )
     assert squares.arithmetic.records[0].column == "c1"
     assert judged(values, statistic=statistics.Regression("c1")).arithmetic.unchecked
-
-
-@pytest.mark.parametrize("size", [2, 3, 4])
-def test_a_small_cell_tells_of_a_record_whatever_its_decimals(size: int) -> None:
-    """All sums of up to seven draws of the others of a cell: none is near one with the record."""
-    values = np.random.default_rng(size).normal(0.05, 0.01, (150, 1))
-    ward = ["a" if k < size else "b" for k in range(150)]
-    table = report.table_of(values, ["x"], groups={"ward": ward})
-    means, options = statistics.GroupMeans(["ward"]), {**FAST, "min_cell": 2}
-    result = report.analyse(table, statistic=means, max_advantage=0.99, **options)
-    assert result.verdict.decision == "publish with noise"
-    assert result.verdict.worst.certain
-    (row,) = {result.verdict.worst.row} & set(range(1, size + 1))
-    others = np.delete(values[:size, 0], row - 1)
-    for count in range(1, 8):
-        sums = [np.sum(drawn) for drawn in combinations_with_replacement(others, count)]
-        beside = [np.sum(drawn) for drawn in combinations_with_replacement(others, count - 1)]
-        apart = np.subtract.outer(np.add(beside, values[row - 1, 0]), sums)
-        assert np.abs(apart).min() > 1e-12
 
 
 def test_of_a_person_all_records_count() -> None:
