@@ -39,6 +39,7 @@ from leakscore_app.report._verdict import (
     times,
     to_publish,
 )
+from leakscore_app.report.engine.attack import LINEAR, NEARLY_LINEAR
 from leakscore_app.tables.doubts import option
 
 _SINGULAR = ("mean", "sum", "weighted-ratio", "known-weights")
@@ -464,8 +465,8 @@ def _coefficients(report: Content) -> str:
     if report.release.statistic not in ("regression", "glm", "cox"):
         return ""
     return (
-        "those of the largest leverages above 0.07 are played, too; samples are fitted again where "
-        "a record's leverage is above 0.02; "
+        f"those of the largest leverages above {NEARLY_LINEAR} are played, too; samples are fitted "
+        f"again where a record's leverage is above {LINEAR}; "
     )
 
 

@@ -245,7 +245,7 @@ def with_names(file: str, names: Collection[str], options: ReadingOptions) -> Re
     """Return the options with the names of the file; a name may be given as messages show it."""
     shown = {visible(name): name for name in names}
 
-    def finite(option: str, given: Sequence[str]) -> tuple[str, ...]:
+    def resolved(option: str, given: Sequence[str]) -> tuple[str, ...]:
         for name in given:
             if name not in names and name not in shown:
                 raise ValueError(no_column(file, name, names, option))
@@ -253,11 +253,11 @@ def with_names(file: str, names: Collection[str], options: ReadingOptions) -> Re
 
     return replace(
         options,
-        columns=None if options.columns is None else finite("--columns", options.columns),
-        exclude=finite("--exclude", options.exclude),
-        proportions=finite("--proportions", options.proportions),
-        groups=finite("--group-by", options.groups),
-        id=None if options.id is None else finite("--id", (options.id,))[0],
+        columns=None if options.columns is None else resolved("--columns", options.columns),
+        exclude=resolved("--exclude", options.exclude),
+        proportions=resolved("--proportions", options.proportions),
+        groups=resolved("--group-by", options.groups),
+        id=None if options.id is None else resolved("--id", (options.id,))[0],
     )
 
 

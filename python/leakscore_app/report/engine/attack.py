@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 _DRAWN_TOGETHER = 2**20  # records that are drawn at once
 _MOST_PRODUCTS = 2e10  # of the refits of a game
-_LINEAR = 0.02  # leverage up to which coefficients are linear in a record, beside a game's error
+LINEAR = 0.02
+"""Leverage up to which coefficients are linear in a record, beside a game's error."""
 NEARLY_LINEAR = 0.07
 """Leverage up to which they are, but for some hundredths of an advantage."""
 
@@ -452,7 +453,7 @@ class Refits:
         equations = model.equations(block)
         leverages = released_leverages(equations.leverages, len(block), n)
         worst = int(leverages.argmax())
-        if leverages[worst] <= _LINEAR:
+        if leverages[worst] <= LINEAR:
             return None
         few = len(block) <= LARGEST_DRAWN
         if not few or rounds * len(block) * equations.width > _MOST_PRODUCTS:
