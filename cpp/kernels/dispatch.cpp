@@ -23,7 +23,8 @@ struct Level {
         &level::folded_laplace_kernels, &level::chi2_kernels, &level::kolmogorov_kernels, \
         &level::binomial_kernels, &level::convolution_kernels, &level::gx2_kernels,       \
         &level::series_kernels, &level::shadow_kernels, &level::shadow_fit_kernels,       \
-        &level::allocation_kernels, &level::sorting_kernels, &level::step_kernels         \
+        &level::allocation_kernels, &level::sorting_kernels, &level::step_kernels,        \
+        &level::selection_kernels                                                         \
   }
 
 // __builtin_cpu_supports also asks whether the operating system saves the wide registers. Older

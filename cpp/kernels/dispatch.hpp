@@ -19,6 +19,7 @@
 #include "kernels/products.hpp"
 #include "kernels/random.hpp"
 #include "kernels/scores.hpp"
+#include "kernels/selections.hpp"
 #include "kernels/series.hpp"
 #include "kernels/shadow.hpp"
 #include "kernels/sorting.hpp"
@@ -50,6 +51,7 @@ struct Kernels {
   const AllocationKernels* allocation;
   const SortingKernels* sorting;
   const StepKernels* steps;
+  const SelectionKernels* selections;
 };
 
 const Kernels& kernels();

@@ -16,6 +16,7 @@
 #include "kernels/products.hpp"
 #include "kernels/random.hpp"
 #include "kernels/scores.hpp"
+#include "kernels/selections.hpp"
 #include "kernels/series.hpp"
 #include "kernels/shadow.hpp"
 #include "kernels/sorting.hpp"
@@ -46,6 +47,7 @@
   extern const AllocationKernels allocation_kernels;        \
   extern const SortingKernels sorting_kernels;              \
   extern const StepKernels step_kernels;                    \
+  extern const SelectionKernels selection_kernels;          \
   }
 
 LEAKSCORE_DECLARE_LEVEL(v2)
