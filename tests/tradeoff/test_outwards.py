@@ -152,3 +152,21 @@ def test_next_to_a_vertex_beta_is_rounded_outwards(place: float) -> None:
                 beta = left + (right - left) * mp.mpf(alpha) / vertex
                 assert low(alpha) <= beta <= high(alpha)
                 assert high(alpha) - low(alpha) <= 1e-14 * (place + beta)
+
+
+@pytest.mark.parametrize("size", [2, 40, 2000])
+def test_areas_are_rounded_outwards_whatever_the_number_of_vertices(size: int) -> None:
+    rng = np.random.default_rng(size)
+    for _ in range(2 + 200 // size):
+        alpha, beta = np.sort(rng.uniform(size=(2, size)) ** rng.choice([0.1, 1.0, 9.0]))
+        logs = np.append(-np.inf, np.log(alpha)), np.append(np.log(beta[::-1]), -np.inf)
+        low, high = (Polygon(*logs, "guarantee", side=side).auc() for side in (-1, 1))  # type: ignore[arg-type]
+        with mp.workdps(30):
+            x, y = ([mp.exp(mp.mpf(v)) for v in values.tolist()] for values in logs)
+            area = 1 - sum((x[i + 1] - x[i]) * (y[i] + y[i + 1]) / 2 for i in range(size))
+            assert high <= area <= low
+            assert low - high <= 34 * 2.0**-53
+
+
+def test_no_area_is_above_one() -> None:
+    assert Polygon(np.array([-np.inf]), np.array([-np.inf]), "guarantee", side=-1).auc() == 1.0

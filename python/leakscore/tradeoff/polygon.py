@@ -5,6 +5,7 @@ The object, hulls of points, a polygon below a curve, and vertices from logs of 
 
 from __future__ import annotations
 
+from math import fsum
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -158,8 +159,9 @@ class Polygon(TradeOff):
     def _auc(self) -> Any:
         power, alpha = self._powers(), np.exp(self._log_alpha)
         beyond = 1.0 - alpha[-1]  # the power is 1 there
-        area = 0.5 * ((power[1:] + power[:-1]) * np.diff(alpha)).sum() + beyond
-        return np.float64(min(area - self._side * (alpha.size + 16.0) * 2.0**-53, 1.0))
+        area = 0.5 * fsum((power[1:] + power[:-1]) * np.diff(alpha)) + beyond
+        # Roundings of rates, which move neighbours by as much, and of four operations.
+        return np.float64(min(area - self._side * 16.0 * 2.0**-53, 1.0))
 
     def _delta(self, epsilon: Doubles) -> Any:
         i = np.searchsorted(-self._slopes(), -epsilon, side="right")
@@ -262,16 +264,17 @@ def below(log_alpha: Doubles, log_beta: Doubles) -> tuple[Doubles, Doubles]:
     """Give logs of vertices below the curve through such points, sorted by alpha.
 
     All alphas are positive. Below the first of them the curve lies above the first beta, and beyond
-    the last above 0.
+    the last above 0. A line that starts at a point which errs is lowered with it, and the slope of
+    the edge between two points cancels: what counts is the error of the slopes beside it.
     """
     x, y = _apart(log_alpha, log_beta)
     slopes = log_slopes(x, y)
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-        # How far a slope may err: rounded rates, over their differences.
+        # How far a slope may err: two rounded rates, over their difference.
         wide = np.exp(-log_gap(x[:-1], x[1:])) + np.exp(-log_gap(y[1:], y[:-1]))
-        unsure = _ROUNDING * (1.0 + wide)
-        before = np.exp(slopes[:-1] - slopes[1:]) * (1.0 + unsure[:-1] + unsure[1:])
-        after = np.exp(slopes[1:] - slopes[:-1]) * (1.0 - unsure[:-1] - unsure[1:])
+        unsure = 2.0 * _ROUNDING * wide
+        before = np.exp(slopes[:-1] - slopes[1:]) * (1.0 + unsure[:-1])
+        after = np.exp(slopes[1:] - slopes[:-1]) * (1.0 - unsure[1:])
     # Both over the slope of an edge: at least 1, and at most 1.
     steep = np.concatenate([[np.inf], np.nan_to_num(np.maximum(before, 1.0), nan=np.inf)])
     flat = np.concatenate([np.nan_to_num(np.clip(after, 0.0, 1.0), nan=0.0), [0.0]])
@@ -290,7 +293,7 @@ def below(log_alpha: Doubles, log_beta: Doubles) -> tuple[Doubles, Doubles]:
 
 
 def _less(logs: Doubles) -> Doubles:
-    """Lower a rate and raise 1 less the rate, by a share of each and a rounding of their sum."""
+    """Lower a rate and raise 1 less the rate, by a share of each and a rounding of the log."""
     return np.asarray(logs - (_ROUNDING * np.minimum(-logs, 1.0) + 4.0 * 2.0**-53))
 
 
