@@ -509,7 +509,7 @@ AUDITS = (
     Mutation(
         "shaped-noise-slope",
         "python/leakscore/leakage/noise/interior.py",
-        "factor = min(1.0, float(np.where(slopes > 0, costs / slopes, np.inf).min()))",
+        "factor = 1.0 / max(1.0, float(slopes.max()))",
         "factor = 1.0",
         SHAPED,
     ),

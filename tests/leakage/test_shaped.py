@@ -109,7 +109,7 @@ def test_the_certificate_is_below_every_noise_within_the_limits(seed: int) -> No
         at = rows @ inverse
         q = np.einsum("ij,ij->i", at, rows)
         for some in (lam, 1e3 * lam * (q == q.max())):
-            tight.append(lower_bound_independent(at, q - 1, some, diagonal, costs=ones))
+            tight.append(lower_bound_independent(at, q - 1, some, diagonal))
         costs.append(diagonal.sum())
     assert bound <= min(costs)
     assert max(tight) <= min(costs[1::2])

@@ -10,6 +10,8 @@ import pytest
 from leakscore import Reference
 from leakscore.leakage import noise_for
 from leakscore.leakage.noise.interior import lower_bound, lower_bound_independent
+from leakscore.leakage.noise.persons import PersonBlock, PersonsProblem
+from leakscore.leakage.noise.problem import Problem
 from tests.leakage.test_shaped import SHAPES
 
 
@@ -101,6 +103,38 @@ def test_a_constant_column_alone(shape: Any) -> None:
     assert noise.std == pytest.approx([np.sqrt((144.0 / 9 - 4.0) / 9), 0.0], rel=1e-6)
 
 
+@pytest.mark.parametrize("share", [1e-3, 0.5, 1e3])
+def test_very_many_columns_that_cost_little(share: float) -> None:
+    """One column needs share / d of noise, in units in which all columns together vary by 1."""
+    d, n, limit = 5000, 10, 0.5
+    reference = Reference(np.zeros(d), np.ones(d))
+    targets = np.sqrt(n * limit * (1.0 + share)) * np.eye(1, d)
+    weights = np.full(d, 1.0 / d)
+    noise = noise_for(targets, reference, n, max_leakage=limit, shape="optimal", weights=weights)
+    assert noise.cost == pytest.approx(share / d, rel=1e-4)
+    assert share / d * (1.0 - 1e-4) <= noise.cost * (1.0 - noise.gap) <= share / d * (1.0 + 1e-9)
+
+
+def test_noise_of_columns_and_as_a_matrix_leaves_records_equally_far() -> None:
+    rng = np.random.default_rng(0)
+    limits, scale = np.array([1.0, 2.0, 0.5, 3.0]), np.array([1.0, 0.1, 5.0])
+    rows = rng.normal(size=(4, 3))
+    problem = Problem(np.cov(rows.T), rows, np.zeros(3), limits, scale, 0.0)
+    noise = np.array([0.3, 2.0, 0.01])
+    matrix = np.diag(noise)
+    np.testing.assert_allclose(problem.excess(noise), problem.excess(matrix), rtol=1e-12)
+
+
+def test_a_person_of_whom_nothing_is_in_the_release_is_hidden() -> None:
+    """With or without others, who leave no more of the covariance than this person makes of it."""
+    block = PersonBlock(np.array([0]), 4.0, np.ones((1, 1, 1)), np.zeros((1, 1)), np.ones(1))
+    problem = PersonsProblem(
+        np.ones((1, 1)), np.zeros((1, 1)), 4.0, (block,), np.ones(1), rounding=0.0, total=1
+    )
+    np.testing.assert_array_equal(block.widened(), block.rows)
+    assert problem.distances(np.zeros(1)) == 0.0
+
+
 def test_very_many_columns_within_their_limits_need_no_noise() -> None:
     d = 5000
     reference = Reference(np.zeros(d), np.ones(d))
@@ -113,4 +147,9 @@ def test_very_many_columns_within_their_limits_need_no_noise() -> None:
 def test_multipliers_of_nothing_bound_nothing() -> None:
     rows, nothing = np.eye(2), np.zeros(2)
     assert lower_bound(rows, rows, nothing, lambda some: np.ones(len(some))) == 0.0
-    assert lower_bound_independent(rows, nothing, nothing, nothing, costs=np.ones(2)) == 0.0
+    assert lower_bound_independent(rows, nothing, nothing, nothing) == 0.0
+    # A record within its limit would bound something, were its multiplier below 0.
+    some = np.array([-5.0, 0.0])
+    assert lower_bound_independent(0.1 * rows, np.full(2, -0.9), some, np.ones(2)) == 0.0
+    with np.errstate(invalid="ignore"):
+        assert lower_bound_independent(rows, nothing, np.full(2, np.inf), nothing) == 0.0

@@ -83,19 +83,17 @@ def lower_bound(
 
 
 def lower_bound_independent(
-    weights: Doubles, excess: Doubles, multipliers: Doubles, noise: Doubles, *, costs: Doubles
+    weights: Doubles, excess: Doubles, multipliers: Doubles, noise: Doubles
 ) -> float:
-    """Bound costs'noise from below for noise that is independent between columns.
+    """Bound the sum of v from below for noise v that is independent between columns.
 
-    The sum of costs'v + sum lambda_i (y_i' (C + diag v)^-1 y_i - 1) is convex in v. Above its
-    tangent at `noise` it is least at v = 0, if lambda is so small that no slope is negative; that
+    The sum of v + sum lambda_i (y_i' (C + diag v)^-1 y_i - 1) is convex in v. Above its tangent at
+    `noise` it is least at v = 0, if no lambda is negative, and each so small that no slope is; that
     is lambda times the largest such factor up to 1. `weights` are K^-1 y, `excess` y' K^-1 y - 1.
     """
+    multipliers = np.maximum(multipliers, 0.0)
     slopes = multipliers @ (weights * weights)
-    if not slopes.any():
-        return 0.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        factor = min(1.0, float(np.where(slopes > 0, costs / slopes, np.inf).min()))
+    factor = 1.0 / max(1.0, float(slopes.max()))
     bound = factor * (float(multipliers @ excess) + float(slopes @ noise))
     return max(bound, 0.0) if np.isfinite(bound) else 0.0
 
@@ -448,9 +446,8 @@ class _IndependentPath:
         self.aim = 0.5
 
     def bound(self) -> float:
-        costs = np.ones(len(self.noise))
         return lower_bound_independent(
-            self.at.weights, -self.at.slacks, self.multipliers, self.noise, costs=costs
+            self.at.weights, -self.at.slacks, self.multipliers, self.noise
         )
 
     def advance(self) -> None:
