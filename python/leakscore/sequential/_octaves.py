@@ -352,7 +352,7 @@ def _alike(weights: Doubles) -> list[tuple[Doubles, Indices, float]]:
             first = cuts[-1]
             size = 1
             while first + 2 * size <= last:
-                low, gap = falling[first + 2 * size - 1], 0.0
+                low = falling[first + 2 * size - 1]
                 gap = falling[first] - low
                 if gap > low or 2 * size * gap * gap > allowed:
                     break
