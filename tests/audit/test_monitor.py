@@ -114,6 +114,7 @@ def test_before_any_bet() -> None:
     monitor = Monitor((1.0, 0.0), mus=[1.0])
     assert (monitor.e_value, monitor.p_value, monitor.refuted) == (1.0, 1.0, False)
     assert (monitor.epsilon(), monitor.mu(), monitor.rounds) == (0.0, 0.0, 0)
+    assert monitor.epsilons == pytest.approx(np.arange(0.05, 10.01, 0.05), rel=1e-12)
     monitor.update([], [])
     monitor.update([1.0, 2.0, 3.0], [True, False, True])
     assert monitor.log_e_value == 0.0

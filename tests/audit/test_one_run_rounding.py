@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from mpmath import mp
@@ -48,6 +50,20 @@ def test_p_values_of_a_grid_are_at_most_1() -> None:
 def test_no_right_guess_certifies_nothing() -> None:
     bound = one_run_fdp(*guesses(0, 5), 5, 0, gaussian)
     assert float(bound) == 0.0
+
+
+@pytest.mark.parametrize("canaries", [5, 20])
+def test_a_right_guess_is_evidence_at_small_confidence(canaries: int) -> None:
+    guess = np.arange(float(canaries)), np.arange(canaries) >= canaries // 2, 1, 0
+    long = one_run_fdp(*guess, lambda mu: gaussian(mu), 0.3)
+    assert 0.4 < float(long) == float(one_run_fdp(*guess, gaussian, 0.3))
+
+
+@pytest.mark.filterwarnings("ignore:Exactly half of 2000")
+def test_the_least_p_value_of_a_curve() -> None:
+    all_right = np.arange(2000.0), np.arange(2000) >= 1000, 1000, 1000
+    p_value = one_run_fdp(*all_right, gaussian(0.01)).p_value
+    assert math.exp(-690.0) <= p_value <= math.exp(-690.0) * (1.0 + 1e-8)  # 2^-2000 is no double
 
 
 def test_every_count_of_few_canaries() -> None:

@@ -396,7 +396,8 @@ class WatchedPlan(_Plan):
     @cached_property
     def _setup(self) -> Setup:
         claim = claim_of((self.epsilon, self.delta))
-        return assembled(claim, confidence=self.confidence, epsilons=(), history=_LONGEST)
+        level = self.confidence
+        return assembled(claim, confidence=level, inclusion=0.5, history=_LONGEST, epsilons=())
 
     def _stopped(self, rng: np.random.Generator, most: int | None = None) -> float:
         """Play one audit, and return its rounds until refutation, to a block; or infinity."""

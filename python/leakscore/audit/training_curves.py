@@ -442,14 +442,10 @@ class Contradiction:
 
     def of_gaussian(self, mu: float, level: float) -> bool:
         """Return the answer for the curve of N(0, 1) against N(mu, 1)."""
-        return self._counts[2] > 0 and _core.one_run_gaussian_contradiction(
-            *self._counts, level, mu
-        )
+        return _core.one_run_gaussian_contradiction(*self._counts, level, mu)
 
     def excess(self, mu: float, level: float) -> float:
         """Return by how much that curve is contradicted, falling in mu; at most 0 if it is not."""
-        if self._counts[2] == 0:
-            return -1.0
         return _core.one_run_gaussian_excess(*self._counts, level, mu)
 
     def _lines(self, right: Doubles) -> tuple[Doubles, Doubles, Doubles]:

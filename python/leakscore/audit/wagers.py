@@ -105,12 +105,12 @@ def assembled(
     claim: WatchedClaim,
     *,
     confidence: float,
+    inclusion: float,
+    history: int,
     delta: float | None = None,
     design: str = "coins",
     epsilons: npt.ArrayLike | None = None,
     mus: npt.ArrayLike = (),
-    inclusion: float = 0.5,
-    history: int = 1_000_000,
 ) -> Setup:
     """Check the arguments of a monitor, the claim apart (`claim_of`)."""
     level = validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
