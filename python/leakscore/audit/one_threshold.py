@@ -305,15 +305,13 @@ def _possible(counts: ErrorCounts, delta: float) -> Callable[[float], float]:
         def least(x: Doubles) -> Doubles:
             return np.maximum(0.0, np.maximum(1.0 - delta - grown * x, (1.0 - delta - x) * shrunk))
 
-        bend = (1.0 - delta) / (1.0 + grown)
-        # Where least(x) = y: on either side of the bend.
-        crossings = np.concatenate(
-            [(1.0 - delta - y) * shrunk for y in (y_edges, 1.0 - y_edges)]
-            + [1.0 - delta - grown * y for y in (y_edges, 1.0 - y_edges)]
-            + [[bend, 1.0 - delta, (1.0 - delta) * shrunk]]
-        )
-        cuts = np.clip(np.concatenate([crossings, 1.0 - crossings]), 0.0, 1.0)
-        cuts = np.arcsin(np.sqrt(cuts))
+        def crossings(y: Doubles) -> Doubles:
+            """Return where least(x) = y, on either side of its bend, and the bend."""
+            bend = (1.0 - delta) / (1.0 + grown)
+            return np.concatenate([(1.0 - delta - y) * shrunk, 1.0 - delta - grown * y, [bend]])
+
+        cuts = np.concatenate([crossings(y_edges), 1.0 - crossings(1.0 - y_edges)])
+        cuts = np.arcsin(np.sqrt(np.clip(cuts, 0.0, 1.0)))
         inside = cuts[(cuts > x_edges[0]) & (cuts < x_edges[-1])]
         ends = np.unique(np.concatenate([x_edges, inside]))
         width = np.diff(ends)[:, np.newaxis]
