@@ -103,7 +103,6 @@ def test_the_radius_by_brute_force_and_in_the_text() -> None:
         ({"draw_noise": -1}, "draw_noise=-1"),
         ({"draw_noise": 1.5}, "draw_noise=1.5"),
         ({"draw_noise": 10**15 - 1}, "a secret of 16 digits or more"),
-        ({"statistic": statistics.Covariance()}, "draw_noise must not be given with covariances"),
     ],
 )
 def test_what_is_refused(options: dict[str, Any], named: str) -> None:
@@ -121,7 +120,7 @@ def test_nothing_is_drawn_where_no_noise_is_needed() -> None:
     assert "Without noise: column 1 " in result.to_text()
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name != "covariance"])
+@pytest.mark.parametrize("name", CASES)
 def test_of_every_statistic_the_numbers_with_one_draw(name: str) -> None:
     """The numbers are those that numpy computes from the raw records."""
     result = report_of(name, draw_noise=SEED)
@@ -172,3 +171,16 @@ def test_nothing_is_written_where_nothing_may_be_published(
     assert len(path.read_text().splitlines()) == 31
     with pytest.raises(ValueError, match="draw_noise was not asked for"):
         judged().to_csv()
+
+
+def test_noise_of_a_covariance_is_in_its_own_standard_errors() -> None:
+    """Not in those of the mean of products, of which most is the product of the means."""
+    result = report_of("covariance", draw_noise=SEED)
+    away = TABLE[:, :2] - TABLE[:, :2].mean(axis=0)
+    error = (away[:, 0] * away[:, 1]).std() / np.sqrt(len(away))
+    expected = result.noise.standard_errors * error
+    assert result.noise.noise_std["age*dose"] == pytest.approx(expected, rel=1e-9)
+    drawn = json.loads(result.to_json())["noise"]["noisy_mean"]
+    for shown in (" ".join(result.to_text().split()), result.to_html()):
+        assert f"{drawn['age*dose']:.10g}" in shown
+        assert "both places of the symmetric matrix" in shown

@@ -30,8 +30,9 @@ def _multiply_pairs(x: Doubles, out: Doubles) -> None:
 class Covariance(Statistic):
     """Means with the covariance matrix, or with standard deviations and correlations.
 
-    phi(z) = (z, z_i z_j for i <= j): mean and covariance tell the mean of phi, and the other way
-    round.
+    phi(z) = (z, (z_i - c_i) (z_j - c_j) for i <= j): mean and covariance tell the mean of phi, and
+    the other way round, whatever the centre c. It is 0, or after `prepare` the mean: then the mean
+    of phi is what is published, and noise on it is noise on the covariances.
 
     Examples
     --------
@@ -43,6 +44,20 @@ class Covariance(Statistic):
     kind: ClassVar[str] = "covariance"
     blockwise: ClassVar[bool] = True
     said: ClassVar[str] = "Means and covariances of n = {records} records ({numbers} in all)"
+    _centre: tuple[float, ...] = field(default=(), kw_only=True, repr=False)
+
+    def prepare(self, values: npt.ArrayLike | Moments) -> Covariance:
+        """Take the mean of records as the centre.
+
+        Parameters
+        ----------
+        values : (N, d) array_like or Moments
+
+        Returns
+        -------
+        Covariance
+        """
+        return replace(self, _centre=tuple(moments_of(values).mean.tolist()))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -58,7 +73,7 @@ class Covariance(Statistic):
         width = values.shape[1]
         features = np.empty((len(values), width + width * (width + 1) // 2))
         features[:, :width] = values
-        _multiply_pairs(values, features[:, width:])
+        _multiply_pairs(values - np.array(self._centre or 0.0), features[:, width:])
         return features
 
 

@@ -266,7 +266,7 @@ class Statistic(ABC):
         Returns
         -------
         (D,) ndarray of float64
-            Of `Covariance` means of products, from which the covariances follow.
+            Of `Covariance` the covariances after `prepare`, before it means of products.
 
         Examples
         --------

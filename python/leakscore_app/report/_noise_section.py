@@ -218,15 +218,29 @@ def _rounded_down(value: float) -> str:
     return f"{floor(value / step) * step:.3g}"
 
 
-def numbers_to_publish(numbers: dict[str, float] | None, noisy: bool) -> Iterator[doc.Section]:
+def numbers_to_publish(
+    numbers: dict[str, float] | None, noisy: bool, statistic: str
+) -> Iterator[doc.Section]:
     """List the numbers to publish; a text of very many names the file that has them all."""
     if numbers is None:
         return
     rows = [[name, f"{value:.10g}"] for name, value in numbers.items()]
     caption = "With one draw of the noise" if noisy else "Without noise"
     shown = _in_words(doc.TextTable(["name", "value"], rows, caption), caption, "--csv")
-    more = [doc.Paragraph(_ONE_DRAW)] if noisy else []
-    yield doc.Section("The numbers to publish", [shown, *more])
+    more = [_ONE_DRAW] if noisy else []
+    if statistic == "covariance":
+        more.insert(0, _MATRIX + (_INDEFINITE if noisy else ""))
+    yield doc.Section("The numbers to publish", [shown, *map(doc.Paragraph, more)])
+
+
+_MATRIX = (
+    "a*b is the covariance of columns a and b, divided by n: it stands at both places of the "
+    "symmetric matrix, and a*a is the variance of a."
+)
+_INDEFINITE = (
+    " With noise a variance may be negative. Whatever is computed from these numbers, as the "
+    "nearest matrix without negative eigenvalues, tells no more than they do."
+)
 
 
 _ONE_DRAW = (

@@ -127,7 +127,7 @@ def analyse(
     draw_noise : bool or int, optional
         Whether the report holds the numbers to publish, with one draw of the noise where the
         verdict asks for noise. A secret seed of 16 digits or more draws the same again; with True
-        one is drawn and kept nowhere. Of all records, and not of covariances.
+        one is drawn and kept nowhere. Of all records.
     decimals : int, optional
         To how many the published numbers are rounded, negative ones to tens, hundreds, ... Default:
         they are exact. Rounding counts for arithmetic only: see Notes.

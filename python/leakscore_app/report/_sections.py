@@ -54,7 +54,11 @@ def document(report: Content, verdict: Verdict, notices: Sequence[Notice]) -> do
         f"leakscore report: {report.input.name}",
         _head(report, verdict),
         (
-            *numbers_to_publish(to_publish(report, verdict), verdict.decision != PUBLISH),
+            *numbers_to_publish(
+                to_publish(report, verdict),
+                verdict.decision != PUBLISH,
+                report.release.statistic,
+            ),
             _counts(report),
             _worst(report),
             *_refits(report),

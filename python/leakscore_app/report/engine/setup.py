@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
-from leakscore.statistics import Covariance, Statistic
+from leakscore.statistics import Statistic
 from leakscore_app._visible import visible
 from leakscore_app.document.text import counted
 from leakscore_app.report._model import (
@@ -104,8 +104,9 @@ def checked(options: AnalysisOptions) -> AnalysisOptions:
         validation.choice("records", options.records, ("all", "worst", "none"))
     if options.noise_shape is not None:
         validation.choice("noise_shape", options.noise_shape, ("optimal", "independent", "same"))
-    if options.draw_noise is not None:
-        _require_drawable(options)
+    if options.draw_noise is not None and options.draw_noise is not True:
+        why = ", a secret of 16 digits or more that no program guesses; without one it is drawn"
+        validation.count("draw_noise", options.draw_noise, _LEAST_SEED, None, why=why)
     if options.decimals is not None:
         validation.count("decimals", options.decimals, -_MOST_DECIMALS, _MOST_DECIMALS)
     if options.statistic is not None and not isinstance(options.statistic, Statistic):
@@ -118,19 +119,6 @@ def checked(options: AnalysisOptions) -> AnalysisOptions:
         seed=validation.count("seed", options.seed, high=None),
         confidence=validation.scalar("confidence", options.confidence, 0, 1, closed="neither"),
     )
-
-
-def _require_drawable(options: AnalysisOptions) -> None:
-    """Refuse a seed that can be guessed, and what is published by no number for each feature."""
-    seed, statistic = options.draw_noise, options.statistic
-    if seed is not True:
-        why = ", a secret of 16 digits or more that no program guesses; without one it is drawn"
-        validation.count("draw_noise", seed, _LEAST_SEED, None, why=why)
-    if any(isinstance(part, Covariance) for part in getattr(statistic, "parts", (statistic,))):
-        raise ValueError(
-            "draw_noise must not be given with covariances: add noise with the standard deviations "
-            "that the report states to those that you publish"
-        )
 
 
 def require_all_drawn(options: AnalysisOptions, n: int, size: int) -> None:
