@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from leakscore_app import report
+from leakscore_app.audits.scores import MEMBER_NAMES
 from leakscore_app.cli import main
 
 REGRESSION = "--statistic regression --response total"
@@ -72,3 +74,9 @@ def test_too_few_records_name_the_columns(
     assert "29 miss a value (b in 20, c in 9), try --missing columns or --exclude" in error
     for remedy in (["--exclude", "b"], ["--exclude", "c"], ["--missing", "columns"]):
         assert main(["report", str(path), "--rounds", "200", *remedy]) == 0
+
+
+def test_the_help_of_risk_has_all_names_of_members(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["risk", "--help"]) == 0
+    words = set(re.findall(r"[\w.]+", capsys.readouterr().out))
+    assert words >= set(MEMBER_NAMES)

@@ -398,9 +398,11 @@ def _percent(share: float) -> str:
 
 
 _OUTPUTS = ("signals", "logits")
+_OTHER_NAMES = [name for name in MEMBER_NAMES if name != "included"]
 _NEEDED = (
     "an npz with scores (S, N) of N records in S target models, or (A, S, N) by A attacks, and "
-    f"included (S, N); or with {shadows.ARRAYS}"
+    f"included (S, N), also by the name {', '.join(_OTHER_NAMES)}; or with "
+    f"{shadows.ARRAYS}"
 )
 
 

@@ -12,11 +12,13 @@ _EPILOG = """\
 files
   an npz with scores (S, N), an attack's scores of N records in S target models
   (or (A, S, N), of A attacks), and included (S, N), 1 where a model was trained
-  on a record. Or with the outputs of K shadow models: signals (K, N[, A]), logit
-  margins, or logits (K, N, C) and labels (N), and included (K, N); each model is
-  the target of the others, complementary pairs left out together. prediction (N)
-  may say what was expected of each record, larger for more at risk.
-  Nothing is ever unpickled.
+  on a record; it may have any name of a column of members that leakscore audit
+  knows (member, membership, memberships, is_member, train, in_train, is_train,
+  true_labels, true_membership, individual.member). Or with the outputs of K
+  shadow models: signals (K, N[, A]), logit margins, or logits (K, N, C) and
+  labels (N), and included (K, N) by this name; each model is the target of the
+  others, complementary pairs left out together. prediction (N) may say what was
+  expected of each record, larger for more at risk. Nothing is ever unpickled.
 
 exit codes
   0  done; with --check: no record is certified, which does not show privacy
