@@ -230,6 +230,12 @@ def test_unfair_coins_are_told(tmp_path: Path, members: int, said: bool) -> None
     assert ("no-fair-coins" in {notice.code for notice in made.notices}) == said
 
 
+def test_the_band_goes_down_to_the_corner(tmp_path: Path) -> None:
+    band = page(normal(tmp_path, 1.0)).find(f".//{XHTML}polygon")
+    first, last = (band.get("points").split()[k].split(",") for k in (0, -1))
+    assert first[0] == last[0]  # left of the first end nothing is certain
+
+
 def test_bounds_in_words_are_on_the_safe_side() -> None:
     """A lower bound is not above its number, nor an upper one below, by less than a last digit."""
     rng = np.random.default_rng(4)

@@ -266,7 +266,8 @@ def roc(findings: Certificates) -> str:
         x=Axis(low, 1, decades(low, 1), "false positives (of non-members)", log=True),
         y=Axis(foot, 1, decades(foot, 1), "true positives (of members)", log=True),
     )
-    below = _stairs(curves.fpr_upper, curves.tpr_lower)
+    # From the corner: left of the first end the true curve may be as low as 0.
+    below = _stairs(np.append(0.0, curves.fpr_upper), np.append(0.0, curves.tpr_lower))
     above = _stairs(curves.fpr_lower, curves.tpr_upper)
     xs, ys = (forth + back[::-1] for forth, back in zip(below, above, strict=True))
     chart.region(xs, ys, "area informed", "band")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable
 from html import escape
 from importlib import resources
@@ -16,6 +17,7 @@ from importlib import resources
 from leakscore_app._visible import markup
 from leakscore_app.document import document as doc
 
+_OPTION = re.compile(r"--[a-z]+(?:-[a-z]+)*")
 _NARROW = 3  # columns of a table that stands in a narrow window as it is
 
 
@@ -70,16 +72,16 @@ def _part(part: doc.Part) -> str:
         case doc.Heading(text, style):
             return _heading(text, style)
         case doc.Paragraph(text, style):
-            return f"<p{_class(style)}>{markup(text)}</p>"
+            return f"<p{_class(style)}>{_words(text)}</p>"
         case doc.TextTable():
             return _table(part)
         case doc.Notices(notices):
             items = (
-                f'<li class="{notice.level}">{markup(notice.message)}</li>' for notice in notices
+                f'<li class="{notice.level}">{_words(notice.message)}</li>' for notice in notices
             )
             return f'<ul class="notices">{"".join(items)}</ul>'
         case doc.Definitions(pairs):
-            items = (f"<dt>{markup(name)}</dt><dd>{markup(text)}</dd>" for name, text in pairs)
+            items = (f"<dt>{markup(name)}</dt><dd>{_words(text)}</dd>" for name, text in pairs)
             return f"<dl>{''.join(items)}</dl>"
         case doc.Cards(cards):
             return f'<div class="cards">{"".join(_card(card) for card in cards)}</div>'
@@ -91,12 +93,17 @@ def _part(part: doc.Part) -> str:
             return _parts(parts)
 
 
+def _words(text: str) -> str:
+    """Return markup in which no option and no percentage is broken between two lines."""
+    return _OPTION.sub(r"<code>\g<0></code>", markup(text).replace(" %", "\u00a0%"))
+
+
 def _heading(text: str, style: str) -> str:
     if not style:
-        return f"<h1>{markup(text)}</h1>"
+        return f"<h1>{_words(text)}</h1>"
     verdict, colon, why = text.partition(": ")
     big = f'<span class="big">{markup(verdict)}{colon.strip()}</span>'
-    return f'<h1 class="card {style}">{big} {markup(why)}</h1>'
+    return f'<h1 class="card {style}">{big} {_words(why)}</h1>'
 
 
 def _class(style: str) -> str:
@@ -108,7 +115,7 @@ def _card(card: doc.Card) -> str:
     return (
         f'<div class="card {card.style}"><h2>{markup(card.title)}</h2><p class="big">'
         f"{markup(card.figure)}{unit}</p>"
-        f"<p>{markup(card.text)}</p></div>"
+        f"<p>{_words(card.text)}</p></div>"
     )
 
 
