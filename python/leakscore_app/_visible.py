@@ -88,7 +88,8 @@ def nearest(name: str, names: Iterable[str]) -> str:
     'did you mean Ward?'
     """
     by_letters = {other.lower(): other for other in names}
-    near = get_close_matches(name.lower(), by_letters, 1)
+    begun = [other for other in by_letters if name and other.startswith(name.lower())]
+    near = begun or get_close_matches(name.lower(), by_letters, 1)
     return f"did you mean {visible(by_letters[near[0]])}?" if near else ""
 
 

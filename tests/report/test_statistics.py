@@ -77,6 +77,15 @@ def test_cells_are_listed_and_small_ones_refused() -> None:
     assert "fewer than" not in kept.verdict.why
 
 
+def test_a_cell_of_one_is_answered_with_what_keeps_the_others() -> None:
+    groups = {"g": ["big"] * 280 + ["small"] * 19 + ["alone"]}
+    why = report.analyse(
+        table(groups=groups), statistic=statistics.GroupMeans("g"), rounds=400
+    ).verdict.why
+    assert "every mean with it shows it. 1 cell holds fewer than 10 records (1: g=alone)." in why
+    assert "--drop-small-cells" in why
+
+
 def test_small_cells_are_dropped_and_the_rest_is_judged_as_if_they_were_not_there() -> None:
     labels = ["big"] * 280 + ["small"] * 12 + ["tiny"] * 8
     given = table(groups={"g": labels})

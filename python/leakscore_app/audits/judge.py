@@ -346,7 +346,8 @@ class _Bounds:
             )
         options: dict[str, Any] = {"orientation": self.orientation}
         if threshold is not None and (at_threshold or method in ONE_THRESHOLD):
-            options["threshold"] = -threshold if self.lower_is_member else threshold
+            turn = self.lower_is_member and method in ONE_THRESHOLD  # others refuse it as it is
+            options["threshold"] = -threshold if turn else threshold
         bounds = self.audit.epsilon(delta, self.confidence, method, **options)
         return MethodBounds(bounds.method, _each(bounds))
 

@@ -302,13 +302,13 @@ def _document(report: RiskReport) -> doc.Document:
 
 def _head(report: RiskReport) -> Iterator[doc.Part]:
     yield doc.Heading(
-        f"{report.n_certified} of {counted(report.n_records, 'record')} certified: found in more "
-        f"than {_percent(report.least_power)} of the models that were trained on them"
+        f"{report.n_certified} of {counted(report.n_records, 'record')} certified to be found in "
+        f"more than {_percent(report.least_power)} of the models that were trained on them"
     )
     yield doc.Paragraph(
-        f"By the attack {visible(report.attack)}, at a threshold that accuses "
-        f"{_percent(report.fpr)} of all non-members; with {_percent(report.confidence)} confidence "
-        "none is certified wrongly.",
+        f"The threshold of the attack ({visible(report.attack)}) accuses {_percent(report.fpr)} of "
+        f"all non-members. With {_percent(report.confidence)} confidence no record is certified "
+        "wrongly.",
         "lead",
     )
 
@@ -454,7 +454,7 @@ def read(
         if not set(accepted) & set(columns.names):
             raise ValueError(
                 f"{file.name} has no array {name!r}: leakscore risk takes {_NEEDED}; here is "
-                f"{listed(columns.names)}"
+                f"{listed(columns.names)} (one score a round is for leakscore audit)"
             )
     if attack is not None:
         raise ValueError(f"{file.name} holds scores, so that --attack {attack} means nothing")

@@ -49,11 +49,10 @@ class Parser(argparse.ArgumentParser):
                 command._require(name)
         options, others = self.parse_known_args(given)
         if others:
-            so = (
-                f", as --columns {others[0]}"
-                if "--columns" in command._option_string_actions
-                else ""
-            )
+            known = command._option_string_actions
+            ending = f"--{others[0].rpartition('.')[2]}"  # of a file to be written
+            option = next((each for each in (ending, "--columns") if each in known), "")
+            so = option and f", as {option} {others[0]}"
             command.error(f"{' '.join(others)!r} must follow the option that it is for{so}")
         return options
 
@@ -95,7 +94,8 @@ class Parser(argparse.ArgumentParser):
 
 
 _SYNONYMS = {"sigma": "noise", "steps": "epochs", "sample": "batch", "alpha": "confidence"}
-_SYNONYMS |= {"top": "worst", "limit": "advantage", "output": "json", "target": "member"}
+_SYNONYMS |= {"top": "worst", "eps": "epsilon"}
+_SYNONYMS |= {"limit": "advantage", "output": "json", "target": "member"}
 
 
 def _meant(name: str, options: Collection[str]) -> str:
@@ -107,6 +107,7 @@ def _meant(name: str, options: Collection[str]) -> str:
     most = max(shared.values())
     near = [option for option in options if shared[option] == most > 0]
     near += [o for o, each in parts.items() if each[1:] and "".join(w[:1] for w in each) in words]
+    near += [option for option in options if re.fullmatch(r"-[a-z]", name) and option[1:3] == name]
     return " or ".join(near[:3]) or " or ".join(get_close_matches(name, options, 1))
 
 
@@ -161,6 +162,9 @@ def _in_options(message: str, given: Iterable[str]) -> str:
             message = message[: match.start()] + written + message[match.end() :]
         if "_" in name:
             message = re.sub(rf"(?<![\w.-]){name}(?!\w)", option, message)
+    chosen = re.search(r"'([^']*)' must be one of \(?([^();]*)\)?", message)
+    if chosen and (near := nearest(chosen[1], chosen[2].replace("'", "").split(", "))):
+        message = f"{message[: chosen.end()]} ({near}){message[chosen.end() :]}"
     message = re.sub(r"leave out '([^']*)'", r"leave it out with --exclude '\1'", message)
     message = re.sub(r"\bweights \('([^']*)'\)", r"--weights '\1'", message)
     return message.replace("leave one of them out", "leave one of them out with --exclude")

@@ -223,10 +223,10 @@ def judged(report: Content, budget: Budget) -> VerdictBasis:
         rows, leakage = rows[previous.new], answered
         how = "is given away by the difference of two means"
     certain = rows[np.isinf(leakage)]
-    refused = ""
+    refused = _small_cells(report)
     if len(certain):
-        refused = f"{named(report, int(certain[0]))} {how}. {remedy}"
-    refused = refused or _small_cells(report) or _narrowed(report, budget)
+        refused = f"{named(report, int(certain[0]))} {how}. {refused or remedy}"
+    refused = refused or _narrowed(report, budget)
     added = {row: more for row, more in report.arithmetic.added.items() if row in rows}
     return VerdictBasis(rows, leakage, games, added, noise, refused, remedy)
 
@@ -517,7 +517,7 @@ def _remedy(report: Content, budget: Budget) -> str:
             if remedy.columns and "=" not in "".join(remedy.columns):
                 missing = f" ({_excluding(remedy.columns)})"
             return f"In theory the limit holds {how}{missing}."
-    return "No other change that was tried is enough."
+    return "No change that was tried is enough."
 
 
 def _excluding(names: Sequence[str]) -> str:
