@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import gcd
 
 import numpy as np
 import numpy.typing as npt
@@ -77,6 +78,20 @@ class ColumnSteps:
         """Return how far values lie above the lattice; -1 of those that are no whole units."""
         numbers, exact = in_units(values - self.origin, self.decimals, self.dust)
         return np.where(exact, (numbers - self.offset) % self.step, -1)
+
+    def shown(self, values: Doubles, most: int) -> tuple[int, Integers]:
+        """Return a step, and how far values lie above the lattice, in units that a sum can show.
+
+        They are those of the decimals if these hold all values. If not, and if no more than `most`
+        sums can be told from each other to the dust, they are as wide as the dust.
+        """
+        residues = self.residues(values)
+        points = self.width / self.dust if self.dust else np.inf
+        unit = gcd(self.step, *np.unique(residues).tolist())
+        if not 1 < points < most or (residues.min(initial=0) >= 0 and self.step // unit <= points):
+            return self.step, residues
+        above = (values - self.origin) / self.width - self.offset / self.step
+        return int(points), np.rint(above % 1 * int(points)).astype(np.int64) % int(points)
 
 
 @dataclass(frozen=True, eq=False)

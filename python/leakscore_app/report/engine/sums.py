@@ -488,8 +488,8 @@ class _Law:
         if sums.owners is not None and sums.records is not None:
             owners = sums.owners[np.searchsorted(sums.records, off.rows)]
         count = off.count / len(off.rows)
-        residues = finer.residues(off.numbers)
-        return cls(sums, owners, residues, off.numbers, count, finer.step, off.rows)
+        step, residues = finer.shown(off.numbers, _POINTS)
+        return cls(sums, owners, residues, off.numbers, count, step, off.rows)
 
     @cached_property
     def of_none(self) -> float:
