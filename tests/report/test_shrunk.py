@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from leakscore import Reference
+from leakscore_app import report
 from leakscore_app.report.engine.population import Population
 
 
@@ -54,3 +56,33 @@ def test_a_larger_release_is_one_judged_anew(
     np.testing.assert_allclose(larger.added(0.3), anew.added(0.3), rtol=1e-12)
     np.testing.assert_allclose(larger.without(3).cov, anew.without(3).cov, rtol=1e-12)
     assert people.n == 20
+
+
+@pytest.mark.parametrize(("size", "dim"), [(30, 29), (60, 59), (60, 90)])
+def test_a_shrunk_covariance_does_not_publish_below_what_records_leak_on_average(
+    size: int, dim: int
+) -> None:
+    """Three factors and little else: in the sample the little is gone, in the population not."""
+    rng = np.random.default_rng(size + dim)
+    loadings = rng.normal(size=(dim, 3))
+    law = loadings @ loadings.T + 1e-4 * np.eye(dim)
+    values = rng.multivariate_normal(np.zeros(dim), law, size=size)
+    true = np.einsum("ij,ji->i", values, np.linalg.solve(law, values.T)) / size
+    advantage = 2 * stats.norm.cdf(np.sqrt(true) / 2) - 1
+    table = report.table_of(values, [f"x{j}" for j in range(dim)])
+    result = report.analyse(table, max_advantage=0.33, rounds=2000)
+    assert result.verdict.worst.value < 0.33 < advantage.mean()
+    assert result.verdict.decision == "do not publish"
+    assert f"how {dim} columns vary together" in result.verdict.why
+    assert f"records leak {dim / size:.3g} on average" in result.verdict.why
+    few = report.table_of(values[:, :3], ["a", "b", "c"])
+    shrunk = report.analyse(few, max_advantage=0.4, rounds=2000, shrinkage=0.1)
+    assert shrunk.verdict.decision == "publish"
+    said = [
+        next(each.message for each in judged.notices if each.code == "shrinkage")
+        for judged in (result, shrunk)
+    ]
+    assert said[0].startswith(
+        f"{size} records do not determine the covariance of {dim} columns: it"
+    )
+    assert said[1].startswith("The covariance is shrunk towards its diagonal by 0.1. ")

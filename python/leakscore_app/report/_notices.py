@@ -302,12 +302,16 @@ def _about_covariance(report: Content) -> Iterator[Notice]:
             "membership. No game is played for them.",
         )
     if fit.shrinkage:
+        dim = len(report.input.columns_judged)
+        few = (
+            f"{report.input.rows_judged} records do not determine the covariance of "
+            f"{dim} columns: it"
+        )
         yield warning(
             "shrinkage",
-            f"{report.input.rows_judged} records do not determine the covariance of "
-            f"{len(report.input.columns_judged)} columns: it is shrunk towards its diagonal by "
-            f"{fit.shrinkage:.3g}. The leakage depends on that choice, and theory and game may "
-            "differ.",
+            f"{few if fit.rows_per_column < 1 + 2 / dim else 'The covariance'} is shrunk towards "
+            f"its diagonal by {fit.shrinkage:.3g}. The leakage depends on that choice, and theory "
+            "and game may differ.",
         )
     elif report.pooled_cells:
         yield warning("pooled-covariance", _pooled(report))

@@ -268,6 +268,25 @@ def _narrowed(report: Content, budget: Budget) -> str:
     return ""
 
 
+def _undetermined(report: Content, budget: Budget) -> str:
+    """Say that by a shrunk covariance records leak less than they do on average by any other.
+
+    A record of any population has a squared distance of d from its mean, on average.
+    """
+    size, release = report.input.rows_judged, report.release
+    dim = round(size / report.covariance.rows_per_column)
+    spread = 1 - release.n / size if release.population == "finite" else 1.0
+    average = dim / release.n / spread if spread else math.inf
+    if not report.covariance.shrinkage or budget.met_by(average):
+        return ""
+    share = share_beside(float(budget.shares(average)), budget.limit)
+    return (
+        f"how {dim} columns vary together is not known from {size} records, and the covariance "
+        f"that is taken for it hides what it shrinks: records leak {average:.3g} on average, "
+        f"whatever it is ({budget.quantity} {share}). Publish fewer columns (--columns, --exclude)."
+    )
+
+
 def verdict_of(report: Content, budget: Budget, max_noise: float) -> Verdict:
     """Judge the release.
 
@@ -280,6 +299,8 @@ def verdict_of(report: Content, budget: Budget, max_noise: float) -> Verdict:
     )
     worst = _worst(basis, budget, basis.added if within else {})
     within = within and worst.value <= budget.limit
+    if within and not basis.refused:
+        basis = replace(basis, refused=_undetermined(report, budget))
     noise = basis.noise
     if basis.refused:
         decision = DO_NOT_PUBLISH
