@@ -533,12 +533,27 @@ class Refit:
 
 
 @dataclass(frozen=True)
+class Listed:
+    """The record that the list of all sets of n of N records tells most of, where they are few.
+
+    `advantage` is that of the best use of the list, `coarser` to how many decimals rounding keeps
+    it within the limit, None if it is.
+    """
+
+    row: int
+    sets: int
+    advantage: float
+    coarser: int | None
+
+
+@dataclass(frozen=True)
 class Observations:
     """What an analysis saw of the table, for the notices: columns that count the records among it.
 
     `embedded` is what is said of the embedded table, if it is judged, `records` are notices about
     whose the records are, `doubt` is why some may be of one person. `narrowing` is there if
-    coefficients of a regression are published, `refits` if those of another model are.
+    coefficients of a regression are published, `refits` if those of another model are, `listed`
+    of a finite population if its sets of n records are few.
     """
 
     counting: tuple[str, ...]
@@ -547,6 +562,7 @@ class Observations:
     doubt: str = ""
     narrowing: Narrowing | None = None
     refits: tuple[Refit, ...] = ()
+    listed: Listed | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -142,7 +142,7 @@ def _about_release(report: Content) -> Iterator[Notice]:
             "finite-population",
             f"The {release.n} records are drawn without replacement from these {size}, which are "
             "the whole population that the attacker knows. If the table is itself a sample, use "
-            "--population infinite.",
+            f"--population infinite. {_sets(report)}".rstrip(),
         )
     if release.base_rate is None:
         yield note(
@@ -268,6 +268,17 @@ def _copies(values: Doubles) -> npt.NDArray[np.int64]:
     alike = rows[counts[place.reshape(-1)] > 1]
     counts = np.unique(alike, axis=0, return_counts=True)[1] if len(alike) else counts[:0]
     return np.asarray(counts[counts > 1])
+
+
+def _sets(report: Content) -> str:
+    """Say that sets of a finite population can be listed, where the verdict has not done it."""
+    if report.observations.listed is not None or report.release.decimals is not None:
+        return ""
+    return (
+        f"Who knows all records can look for the sets of {report.release.n} that have the "
+        "published numbers, which is no linear score and is not checked: publish them rounded "
+        "(--decimals)."
+    )
 
 
 def _infinite(report: Content) -> str:

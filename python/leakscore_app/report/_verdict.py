@@ -268,6 +268,27 @@ def _narrowed(report: Content, budget: Budget) -> str:
     return ""
 
 
+def _unscored(report: Content, budget: Budget) -> str:
+    """Say what the linear scores of the attackers do not show, if it is above the limit."""
+    return _listed(report, budget) or _undetermined(report, budget)
+
+
+def _listed(report: Content, budget: Budget) -> str:
+    """Say that there are so few sets of n of the records that who knows these tries all of them."""
+    worst, size = report.observations.listed, report.input.rows_judged
+    if worst is None or worst.advantage <= budget.allowed_advantage:
+        return ""
+    rounded = ""
+    if worst.coarser is not None and report.release.exact == "exact":
+        rounded = f" Publish them rounded: --decimals {worst.coarser}."
+    return (
+        f"only {worst.sets} sets of {report.release.n} of these {size} records exist: who knows "
+        f"the records lists the numbers of all sets, and whether {named(report, worst.row)} is in "
+        f"is told with an advantage of {percent(worst.advantage)}, which a linear score does not "
+        f"show.{rounded}"
+    )
+
+
 def _undetermined(report: Content, budget: Budget) -> str:
     """Say that by a shrunk covariance records leak less than they do on average by any other.
 
@@ -300,7 +321,7 @@ def verdict_of(report: Content, budget: Budget, max_noise: float) -> Verdict:
     worst = _worst(basis, budget, basis.added if within else {})
     within = within and worst.value <= budget.limit
     if within and not basis.refused:
-        basis = replace(basis, refused=_undetermined(report, budget))
+        basis = replace(basis, refused=_unscored(report, budget))
     noise = basis.noise
     if basis.refused:
         decision = DO_NOT_PUBLISH

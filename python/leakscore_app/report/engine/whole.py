@@ -21,6 +21,7 @@ from leakscore_app.report._model import (
     Batch,
     Doubles,
     IdentifiedCounts,
+    Listed,
     Observations,
     Owned,
     Previous,
@@ -31,6 +32,7 @@ from leakscore_app.report.engine.attack import LinearAttack, Others, Refits, pro
 from leakscore_app.report.engine.cells import cells_of, small_cells
 from leakscore_app.report.engine.features import Featured, featured
 from leakscore_app.report.engine.leakage import Budget, counts_of, narrowing_of, refits_of, risk_of
+from leakscore_app.report.engine.listed import listed
 from leakscore_app.report.engine.noise import TheoryNoise
 from leakscore_app.report.engine.pooled import Pooled
 from leakscore_app.report.engine.population import Population, Published
@@ -105,7 +107,7 @@ class WholeTable:
             require_plain(self.options, release, self.published)
         self.rows = self.records.rows[self.published.owned.first]
         self.keys = np.arange(len(self.rows))
-        self.release_n = release.n
+        self.release_n, self.exact = release.n, release.exact == "exact"
 
     def score(self) -> None:
         """Estimate what an attacker knows; the population scores the persons."""
@@ -284,6 +286,20 @@ class WholeTable:
             effective_n=None if people.pull is None else people.n / people.correction,
         )
 
+    def _listed(self) -> Listed | None:
+        """Return what the list of all sets of a finite population tells, where they are few."""
+        people, options = self.population, self.options
+        if not (people.finite and people.plain):
+            return None
+        return listed(
+            self.records.values,
+            self.rows,
+            self.release_n,
+            self.units(self.release_n),
+            options.decimals if self.exact else None,
+            budget_of(options).allowed_advantage,
+        )
+
     def observations(self, listing: Listing) -> Observations:
         """Say what was seen of the records."""
         distinct, owned = self.options.distinct_records, self.published.owned
@@ -292,6 +308,7 @@ class WholeTable:
         seen = observed(
             self.table, self.records, listing.owned, block, distinct=distinct, measured=measured
         )
+        seen = replace(seen, listed=self._listed())
         if isinstance(regression, GLM | Cox) and block is not None and owned.alone.all():
             return replace(seen, refits=refits_of(regression, block, self.rows))
         if not isinstance(regression, Regression) or block is None:
