@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 from typing import Any
@@ -58,6 +59,23 @@ def test_equal_claims_are_those_of_the_optimal_composition(
     at = 0.5 * epsilon if count % 2 == 0 else 0.0
     exact = float(composed_delta(epsilon, delta, count, at))
     assert exact * (1.0 - 1e-13) <= f.delta(at) <= exact * (1.0 + 1e-4)
+
+
+@pytest.mark.parametrize("others", [[5.0], [0.7, 3.0], [0.1, 2.0, 2.0]])
+def test_different_claims_are_different_steps(others: list[float]) -> None:
+    """Randomised responses of several epsilons: all their outcomes are gone through."""
+    epsilons = [0.1, *others]
+    curves = [approximate_dp(epsilon) for epsilon in epsilons]
+    for order in (curves, curves[::-1]):
+        f = compose(order)
+        for at in (0.0, 0.5 * sum(epsilons), 0.9 * sum(epsilons)):
+            exact = 0.0
+            for signs in itertools.product((1, -1), repeat=len(epsilons)):
+                loss = sum(sign * epsilon for sign, epsilon in zip(signs, epsilons, strict=True))
+                rates = [1 / (1 + math.exp(-s * e)) for s, e in zip(signs, epsilons, strict=True)]
+                exact += math.prod(rates) * max(1 - math.exp(at - loss), 0.0)
+            assert exact * (1.0 - 1e-13) <= f.delta(at) <= exact + 1e-4
+    assert compose(curves) == compose([approximate_dp(epsilon) for epsilon in epsilons])
 
 
 def test_what_reveals_the_record_is_multiplied_not_added() -> None:

@@ -299,6 +299,19 @@ class StatedPair(KnownLaw):
             raise RuntimeError("a stated pair without a law")
         return self.law
 
+    @property
+    def _numbers(self) -> tuple[object, ...]:
+        law = self.whole()
+        arrays = (law.points, *law.dominating)
+        return self.hidden, self.guarantee, self.log_finite, *(part.tobytes() for part in arrays)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare laws: by what `KnownLaw` has, all stated pairs would be steps of one."""
+        return isinstance(other, StatedPair) and self._numbers == other._numbers
+
+    def __hash__(self) -> int:
+        return hash(self._numbers)
+
 
 def stated_pair(log_alpha: Doubles, log_beta: Doubles) -> StatedPair:
     """Give the pair of which a polygon is the curve: an output for each edge.
