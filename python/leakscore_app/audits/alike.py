@@ -132,9 +132,12 @@ class Alike(Findings):
     def document(self) -> doc.Document:
         """Return the sections of the text and the page."""
         rows = [ColumnAlike("all together", self.test.auc, self.test.p_value), *self.columns]
-        table = doc.TextTable(
-            ["column", "AUC", "p-value"],
-            [[row.name, f"{row.auc:.3f}", words.number(row.p_value, 3)] for row in rows],
+        table = doc.TextTable.of(
+            {
+                "column": [row.name for row in rows],
+                "AUC": [f"{row.auc:.3f}" for row in rows],
+                "p-value": [words.number(row.p_value, 3) for row in rows],
+            },
             "Above 1/2: larger values for members. Exact, corrected for the number of columns",
         )
         read = [("sha256", self.input["files"][0]["sha256"])]

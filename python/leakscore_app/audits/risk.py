@@ -11,7 +11,7 @@ The JSON: every field of `RiskReport`; of a file its input (name, arrays, target
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -314,48 +314,43 @@ def _head(report: RiskReport) -> Iterator[doc.Part]:
 
 
 def _lines(report: RiskReport) -> doc.TextTable:
-    header = ["record", "shift", "from", "to", "found", "at least", "false\nalarms", "certified"]
-    columns = [_numbers(report.shift), _numbers(report.shift_low), _numbers(report.shift_high)]
-    columns += [_numbers(report.power), _numbers(report.power_low, down=True)]
-    columns += [
-        _numbers(report.false_positive_rate),
-        ["yes" if certified else "no" for certified in report.certified],
-    ]
+    columns: dict[str, Iterable[str]] = {
+        "record": map(visible, report.names),
+        "shift": _numbers(report.shift),
+        "from": _numbers(report.shift_low),
+        "to": _numbers(report.shift_high),
+        "found": _numbers(report.power),
+        "at least": _numbers(report.power_low, down=True),
+        "false\nalarms": _numbers(report.false_positive_rate),
+        "certified": ["yes" if certified else "no" for certified in report.certified],
+    }
     if report.epsilon is not None:
-        header.append("epsilon\nat least")
-        columns.append(_numbers(report.epsilon, down=True))
+        columns["epsilon\nat least"] = _numbers(report.epsilon, down=True)
     if report.prediction is not None:
-        header.append("predicted")
-        columns.append(_numbers(report.prediction))
-    rows = list(zip(map(visible, report.names), *columns, strict=True))
+        columns["predicted"] = _numbers(report.prediction)
     caption = (
         "Records are counted from 0, as in the arrays. In order of the lower end of the shift: "
         "how far the record moves its score, in standard "
         f"deviations, with its {_percent(report.confidence)} interval; in what share of the models "
         "it was found, each record by itself"
     )
-    return doc.TextTable(header, rows, caption, words=["record", "certified"])
+    return doc.TextTable.of(columns, caption, words=["record", "certified"])
 
 
 def _told(report: RiskReport) -> Iterator[doc.Part]:
-    header = ["attack", "rank\ncorrelation", "from", "to", "perfect"]
-    columns = (
-        _numbers(values)
-        for values in (
-            report.correlation,
-            report.correlation_low,
-            report.correlation_high,
-            report.correlation_ceiling,
-        )
-        if values is not None
-    )
-    rows = list(zip(map(visible, report.attacks), *columns, strict=True))
+    columns: dict[str, Iterable[str]] = {
+        "attack": map(visible, report.attacks),
+        "rank\ncorrelation": _numbers(report.correlation),
+        "from": _numbers(report.correlation_low),
+        "to": _numbers(report.correlation_high),
+        "perfect": _numbers(report.correlation_ceiling),
+    }
     caption = (
         f"Of the prediction with the measured shifts, with {_percent(report.confidence)} "
         "intervals; perfect: about what the true shifts would come to, as the measured ones have "
         "errors"
     )
-    yield doc.TextTable(header, rows, caption, words=["attack"])
+    yield doc.TextTable.of(columns, caption, words=["attack"])
     x, y = report.drawn_prediction, report.drawn_shift
     if x is not None and y is not None and x.size:
         yield doc.Figures([_scatter(x, y)])
@@ -380,8 +375,8 @@ def _axis(values: Doubles, label: str) -> Axis:
     return Axis(low, high, nice_ticks(low, high), label)
 
 
-def _numbers(values: Doubles, *, down: bool = False) -> list[str]:
-    return [_number(float(value), down=down) for value in values]
+def _numbers(values: Doubles | None, *, down: bool = False) -> list[str]:
+    return [] if values is None else [_number(float(value), down=down) for value in values]
 
 
 def _number(value: float, *, down: bool = False) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 import leakscore
-from leakscore.audit import EpsilonBound
+from leakscore.audit import EpsilonBound, OneRunBound
 from leakscore_app.audits import words
 from leakscore_app.audits.model import AuditInput, Certificates, Setting
 from leakscore_app.audits.scores import LOSS_NAMES, MEMBER_NAMES, SCORE_NAMES, plain_name
@@ -140,31 +140,36 @@ def _bounds(findings: Certificates) -> doc.Section:
 
 def bounds_table(findings: Certificates) -> doc.TextTable:
     """Return the table of the bounds, one a delta."""
-    header = ["delta", "epsilon\nat least", "most\npossible", "threshold", "FPR", "FPR\nat most"]
-    return doc.TextTable(
-        [*header, "FNR", "FNR\nat most", "proves"],
-        [_row(findings, bound) for bound in findings.bounds.bounds],
+    bounds, number = findings.bounds.bounds, words.number
+    fpr_upper, fnr_upper = (
+        [
+            words.upper_bound(float(getattr(bound, rate)), 3) if findings.by_rates(bound) else "-"
+            for bound in bounds
+        ]
+        for rate in ("fpr_upper", "fnr_upper")
+    )
+    return doc.TextTable.of(
+        {
+            **bounds_columns(bounds),
+            "threshold": [number(findings.threshold(bound)) for bound in bounds],
+            "FPR": [number(float(bound.fpr), 3) for bound in bounds],
+            "FPR\nat most": fpr_upper,
+            "FNR": [number(float(bound.fnr), 3) for bound in bounds],
+            "FNR\nat most": fnr_upper,
+            "proves": [str(bound.direction) for bound in bounds],
+        },
         f"With {findings.percent} {words.certainty(findings.method)}",
         page_only=["FPR", "FNR"],
     )
 
 
-def _row(findings: Certificates, bound: EpsilonBound) -> list[str]:
-    fpr_upper = fnr_upper = "-"
-    if findings.by_rates(bound):
-        fpr_upper = words.upper_bound(float(bound.fpr_upper), 3)
-        fnr_upper = words.upper_bound(float(bound.fnr_upper), 3)
-    return [
-        words.number(float(bound.delta), 10),
-        words.lower_bound(float(bound.epsilon)),
-        words.lower_bound(float(bound.max_certifiable)),
-        words.number(findings.threshold(bound)),
-        words.number(float(bound.fpr), 3),
-        fpr_upper,
-        words.number(float(bound.fnr), 3),
-        fnr_upper,
-        str(bound.direction),
-    ]
+def bounds_columns(bounds: Sequence[EpsilonBound | OneRunBound]) -> dict[str, list[str]]:
+    """Return the columns of what is certified at each delta, and what could have been."""
+    return {
+        "delta": [words.number(float(bound.delta), 10) for bound in bounds],
+        "epsilon\nat least": [words.lower_bound(float(bound.epsilon)) for bound in bounds],
+        "most\npossible": [words.lower_bound(float(bound.max_certifiable)) for bound in bounds],
+    }
 
 
 def _methods(findings: Certificates) -> Iterator[doc.Section]:
@@ -189,20 +194,16 @@ def _compared(findings: Certificates, part: slice) -> doc.TextTable:
     """Compare the methods at some of the deltas."""
     methods = [method for method in (findings.bounds, *findings.others) if method.refused is None]
     first = [method.bounds[part][0] for method in methods]
-    widest = max(float(bound.max_certifiable) for bound in first)
-    rows: list[list[str | doc.Bar]] = [
-        [
-            f"{method.method} (chosen)" if method is findings.bounds else method.method,
-            doc.Bar(float(bound.epsilon) / widest if widest else 0.0),
-            *(words.lower_bound(float(of.epsilon)) for of in method.bounds[part]),
-            words.lower_bound(float(bound.max_certifiable)),
-        ]
-        for method, bound in zip(methods, first, strict=True)
-    ]
-    deltas = [f"delta\n{words.number(delta, 6)}" for delta in findings.deltas[part]]
-    return doc.TextTable(
-        ["method", "", *deltas, "most\npossible"], rows, "Epsilon at least, by delta"
-    )
+    widest = max(float(bound.max_certifiable) for bound in first) or 1.0
+    columns: dict[str, Sequence[str | doc.Bar]] = {
+        "method": [f"{of.method}{' (chosen)' * (of is findings.bounds)}" for of in methods],
+        "": [doc.Bar(float(bound.epsilon) / widest) for bound in first],
+    }
+    for delta in findings.deltas[part]:
+        bounds = [words.lower_bound(float(method.at(delta).epsilon)) for method in methods]
+        columns[f"delta\n{words.number(delta, 6)}"] = bounds
+    columns["most\npossible"] = [words.lower_bound(float(of.max_certifiable)) for of in first]
+    return doc.TextTable.of(columns, "Epsilon at least, by delta")
 
 
 def rates(findings: Certificates) -> doc.Section:
@@ -210,17 +211,15 @@ def rates(findings: Certificates) -> doc.Section:
     shown = findings.shown
     named = [("AUC", shown.auc), ("advantage", shown.advantage)]
     named += [(f"TPR at {100 * fpr:g}\u00a0% FPR", rate) for fpr, rate in shown.tpr_at_fpr]
-    rows = [
-        [
-            name,
-            f"{rate.observed:.4f}",
-            words.lower_bound(rate.lower, 4),
-            str(Decimal(rate.upper).quantize(Decimal("0.0001"), ROUND_CEILING)),
-        ]
-        for name, rate in named
-    ]
+    most = [Decimal(rate.upper).quantize(Decimal("0.0001"), ROUND_CEILING) for _, rate in named]
+    columns = {
+        "of the attack": [name for name, _ in named],
+        "observed": [f"{rate.observed:.4f}" for _, rate in named],
+        "at least": [words.lower_bound(rate.lower, 4) for _, rate in named],
+        "at most": map(str, most),
+    }
     caption = f"All bounds at once with {findings.percent} confidence"
-    table = doc.TextTable(["of the attack", "observed", "at least", "at most"], rows, caption)
+    table = doc.TextTable.of(columns, caption)
     return doc.Section(f"The ROC curve, bounds by {shown.method}", [table])
 
 

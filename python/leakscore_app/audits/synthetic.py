@@ -636,12 +636,13 @@ def _document(audit: SyntheticAudit) -> doc.Document:
     head = (doc.Heading(_said(audit)), doc.Paragraph(_lead(audit), "lead"))
     bound = audit.judged.bounds.bounds[0]
     certified = words.bound_at(float(bound.epsilon), float(bound.delta), audit.judged.confidence)
-    tried = doc.TextTable(
-        ["attack", "of\nTRAIN", "of\nHOLDOUT", "p-value"],
-        [
-            [each.name, str(each.members), str(each.nonmembers), words.number(each.p_value, 3)]
-            for each in audit.tried
-        ],
+    tried = doc.TextTable.of(
+        {
+            "attack": [each.name for each in audit.tried],
+            "of\nTRAIN": [str(each.members) for each in audit.tried],
+            "of\nHOLDOUT": [str(each.nonmembers) for each in audit.tried],
+            "p-value": [words.number(each.p_value, 3) for each in audit.tried],
+        },
         "Records flagged at the best threshold; no evidence, as it was chosen here",
     )
     rates = [

@@ -224,23 +224,11 @@ def _document(training: OneTraining) -> doc.Document:
 
 
 def _table(training: OneTraining) -> doc.TextTable:
-    rows = [
-        [
-            words.number(bound.delta, 10),
-            words.lower_bound(bound.epsilon),
-            words.lower_bound(bound.max_certifiable),
-            str(bound.k_plus),
-            str(bound.k_minus),
-            str(bound.correct),
-        ]
-        for bound in training.bounds
-    ]
-    header = [
-        "delta",
-        "epsilon\nat least",
-        "most\npossible",
-        "guessed\nin",
-        "guessed\nout",
-        "right",
-    ]
-    return doc.TextTable(header, rows, "Each bound holds for itself; the guesses that speak most")
+    columns = {
+        **sections.bounds_columns(training.bounds),
+        "guessed\nin": [str(bound.k_plus) for bound in training.bounds],
+        "guessed\nout": [str(bound.k_minus) for bound in training.bounds],
+        "right": [str(bound.correct) for bound in training.bounds],
+    }
+    caption = "Each bound holds for itself; the guesses that speak most"
+    return doc.TextTable.of(columns, caption)

@@ -6,7 +6,7 @@ on the page, and its sentence in the text. Nothing is folded: a page is printed,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -79,6 +79,19 @@ class TextTable:
     caption: str
     words: Collection[str] = ()
     page_only: Collection[str] = ()
+
+    @classmethod
+    def of(
+        cls,
+        columns: Mapping[str, Iterable[str | Bar]],
+        caption: str,
+        *,
+        words: Collection[str] = (),
+        page_only: Collection[str] = (),
+    ) -> TextTable:
+        """Return a table of columns, each beside its name."""
+        rows = list(zip(*columns.values(), strict=True))
+        return cls(list(columns), rows, caption, words, page_only)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -82,18 +84,14 @@ def _two(report: Content) -> tuple[Game, Game]:
 def roc_table(report: Content) -> doc.TextTable:
     """Return the numbers of the ROC at round rates of false positives."""
     informed, weaker = _two(report)
-    rows = []
-    for rate in _RATES:
-        cells = [percent(rate)]
-        for game in (informed, weaker):
-            seen, power = game.roc["false_positive_rate"], game.roc["simulated_power"]
-            cells.append(percent(float(tradeoff.gaussian(leakage=game.leakage).power(rate))))
-            cells.append(percent(float(np.interp(rate, seen, power))) if rate >= seen[0] else "-")
-        rows.append(cells)
-    kinds = [f"{who}\n{how}" for who in ("informed", "weaker") for how in ("theory", "game")]
-    return doc.TextTable(
-        ["false positives", *kinds], rows, f"Power against {named(report, informed.row)}"
-    )
+    columns: dict[str, Iterable[str]] = {"false positives": map(percent, _RATES)}
+    for game in (informed, weaker):
+        seen, power = game.roc["false_positive_rate"], game.roc["simulated_power"]
+        theory = tradeoff.gaussian(leakage=game.leakage).power(_RATES)
+        played = np.interp(_RATES, seen, power, left=-1.0).tolist()
+        columns[f"{game.attacker}\ntheory"] = map(percent, theory.tolist())
+        columns[f"{game.attacker}\ngame"] = ["-" if at < 0 else percent(at) for at in played]
+    return doc.TextTable.of(columns, f"Power against {named(report, informed.row)}")
 
 
 def _bins(report: Content) -> tuple[list[Bars], Doubles]:
@@ -128,13 +126,19 @@ def leakages_table(report: Content) -> doc.TextTable:
     """Return the numbers of the histogram, some bars together."""
     positive, edges = _bins(report)
     edges = edges[::_MERGED]
-    counts = [_counted(bars, edges) for bars in positive]
-    rows = [
-        [f"{number(low)} to {number(high)}", str(informed), str(weaker)]
-        for low, high, informed, weaker in zip(edges[:-1], edges[1:], *counts, strict=True)
-    ]
+    informed, weaker = (_counted(bars, edges).tolist() for bars in positive)
     caption = "Records by leakage; the first line holds those below it, too"
-    return doc.TextTable(["leakage m", "informed", "weaker"], rows, caption)
+    columns = {
+        "leakage m": _between(edges),
+        "informed": map(str, informed),
+        "weaker": map(str, weaker),
+    }
+    return doc.TextTable.of(columns, caption)
+
+
+def _between(edges: Doubles) -> list[str]:
+    """Name the bins between edges."""
+    return [f"{number(low)} to {number(high)}" for low, high in pairwise(edges.tolist())]
 
 
 def _leakage_of_power(power: float) -> float:
@@ -151,18 +155,16 @@ def _reach(game: Game) -> float:
 def ratios_table(game: Game) -> doc.TextTable:
     """Return the numbers of the histograms, some bars together, beside their laws."""
     edges = np.linspace(-_reach(game), _reach(game), 61)[::_MERGED]
-    spread, shares = math.sqrt(game.leakage), []
-    for scores, centre in ((game.nonmembers, -game.leakage / 2), (game.members, game.leakage / 2)):
-        shares.append(np.diff(norm.cdf((edges - centre) / spread)))
-        shares.append(np.histogram(scores, edges)[0] / len(scores))
-    rows = [
-        [f"{number(low)} to {number(high)}", *map(percent, cells)]
-        for low, high, *cells in zip(edges[:-1], edges[1:], *shares, strict=True)
-    ]
-    kinds = [f"{who}\n{how}" for who in ("without it", "with it") for how in ("theory", "game")]
-    return doc.TextTable(
-        ["log-likelihood ratio", *kinds], rows, "Share of the tables with such a score"
-    )
+    spread, centre = math.sqrt(game.leakage), game.leakage / 2
+    columns: dict[str, Iterable[str]] = {"log-likelihood ratio": _between(edges)}
+    for who, scores, mean in (
+        ("without it", game.nonmembers, -centre),
+        ("with it", game.members, centre),
+    ):
+        theory = np.diff(norm.cdf((edges - mean) / spread))
+        columns[f"{who}\ntheory"] = map(percent, theory)
+        columns[f"{who}\ngame"] = map(percent, np.histogram(scores, edges)[0] / len(scores))
+    return doc.TextTable.of(columns, "Share of the tables with such a score")
 
 
 def ratios(report: Content, game: Game) -> str:

@@ -51,13 +51,13 @@ def _followed(report: Content) -> Iterator[str]:
 
 def _columns(noise: Noise, statistic: str) -> doc.InWords:
     """List the noise on every number, in its units; in standard errors, too, where they differ."""
-    rows = [[name, rounded_up(std, 4)] for name, std in noise.noise_std.items()]
-    header, unit, errors = ["column", "noise"], "", noise.column_standard_errors
+    names, errors, unit = list(noise.noise_std), noise.column_standard_errors, ""
+    columns = {"column": names, "noise": [rounded_up(noise.noise_std[name], 4) for name in names]}
     if errors:
-        rows = [[*row, rounded_up(errors[row[0]])] for row in rows]
-        header, unit = [*header, "standard errors"], " (in standard errors of the mean)"
+        columns["standard errors"] = [rounded_up(errors[name]) for name in names]
+        unit = " (in standard errors of the mean)"
     of_column = "the column's units" if statistic == "mean" else "the units of what is published"
-    table = doc.TextTable(header, rows, f"Standard deviation of the noise, in {of_column}")
+    table = doc.TextTable.of(columns, f"Standard deviation of the noise, in {of_column}")
     return _in_words(table, f"Its standard deviation, in {of_column}{unit}", "--html, --json")
 
 
@@ -224,9 +224,9 @@ def numbers_to_publish(
     """List the numbers to publish; a text of very many names the file that has them all."""
     if numbers is None:
         return
-    rows = [[name, f"{value:.10g}"] for name, value in numbers.items()]
+    columns = {"name": numbers, "value": [f"{value:.10g}" for value in numbers.values()]}
     caption = "With one draw of the noise" if noisy else "Without noise"
-    shown = _in_words(doc.TextTable(["name", "value"], rows, caption), caption, "--csv")
+    shown = _in_words(doc.TextTable.of(columns, caption), caption, "--csv")
     more = [_ONE_DRAW] if noisy else []
     if statistic == "covariance":
         more.insert(0, _MATRIX + (_INDEFINITE if noisy else ""))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from leakscore_app.document.document import Notice
 from leakscore_app.document.text import counted
 from leakscore_app.report import _charts as charts
 from leakscore_app.report._model import (
+    LEVELS,
     WITHIN,
     Content,
     Driver,
@@ -25,7 +26,6 @@ from leakscore_app.report._model import (
 )
 from leakscore_app.report._noise_section import noise_section, numbers_to_publish
 from leakscore_app.report._verdict import (
-    ABOVE,
     PUBLISH,
     capitalised,
     label,
@@ -34,7 +34,6 @@ from leakscore_app.report._verdict import (
     number,
     percent,
     plus_minus,
-    remedies_table,
     texts_of,
     times,
     to_publish,
@@ -126,31 +125,21 @@ def _cells(report: Content) -> Iterator[doc.Section]:
     """List the cells of a table by group."""
     if not report.cells:
         return
-    rows = [
-        [
-            cell.cell,
-            str(cell.persons),
-            named(report, cell.row),
-            percent(cell.power),
-            percent(cell.advantage),
-            str(cell.above_half),
-        ]
-        for cell in report.cells
-    ]
-    header = [
-        "cell",
-        f"{report.noun}s",
-        f"worst {report.noun}",
-        "power",
-        "advantage",
-        "> 50\u00a0%",
-    ]
+    cells, who = report.cells, report.noun
+    columns = {
+        "cell": [cell.cell for cell in cells],
+        f"{who}s": [str(cell.persons) for cell in cells],
+        f"worst {who}": [named(report, cell.row) for cell in cells],
+        "power": [percent(cell.power) for cell in cells],
+        "advantage": [percent(cell.advantage) for cell in cells],
+        "> 50\u00a0%": [str(cell.above_half) for cell in cells],
+    }
     caption = (
         f"Power at 1\u00a0% false positives, advantage in theory. Cells of fewer than "
-        f"{report.min_cell} {report.noun}s are not to be published. In a cell of few "
-        f"{report.noun}s the normal theory is rough: trust the simulated game."
+        f"{report.min_cell} {who}s are not to be published. In a cell of few "
+        f"{who}s the normal theory is rough: trust the simulated game."
     )
-    yield doc.Section("The cells", [doc.TextTable(header, rows, caption)])
+    yield doc.Section("The cells", [doc.TextTable.of(columns, caption)])
 
 
 def _refits(report: Content) -> Iterator[doc.Section]:
@@ -158,19 +147,20 @@ def _refits(report: Content) -> Iterator[doc.Section]:
     refits = report.observations.refits
     if not refits:
         return
-    rows = [
-        [named(report, each.row), visible(each.coefficient)]
-        + [f"{shift:+.3g}" for shift in (each.one_step, each.refit)]
-        for each in refits[:_REFITS]
-    ]
+    shown = refits[:_REFITS]
+    columns = {
+        "without": [named(report, each.row) for each in shown],
+        "shifts most": [visible(each.coefficient) for each in shown],
+        "by one step": [f"{each.one_step:+.3g}" for each in shown],
+        "by the refit": [f"{each.refit:+.3g}" for each in shown],
+    }
     off = max(abs(fit.one_step - fit.refit) for fit in refits)
     caption = (
         f"Shifts in standard errors. Without each of the {len(refits)} records that leak most by "
         "one Newton step the fit was repeated; their leakage is that of the refit. Of these "
         f"coefficients step and refit differ by at most {off:.2g}."
     )
-    header = ["without", "shifts most", "by one step", "by the refit"]
-    yield doc.Section("Fits without a record", [doc.TextTable(header, rows, caption)])
+    yield doc.Section("Fits without a record", [doc.TextTable.of(columns, caption)])
 
 
 def _sensitive(report: Content) -> Iterator[doc.Section]:
@@ -268,19 +258,14 @@ def _to_act_on(report: Content, row: int, attacker: str, power: float) -> tuple[
 
 
 def _counts(report: Content) -> doc.Section:
-    rows = [
-        [
-            f"{counts.attacker} attacker",
-            *map(str, counts.above.values()),
-            percent(counts.median_power),
-            percent(counts.worst_power),
-        ]
-        for counts in report.counts
-    ]
-    header = ["power at 1\u00a0% false positives", *ABOVE, "median", "worst"]
-    tables = [
-        doc.TextTable(header, rows, f"Of {report.counts[0].records} {report.noun}s, in theory")
-    ]
+    columns = {
+        "power at 1\u00a0% false positives": [f"{of.attacker} attacker" for of in report.counts],
+        **_above(of.above for of in report.counts),
+        "median": [percent(of.median_power) for of in report.counts],
+        "worst": [percent(of.worst_power) for of in report.counts],
+    }
+    caption = f"Of {report.records} {report.noun}s, in theory"
+    tables = [doc.TextTable.of(columns, caption)]
     if report.previous is not None:
         tables.append(_batches(report.previous))
     drawn = doc.PageOnly(
@@ -293,27 +278,29 @@ def _counts(report: Content) -> doc.Section:
     return doc.Section("How many records are identified", [*tables, drawn])
 
 
+def _above(counts: Iterable[Mapping[str, int]]) -> dict[str, list[str]]:
+    """Return the columns of how many records are above each level of power."""
+    each = list(counts)
+    levels = [f"{100 * level:g}" for level in LEVELS]
+    return {f">\u00a0{level}\u00a0%": [str(of[f"{level}%"]) for of in each] for level in levels}
+
+
 def _worst(report: Content) -> doc.Section:
-    informed, base = report.informed, report.informed.ppv_at_base_rate
-    header = ["record", "leakage\nleft out", "leakage\nin sample", "advantage", "power\ninformed"]
-    header += ["power\nweaker", "flag true\nat n/N", "flag true\nat 1\u00a0%"]
-    alone = None if report.previous is None else report.previous.alone
-    header += [] if alone is None else ["present\nmean alone"]
-    rows = [
-        [
-            label(report, int(report.rows[i])),
-            number(informed.leakage[i]),
-            number(report.in_sample[i]),
-            percent(informed.advantage[i]),
-            percent(informed.power[i]),
-            percent(report.weaker.power[i]),
-            "-" if base is None else percent(base[i]),
-            percent(informed.ppv_at_low_prior[i]),
-            *([] if alone is None else [percent(alone.power[i])]),
-        ]
-        for i in report.worst
-    ]
-    release = report.release
+    informed, worst, release = report.informed, report.worst, report.release
+    base = informed.ppv_at_base_rate
+    columns = {
+        "record": [label(report, int(report.rows[i])) for i in worst],
+        "leakage\nleft out": [number(informed.leakage[i]) for i in worst],
+        "leakage\nin sample": [number(report.in_sample[i]) for i in worst],
+        "advantage": [percent(informed.advantage[i]) for i in worst],
+        "power\ninformed": [percent(informed.power[i]) for i in worst],
+        "power\nweaker": [percent(report.weaker.power[i]) for i in worst],
+        "flag true\nat n/N": ["-" if base is None else percent(base[i]) for i in worst],
+        "flag true\nat 1\u00a0%": [percent(informed.ppv_at_low_prior[i]) for i in worst],
+    }
+    if report.previous is not None:
+        alone = report.previous.alone.power
+        columns["present\nmean alone"] = [percent(alone[i]) for i in worst]
     rate = (
         "n/N (not known: --base-population)"
         if release.base_rate is None
@@ -329,8 +316,8 @@ def _worst(report: Content) -> doc.Section:
     )
     crowded = ["leakage\nin sample"] if _long_names(report) else []
     in_sample = doc.PageOnly([in_sample]) if crowded else in_sample
-    crowded += ["flag true\nat n/N"] if alone is not None else []
-    table = doc.TextTable(header, rows, _numbering(report), page_only=crowded)
+    crowded += ["flag true\nat n/N"] if report.previous is not None else []
+    table = doc.TextTable.of(columns, _numbering(report), page_only=crowded)
     return doc.Section("The worst records", [table, doc.Paragraph(legend, "soft"), in_sample])
 
 
@@ -394,17 +381,14 @@ def _bars(report: Content) -> doc.TextTable:
     ranked = sorted(first.columns, key=lambda driver: -abs(driver.share))[:_DRAWN]
     ranked.sort(key=lambda driver: -driver.share)
     low, high = min(0.0, ranked[-1].share), max(0.0, ranked[0].share)
-    rows: list[list[str | doc.Bar]] = []
+    bars = []
     for driver in ranked:
         start, length = min(driver.share, 0.0) - low, abs(driver.share)
         style = "negative" if driver.share < 0 else "informed"
-        bar = doc.Bar(length / (high - low), start / (high - low), style)
-        rows.append([_named(driver), bar, _share(driver)])
-    return doc.TextTable(
-        ["column", "", "share"],
-        rows,
-        f"Shares of the columns in the leakage of {named(report, first.row)}",
-    )
+        bars.append(doc.Bar(length / (high - low), start / (high - low), style))
+    caption = f"Shares of the columns in the leakage of {named(report, first.row)}"
+    names, shares = map(_named, ranked), map(_share, ranked)
+    return doc.TextTable.of({"column": names, "": bars, "share": shares}, caption)
 
 
 def _named(driver: Driver) -> str:
@@ -419,20 +403,15 @@ def _share(driver: Driver) -> str:
 def _games(report: Content) -> doc.Section:
     noisy = () if report.noise is None else (report.noise.game,)
     games = tuple(dict.fromkeys((*report.games, *noisy)))
-    header = ["record", "attacker", "advantage\nin theory", "advantage\nin the game"]
-    header += ["power\nin theory", "power\nin the game", "agree"]
-    rows = [
-        [
-            label(report, game.row),
-            "with noise" if game.noise_std else game.attacker,
-            percent(game.advantage.theory),
-            plus_minus(game.advantage),
-            percent(game.power.theory),
-            plus_minus(game.power),
-            doc.Flag("no") if game.differs else "yes",
-        ]
-        for game in games
-    ]
+    columns = {
+        "record": [label(report, game.row) for game in games],
+        "attacker": ["with noise" if game.noise_std else game.attacker for game in games],
+        "advantage\nin theory": [percent(game.advantage.theory) for game in games],
+        "advantage\nin the game": [plus_minus(game.advantage) for game in games],
+        "power\nin theory": [percent(game.power.theory) for game in games],
+        "power\nin the game": [plus_minus(game.power) for game in games],
+        "agree": [doc.Flag("no") if game.differs else "yes" for game in games],
+    }
     played = len({game.row for game in report.games})
     ranked = f", of {report.ranked} ranked by it" if report.ranked < report.records else ""
     legend = (
@@ -444,7 +423,7 @@ def _games(report: Content) -> doc.Section:
     )
     informed = next(game for game in report.games if game.attacker == "informed")
     crowded = ["agree"] if _long_names(report) else []
-    table = doc.TextTable(header, rows, legend, words=["attacker"], page_only=crowded)
+    table = doc.TextTable.of(columns, legend, words=["attacker"], page_only=crowded)
     drawn: list[doc.Part] = [
         doc.Figures([charts.ratios(report, informed)]),
         charts.ratios_table(informed),
@@ -483,28 +462,18 @@ def _arithmetic(report: Content) -> doc.Section:
     if not arithmetic.records:
         none = f"{_LINEAR} No record is off such steps. {_UNCHECKED}"
         return doc.Section("Arithmetic", [doc.Paragraph(none)])
-    rows = [
-        [
-            label(report, record.row),
-            record.column,
-            f"{record.step:g}",
-            str(record.others),
-            percent(record.exact),
-            percent(record.advantage),
-        ]
-        for record in arithmetic.records[:_REMAINDERS]
-    ]
-    more = len(arithmetic.records) - len(rows)
+    shown = arithmetic.records[:_REMAINDERS]
+    columns = {
+        "record": [label(report, record.row) for record in shown],
+        "column": [record.column for record in shown],
+        "step of\nothers": [f"{record.step:g}" for record in shown],
+        "others\noff it": [str(record.others) for record in shown],
+        "exact\nsum": [percent(record.exact) for record in shown],
+        "as it is\npublished": [percent(record.advantage) for record in shown],
+    }
+    more = len(arithmetic.records) - len(shown)
     caption = "Advantage of an attack on the remainder of the sum; without noise"
-    header = [
-        "record",
-        "column",
-        "step of\nothers",
-        "others\noff it",
-        "exact\nsum",
-        "as it is\npublished",
-    ]
-    table = doc.TextTable(header, rows, caption + (f"; {more} more in --json" if more > 0 else ""))
+    table = doc.TextTable.of(columns, caption + (f"; {more} more in --json" if more > 0 else ""))
     parts: list[doc.Part] = [doc.Paragraph(f"{_LINEAR} {_UNCHECKED}"), table]
     return doc.Section("Arithmetic", [*parts, doc.Paragraph(_hiding(report), "soft")])
 
@@ -521,20 +490,33 @@ def _hiding(report: Content) -> str:
 
 
 def _remedies(report: Content) -> doc.Section:
-    remedies, size = report.remedies, report.input.rows_judged
+    remedies, now, previous = report.remedies, report.counts[0], report.previous
     caption = (
         "Power of the informed attacker against the worst record, and how many records are above "
         "50\u00a0% and 10\u00a0%"
     )
-    now, previous = report.counts[0], report.previous
     if previous is not None:
         now = previous.batches[-1].joint
         caption += ", of the new records by all means together (noise on every mean: of all)"
-    parts: list[doc.Part] = [remedies_table(report, "the release", remedies, caption, now)]
+    powers = [now.worst_power, *(remedy.power for remedy in remedies)]
+    worst = [now.worst_row, *(remedy.worst_row for remedy in remedies)]
+    above = _above([now.above, *(remedy.above for remedy in remedies)])
+    columns: dict[str, Iterable[str | doc.Bar]] = {
+        "the release": ["as it is", *(remedy.what for remedy in remedies)],
+        "cost": ["-", *(remedy.cost for remedy in remedies)],
+        "worst record": [label(report, row) for row in worst],
+        "power": map(percent, powers),
+        "": map(doc.Bar, powers),
+        **dict(list(above.items())[1::-1]),
+    }
+    table = doc.TextTable.of(columns, caption, words=["cost"], page_only=["cost"])
+    parts: list[doc.Part] = [table]
     if any(remedy.clipped for remedy in remedies):
         parts.append(doc.Paragraph(_clipping(remedies), "soft"))
     if any(remedy.records_missing for remedy in remedies):
-        beyond = f"A mean of more than {size} records needs more than this table."
+        beyond = (
+            f"A mean of more than {report.input.rows_judged} records needs more than this table."
+        )
         parts.append(doc.Paragraph(beyond, "soft"))
     return doc.Section("Cheaper remedies, scored again", parts)
 
@@ -644,22 +626,18 @@ def _worst_old(report: Content) -> Iterator[doc.Card]:
 
 def _batches(previous: Previous) -> doc.TextTable:
     """Count the recognised batch by batch, with the present mean alone for comparison."""
-    header = ["records", "size", *ABOVE, "worst", "present\nmean alone"]
-    rows = []
-    for batch in previous.batches:
-        first, last = batch.rows
-        name = f"{first}" if first == last else f"{first}-{last}"
-        rows.append(
-            [
-                f"{name}, {'new' if batch.new else 'old'}",
-                str(batch.records),
-                *map(str, batch.joint.above.values()),
-                percent(batch.joint.worst_power),
-                percent(batch.alone.worst_power),
-            ]
-        )
+    batches = previous.batches
+    ends = ["-".join(map(str, dict.fromkeys(batch.rows))) for batch in batches]
+    ages = ["new" if batch.new else "old" for batch in batches]
+    columns = {
+        "records": map(", ".join, zip(ends, ages, strict=True)),
+        "size": [str(batch.records) for batch in batches],
+        **_above(batch.joint.above for batch in batches),
+        "worst": [percent(batch.joint.worst_power) for batch in batches],
+        "present\nmean alone": [percent(batch.alone.worst_power) for batch in batches],
+    }
     caption = (
         "Batch by batch: records recognised with more than so much power from all means together, "
         "and the power against the worst one; for comparison, the worst from the present mean alone"
     )
-    return doc.TextTable(header, rows, caption, page_only=["size"])
+    return doc.TextTable.of(columns, caption, page_only=["size"])

@@ -15,26 +15,19 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore_app._visible import visible
-from leakscore_app.document import document as doc
 from leakscore_app.document.text import counted
 from leakscore_app.report._model import (
-    LEVELS,
     Compared,
     Content,
     Doubles,
     Game,
-    IdentifiedCounts,
     Noise,
-    Remedy,
     ReportInput,
     Verdict,
     Worst,
 )
 from leakscore_app.report.engine.leakage import Budget, risk_of
 from leakscore_app.tables.doubts import option
-
-ABOVE = [f">\u00a0{100 * level:g}\u00a0%" for level in LEVELS]
-"""Names of the columns that count records by power."""
 
 
 def named(report: Content, row: int, *, whole: bool = True) -> str:
@@ -133,33 +126,6 @@ def _share(share: float) -> str:
 def budget(noise: Noise) -> str:
     """Name the budget of the noise."""
     return limited(noise.budget)
-
-
-def remedies_table(
-    report: Content,
-    name: str,
-    remedies: Sequence[Remedy],
-    caption: str,
-    now: IdentifiedCounts | None = None,
-) -> doc.TextTable:
-    """Return a table of remedies, below the release as it is now."""
-    lines = [(r.what, r.cost, r.worst_row, r.power, r.above) for r in remedies]
-    if now is not None:
-        lines.insert(0, ("as it is", "-", now.worst_row, now.worst_power, now.above))
-    rows: list[list[str | doc.Bar]] = [
-        [
-            what,
-            cost,
-            label(report, row),
-            percent(power),
-            doc.Bar(power),
-            str(above["50%"]),
-            str(above["10%"]),
-        ]
-        for what, cost, row, power, above in lines
-    ]
-    header = [name, "cost", "worst record", "power", "", ABOVE[1], ABOVE[0]]
-    return doc.TextTable(header, rows, caption, words=["cost"], page_only=["cost"])
 
 
 PUBLISH, PUBLISH_WITH_NOISE = "publish", "publish with noise"
