@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore_app._visible import visible
 from leakscore_app.document.document import Notice, note, warning, warnings_first
 from leakscore_app.document.text import counted
-from leakscore_app.report._model import Compared, Content, Doubles, Game, Observations, Owned
+from leakscore_app.passes.first import Copies
+from leakscore_app.report._model import Compared, Content, Game, Owned
 from leakscore_app.report._verdict import capitalised, named, times
 from leakscore_app.report.engine.game import DIFFERENCE, default_rounds
 from leakscore_app.tables.doubts import option
@@ -44,47 +44,41 @@ def notices_of(report: Content) -> tuple[Notice, ...]:
     return warnings_first(notices)
 
 
-def observed(
-    table: Table,
-    records: Records,
-    owned: Owned | None,
-    block: Doubles | None,
-    *,
-    distinct: bool,
-    measured: bool,
-) -> Observations:
-    """Look at the values of a table in memory; the records are `distinct` persons' if so said.
+def about_records(
+    copies: Copies | None, size: int, shared: Mapping[str, int], rows: int
+) -> tuple[list[Notice], list[str]]:
+    """Say that records may be of one person, and what must be settled before a verdict stands.
 
-    `block` are the values that features are of, of which equal records are equal; None for those
-    of `records`. Equal records tell of persons if values are `measured`: of categories many are
-    equal.
+    Equal ones of `size` that are judged may be, if not None, and those that have one value of a
+    column of few different ones for so many `rows`.
     """
-    counting = tuple(
-        name
-        for name, column in zip(records.columns, records.values.T, strict=True)
-        if (np.abs(np.diff(column)) == 1).all()
-    )
-    copies = _copies(records.values if block is None else block)[: None if measured else 0]
-    about_records = tuple(_about_persons(owned, table, records, copies))
-    doubts = [
-        f"column {visible(name)!r} has {different} different values in {len(table.values)}: say "
-        f"{option('--id', visible(name), of_list=False)} if it tells whose they are"
-        for name, different in table.shared.items()
-    ]
-    if len(copies):
-        doubts.append(equal_records(f"{int(copies.sum())} of {len(records.rows)}"))
-    embedded = table.notes[0] if table.path is None else None
-    if owned is not None or distinct:
-        doubts = []
-    return Observations(counting, about_records, embedded, doubt_of(doubts))
-
-
-def equal_records(how_many: str) -> str:
-    """Say of equal records what must be known of them."""
-    return (
-        f"{how_many} records are equal to another one: say --id COLUMN if some are of one person, "
-        "who leaks more"
-    )
+    notices, doubts = [], []
+    for name, different in shared.items():
+        values, ids = f"{different} different values in {rows}", visible(name)
+        say = f"say {option('--id', ids, of_list=False)}"
+        doubts.append(f"column {ids!r} has {values}: {say} if it tells whose they are")
+        text = (
+            f"{ids} has {values} records. If it tells whose the records are, each person is "
+            "recognised by all of them together, more surely than this report says, which judges "
+            f"every record alone: {say}."
+        )
+        notices.append(warning("records-of-one", text))
+    several = np.zeros(0, np.int64) if copies is None else copies.several()
+    if copies is not None and len(several):
+        many, most = f"{int(several.sum())} of {size}", int(several.max())
+        if not copies.whole:
+            many = f"About {100 * int(several.sum()) / copies.rows:.2g} % of {size}"
+        doubts.append(
+            f"{many} records are equal to another one: say --id COLUMN if some are of one person, "
+            "who leaks more"
+        )
+        text = (
+            f"{many} records are equal to another one (up to {most} alike). If they are copies of "
+            f"one person's record, k of them leak k\u00b2 times as much as one, here up to "
+            f"{most**2} times: say whose the records are (--id), then persons are judged."
+        )
+        notices.append(note("duplicates", text))
+    return notices, doubts
 
 
 def doubt_of(reasons: Sequence[str]) -> str:
@@ -199,51 +193,22 @@ def _about_previous(report: Content) -> Iterator[Notice]:
         )
 
 
-def _about_persons(
-    owned: Owned | None, table: Table, records: Records, copies: npt.NDArray[np.int64]
-) -> Iterator[Notice]:
-    """Say how many records a person has, or that equal records might be one person's."""
-    if owned is not None:
-        sizes = np.bincount(owned.person)
-        worst = int(sizes.argmax())
-        if sizes[worst] > 1:
-            yield note(
-                "persons",
-                f"{len(owned.rows)} records belong to {counted(len(sizes), 'person')}; "
-                f"{owned.ids[worst]} has {sizes[worst]}. A person is judged by all of them, and "
-                "known to nobody by what they tell.",
-            )
-        yield from _partly_left_out(table, records)
-        return
-    for name, different in table.shared.items():
-        yield warning(
-            "records-of-one",
-            f"{visible(name)} has {different} different values in {len(table.values)} records. If "
-            "it tells whose the records are, each person is recognised by all of them together, "
-            "more surely than this report says, which judges every record alone: say "
-            f"{option('--id', visible(name), of_list=False)}.",
+def about_persons(owned: Owned, table: Table, records: Records) -> Iterator[Notice]:
+    """Say how many records a person has, and of whom some are not judged."""
+    sizes = np.bincount(owned.person)
+    worst = int(sizes.argmax())
+    if sizes[worst] > 1:
+        yield note(
+            "persons",
+            f"{len(owned.rows)} records belong to {counted(len(sizes), 'person')}; "
+            f"{owned.ids[worst]} has {sizes[worst]}. A person is judged by all of them, and "
+            "known to nobody by what they tell.",
         )
-    if len(copies):
-        yield about_copies(f"{int(copies.sum())} of {len(records.rows)}", int(copies.max()))
-
-
-def about_copies(how_many: str, most: int) -> Notice:
-    """Say that records are equal, `most` of them at most."""
-    return note(
-        "duplicates",
-        f"{how_many} records are equal to another one (up to {most} alike). If they are copies of "
-        f"one person's record, k of them leak k\u00b2 times as much as one, here up to {most**2} "
-        "times: say whose the records are (--id), then persons are judged.",
-    )
-
-
-def _partly_left_out(table: Table, records: Records) -> Iterator[Notice]:
-    """Tell of persons of whom some records are judged and others are not."""
     if table.ids is None or records.ids is None or len(records.rows) == len(table.ids):
         return
     excluded = np.delete(table.ids, records.rows - 1)
-    partial, none = np.isin(excluded, records.ids), ~np.isin(excluded, records.ids)
-    partly, wholly = len(np.unique(excluded[partial])), len(np.unique(excluded[none]))
+    partial = np.isin(excluded, records.ids)
+    partly, wholly = len(np.unique(excluded[partial])), len(np.unique(excluded[~partial]))
     parts = []
     if partly:
         parts.append(f"{counted(partly, 'person')} by the rest of their records only")
@@ -254,20 +219,6 @@ def _partly_left_out(table: Table, records: Records) -> Iterator[Notice]:
         f"As {counted(len(excluded), 'record')} miss a value, these are judged: "
         f"{' and '.join(parts)}. What the records that are left out tell is not counted.",
     )
-
-
-def _copies(values: Doubles) -> npt.NDArray[np.int64]:
-    """Return how often each record occurs that occurs more than once.
-
-    Equal records have equal hashes; only records whose hash occurs twice are compared.
-    """
-    rows = np.ascontiguousarray(values + 0.0)  # -0 and 0 are the same value
-    factors = np.random.default_rng(0).integers(1, 2**63, rows.shape[1], dtype=np.uint64) * 2 + 1
-    hashes = rows.view(np.uint64) @ factors  # modulo 2^64
-    _, place, counts = np.unique(hashes, return_inverse=True, return_counts=True)
-    alike = rows[counts[place.reshape(-1)] > 1]
-    counts = np.unique(alike, axis=0, return_counts=True)[1] if len(alike) else counts[:0]
-    return np.asarray(counts[counts > 1])
 
 
 def _sets(report: Content) -> str:

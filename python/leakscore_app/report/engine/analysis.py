@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import tradeoff
-from leakscore.statistics import Statistic
-from leakscore_app.passes.lattices import ColumnSteps, Off
-from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.report._model import (
     Arithmetic,
     AuditResult,
-    Doubles,
     Drivers,
     Game,
     Noise,
-    Observations,
-    Release,
     Remedy,
-    ReportInput,
     SensitiveValue,
     ToldGame,
 )
-from leakscore_app.report.engine.attack import LinearAttack, Others, Refits, attack_on
+from leakscore_app.report.engine.attack import LinearAttack, Others, attack_on
 from leakscore_app.report.engine.game import audit_of, played, records_played
-from leakscore_app.report.engine.leakage import Budget, covariance_of, drivers_of
+from leakscore_app.report.engine.judged import JudgedTable
+from leakscore_app.report.engine.leakage import covariance_of, drivers_of
 from leakscore_app.report.engine.noise import (
     Search,
     TheoryNoise,
@@ -40,18 +32,12 @@ from leakscore_app.report.engine.noise import (
     why_not,
     why_same,
 )
-from leakscore_app.report.engine.population import Population
 from leakscore_app.report.engine.remedies import (
-    Change,
-    Clipped,
-    Outcome,
     changes_of,
     noise_on_every_mean,
 )
 from leakscore_app.report.engine.setup import (
     AnalysisOptions,
-    Listing,
-    budget_of,
     listed_of,
     nothing_to_play,
     release_of,
@@ -59,76 +45,12 @@ from leakscore_app.report.engine.setup import (
     rounds_of,
     threat_models_of,
 )
-from leakscore_app.report.engine.sums import Sums, hidden_behind, why_unchecked
-from leakscore_app.report.engine.values import ValueTable, sensitive_value
+from leakscore_app.report.engine.sums import hidden_behind, why_unchecked
+from leakscore_app.report.engine.values import sensitive_value
 from leakscore_app.report.result import Report
 
 _TRIES = 12
 _LISTED_OFF = 20  # records off steps that are kept of a long table
-
-
-class JudgedTable(Protocol):
-    """What of a table is judged, and what an analysis wants to know of all of its records.
-
-    Attributes
-    ----------
-    population : Population
-        The persons whose records are here: all, or the worst ones.
-    rows, keys : (P,) ndarray of int
-        The number of each one's first record, from 1, and what seeds the games.
-    columns : tuple of str
-    statistic : Statistic
-        Bound to the columns of the table.
-    size : int
-        Records that are judged.
-    input : ReportInput
-    weighted, embedded : bool
-        Whether weights are known to everybody; whether it is the table in the package.
-    sample : JudgedRows, optional
-        Of the records that are not here, in units of the population.
-    steps : tuple of ColumnSteps
-        On which most values of a column lie.
-    """
-
-    columns: tuple[str, ...]
-    statistic: Statistic
-    size: int
-    input: ReportInput
-    weighted: bool
-    embedded: bool
-
-    @property
-    def population(self) -> Population: ...
-    @property
-    def rows(self) -> npt.NDArray[np.int64]: ...
-    @property
-    def keys(self) -> npt.NDArray[np.int64]: ...
-    @property
-    def sample(self) -> JudgedRows | None: ...
-    @property
-    def steps(self) -> tuple[ColumnSteps, ...]: ...
-
-    def say(self, what: str) -> None: ...
-    def publish(self, release: Release) -> None: ...
-    def score(self) -> None: ...
-    def units(self, n: int) -> Doubles: ...
-    def estimates(self, n: int) -> Doubles: ...
-    def middle(self, about: Sequence[int]) -> int: ...
-    def others(self, attacks: Sequence[LinearAttack], what: str) -> Iterable[Sequence[Others]]: ...
-    def likely(self, index: int, others: Sequence[int]) -> list[int]: ...
-    def covered(self, theories: Sequence[TheoryNoise], budget: Budget) -> bool: ...
-    def sums(self, budget: Budget, n: int, decimals: int | None) -> Sums: ...
-    def off_steps(self) -> list[Off]: ...
-    def keep(self, off: Sequence[Off], worst: Sequence[int]) -> None: ...
-    def release(self, population: Population) -> Any: ...
-    def clipped(self, share: float) -> Clipped | None: ...
-    def without_worst(self, count: int) -> Any: ...
-    def outcomes(self, changes: Sequence[Change]) -> list[Outcome]: ...
-    def refits(self, rounds: int) -> Refits | None: ...
-    def values_of(self, index: int) -> Doubles | None: ...
-    def listing(self, scores: Doubles, base_rate: float | None) -> Listing: ...
-    def observations(self, listing: Listing) -> Observations: ...
-    def sensitive_values(self) -> ValueTable: ...
 
 
 class Analysis:
@@ -136,8 +58,9 @@ class Analysis:
 
     def __init__(self, table: JudgedTable, options: AnalysisOptions) -> None:
         self.table, self.options = table, options
-        self.budget = budget_of(options)
-        self.release = release_of(options, table.input, table.statistic, embedded=table.embedded)
+        self.budget = table.budget
+        embedded = table.opened.embedded
+        self.release = release_of(options, table.input, table.statistic, embedded=embedded)
         n = self.release.n
         require_all_drawn(options, n, table.size)
         table.publish(self.release)
@@ -216,15 +139,12 @@ class Analysis:
 
     # --- arithmetic and noise --------------------------------------------------------------------
 
-    def _sums(self) -> Sums:
-        return self.table.sums(self.budget, self.release.n, self.release.decimals)
-
     def _arithmetic(self) -> Arithmetic:
         """Look for remainders of sums; keep the records that they tell of."""
         if why := why_unchecked(self.release, self.table.weighted):
             return Arithmetic(unchecked=why)
         off = self.table.off_steps()
-        arithmetic = self._sums().arithmetic(self.table.steps, off)
+        arithmetic = self.table.sums().arithmetic(self.table.steps, off)
         self.table.keep(off, [record.row for record in arithmetic.records[:_LISTED_OFF]])
         self._order()
         return arithmetic
@@ -233,15 +153,15 @@ class Analysis:
         """Find the noise on what is published."""
         noise = self._least_noise(games)
         if not arithmetic.unchecked:
-            noise = self._sums().noise(noise, arithmetic)
-        return in_units(noise, self.table.units(self.release.n))
+            noise = self.table.sums().noise(noise, arithmetic)
+        return in_units(noise, self.table.units)
 
     def _drawn(self, noise: Noise | None) -> tuple[Noise | None, dict[str, float] | None]:
         """Return the noise with one draw of it, and the numbers without, if that is asked for."""
         seed = self.options.draw_noise
         if seed is None:
             return noise, None
-        estimates = self.table.estimates(self.release.n)
+        estimates = self.table.estimates
         if noise is not None:
             noise = drawn(noise, estimates, secrets.randbits(128) if seed is True else seed)
         return noise, dict(zip(self.table.columns, estimates.tolist(), strict=True))
@@ -260,9 +180,9 @@ class Analysis:
         games = [game for game in games if game.attacker == "informed"]
         for _ in range(_TRIES):
             search = self._search(shape, games)
-            if table.covered(search.theories, self.budget):
+            if table.covered(search.theories):
                 noise, offered = search.noise()
-                if offered is search.theory or table.covered([offered], self.budget):
+                if offered is search.theory or table.covered([offered]):
                     return replace(noise, why_same=why)
             self._order()
         raise ValueError("the noise that hides all records was not found: choose a larger limit")
@@ -318,8 +238,7 @@ class Analysis:
 
     def _remedies(self, noise: Noise | None) -> tuple[Remedy, ...]:
         self.table.say("scoring the remedies")
-        plain = self.release.statistic in ("mean", "sum")
-        changes = [*changes_of(self.table, self.budget, self.table.columns, plain)]
+        changes = [*changes_of(self.table)]
         if noise is not None:
             changes += noise_on_every_mean(self.table.population, noise, self.table.rows)
         outcomes = self.table.outcomes(changes)

@@ -19,9 +19,8 @@ import numpy as np
 from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Moments, Reference
 from leakscore.statistics import Mean, Regression, Statistic
-from leakscore_app.document.document import Notice
-from leakscore_app.passes.first import Copies
-from leakscore_app.passes.lattices import ColumnSteps, Off, lattices_of
+from leakscore_app.document.document import Notice, note
+from leakscore_app.passes.lattices import Off
 from leakscore_app.passes.projections import (
     Direction,
     OtherMoments,
@@ -47,17 +46,12 @@ from leakscore_app.report._model import (
     Doubles,
     IdentifiedCounts,
     Narrowing,
-    Observations,
-    Release,
-    ReportInput,
 )
-from leakscore_app.report._notices import about_copies, doubt_of, equal_records
 from leakscore_app.report.engine.attack import (
     NEARLY_LINEAR,
     LinearAttack,
     Others,
     ProjectedBins,
-    Refits,
 )
 from leakscore_app.report.engine.cells import cells_of_blocks
 from leakscore_app.report.engine.crowd import (
@@ -73,28 +67,18 @@ from leakscore_app.report.engine.crowd import (
     view_without,
 )
 from leakscore_app.report.engine.features import Features, by_group, features_of
-from leakscore_app.report.engine.leakage import Budget, narrowed, released_leverages, risk_of
+from leakscore_app.report.engine.judged import Change, Clipped, JudgedRelease, JudgedTable, Outcome
+from leakscore_app.report.engine.leakage import narrowed, released_leverages, risk_of
 from leakscore_app.report.engine.noise import TheoryNoise
 from leakscore_app.report.engine.pooled import PooledLaw
 from leakscore_app.report.engine.population import Population
-from leakscore_app.report.engine.remedies import (
-    CLIPS,
-    Change,
-    Clipped,
-    JudgedRelease,
-    Outcome,
-    outcome_of,
-)
+from leakscore_app.report.engine.remedies import CLIPS
 from leakscore_app.report.engine.setup import (
     AnalysisOptions,
     Listing,
-    columns_of_file,
     nothing_to_play,
-    of_categories,
 )
-from leakscore_app.report.engine.sums import Sums, share_of, why_unchecked
 from leakscore_app.report.engine.survey import Judged, judged_of
-from leakscore_app.report.engine.values import ValueTable
 from leakscore_app.tables.sources.blocks import Block, Source
 from leakscore_app.tables.sources.opened import Opened
 
@@ -103,7 +87,7 @@ _TOGETHER = 1 << 23  # numbers of the covariances that are estimated in one pass
 _SMALL_N = 30  # records of a mean below which the bins of projections show
 
 
-class BlockTable:
+class BlockTable(JudgedTable):
     """What is judged of a table that is read block by block; see `JudgedTable`.
 
     The population are the worst records, which are kept; all others are known by the law of the
@@ -116,38 +100,23 @@ class BlockTable:
     passes : Passes
     """
 
-    weighted = False
-    embedded = False
+    population: Crowd
 
     def __init__(self, opened: Opened, options: AnalysisOptions, passes: Passes) -> None:
-        self.opened, self.options, self.passes = opened, options, passes
-        self.say = passes.say
-        self.judged, self.statistic = self._judged()
-        self.law, self.columns = self.judged.law, self.judged.columns
-        self.size, self.finite = self.law.rows, options.population == "finite"
-        self.input = self._input()
+        self.passes = passes
+        judged, statistic = _judged(opened, options, passes)
+        super().__init__(opened, judged, statistic, options=options, say=passes.say)
+        self.law = judged.law
         self._third: Third | None = None
-
-    def _judged(self) -> tuple[Judged, Statistic]:
-        """Return what is judged, the columns or features of them, and the statistic."""
-        options, chosen = self.options, self.options.statistic or Mean()
-        reading: dict[str, Any] = {
-            "columns": options.columns,
-            "exclude": options.exclude,
-            "missing": options.missing,
-        }
-        if not isinstance(chosen, Mean):
-            return features_of(self.opened, self.passes, chosen, **reading)
-        judged = judged_of(self.opened, self.passes, **reading)
-        return judged, chosen.on(judged.columns)
 
     def _pass(self, measure: Callable[..., Any], what: str) -> Any:
         return self.passes(self.judged.source, measure, what)
 
-    def publish(self, release: Release) -> None:
-        """Settle what is published."""
-        self.published, n = release, release.n
-        self.divisor = n * (1 - n / self.size) if self.finite else float(n)
+    @property
+    def divisor(self) -> float:
+        """Leakages are scores over it."""
+        n = self.released.n
+        return n * (1 - n / self.size) if self.finite else float(n)
 
     # --- the records that are kept ---------------------------------------------------------------
 
@@ -186,7 +155,7 @@ class BlockTable:
             self.law,
             kept.values[order],
             kept.rows[order],
-            self.published.n,
+            self.released.n,
             finite=self.finite,
             refitted=refitted,
         )
@@ -232,13 +201,13 @@ class BlockTable:
         """Return the record in the middle of the sample."""
         return int(np.searchsorted(self.population.numbers, self._middle))
 
-    def covered(self, theories: Sequence[TheoryNoise], budget: Budget) -> bool:
+    def covered(self, theories: Sequence[TheoryNoise]) -> bool:
         """Tell whether no other record leaks more with any of some noises; keep those that do.
 
         Scores fall with noise, so a record that is not kept matters only if its score without noise
         is above the budget. Then the records that are worst with the noise are looked up.
         """
-        if self.least <= 0 or budget.met_by(self.least / self.divisor):
+        if self.least <= 0 or self.budget.met_by(self.least / self.divisor):
             return True
         crowd = self.population
         variances = [of.std**2 if of.cov is None else of.cov for of in theories]
@@ -283,10 +252,6 @@ class BlockTable:
         cuts = cuts_of(sample.each(away @ strand.weight))
         return Direction(strand.centre, strand.weight, row, cuts)
 
-    def refits(self, rounds: int) -> Refits | None:  # noqa: ARG002
-        """Return none: coefficients of many records are linear, or a `Narrowing` says not."""
-        return None
-
     def likely(self, index: int, others: Sequence[int]) -> list[int]:
         """Return whose records are projected together with one: a pass serves them all."""
         return list(dict.fromkeys([index, *others]))
@@ -310,29 +275,14 @@ class BlockTable:
 
     # --- arithmetic ------------------------------------------------------------------------------
 
-    @cached_property
-    def steps(self) -> tuple[ColumnSteps, ...]:
-        """ColumnSteps on which most values of a column lie, of the sample."""
-        n = self.published.n
-        if why_unchecked(self.published, False):
-            return ()
-        return lattices_of(self.scored.sample, share_of(n), n)
+    @property
+    def every(self) -> JudgedRows:
+        """A sample of the records."""
+        return self.scored.sample
 
     def off_steps(self) -> list[Off]:
         """Return the records off each of the steps."""
         return [replace(records, rows=records.rows + 1) for records in self._read.off]
-
-    def sums(self, budget: Budget, n: int, decimals: int | None) -> Sums:
-        """Return what arithmetic on the sums may tell."""
-        return Sums(
-            self.population,
-            self.rows,
-            budget,
-            columns=self.columns,
-            units=self.units(n),
-            decimals=decimals,
-            sample=self.scored.sample,
-        )
 
     def keep(self, off: Sequence[Off], worst: Sequence[int]) -> None:
         """Keep the worst records off steps."""
@@ -341,27 +291,13 @@ class BlockTable:
             if new.any():
                 self._join(records.rows[new] - 1, records.values[new])
 
-    def units(self, n: int) -> Doubles:
-        """Return the units of the published numbers, one a judged column; see `Statistic.units`."""
-        return self.statistic.units(self._means, n)[self._places]
-
-    def estimates(self, n: int) -> Doubles:
-        """Return the published numbers, one a judged column, without noise."""
-        return self.statistic.estimates(self._means, n)[self._places]
-
     @property
-    def _means(self) -> Doubles:
+    def means(self) -> Doubles:
         """Of the features."""
         if isinstance(self.statistic, Mean):
             return self.law.mean * self.law.scale
         of = self.judged.by_cell
         return self.judged.seen.moments.mean if of is None else of.means
-
-    @property
-    def _places(self) -> list[int]:
-        """Of the judged columns among the features."""
-        places = {name: k for k, name in enumerate(self.statistic.names)}
-        return [places[name] for name in self.columns]
 
     # --- changed releases ------------------------------------------------------------------------
 
@@ -416,7 +352,7 @@ class BlockTable:
 
         scored = iter(outcomes(views, self.population, self.least, count, self._without))
         return [
-            outcome_of(change.release)
+            Outcome.of(change.release)
             if isinstance(change.release, JudgedRelease)
             else next(scored)
             for change in changes
@@ -489,32 +425,9 @@ class BlockTable:
             )
         return counts[0], counts[1]
 
-    def _input(self) -> ReportInput:
-        opened, judged = self.opened, self.judged
-        return ReportInput(
-            name=opened.name,
-            path=None if opened.embedded else opened.path,
-            sha256=opened.digest(),
-            rows=judged.seen.rows,
-            columns=columns_of_file(opened),
-            rows_judged=self.size,
-            columns_judged=judged.columns,
-            columns_left_out=judged.excluded,
-            columns_published=judged.published,
-            columns_unjudged=judged.unjudged,
-            rows_left_out=judged.left_rows,
-            dependent_columns=judged.dependent,
-            notes=opened.notes,
-            shares=opened.shares,
-        )
-
-    def sensitive_values(self) -> ValueTable:
-        """Refuse: `why_whole` reads such a table as a whole."""
-        raise ValueError("a sensitive column needs all records at once")
-
-    def observations(self, listing: Listing) -> Observations:  # noqa: ARG002
+    def about_length(self) -> list[Notice]:
         """Say what is done otherwise because the table is long."""
-        plain = isinstance(self.statistic, Mean)
+        plain, copies = isinstance(self.statistic, Mean), self.judged.seen.copies
         sample = f"a sample of {len(self.scored.sample.rows):,} records"
         clipped = f"Values are clipped at quantiles of {sample}. " if plain else ""
         text = (
@@ -523,30 +436,37 @@ class BlockTable:
             f"{'' if plain else sample.removeprefix('a sample')}, and games draw counts of "
             "bins of the projections; leakages, counts and medians are those of all records."
         )
-        if self.published.n < _SMALL_N:
+        if self.released.n < _SMALL_N:
             text += (
-                f" For a mean of only n = {self.published.n} these bins are rough: a part of the "
+                f" For a mean of only n = {self.released.n} these bins are rough: a part of the "
                 "table, of at most 65,536 records, has its games drawn record by record."
             )
         if self.options.records is None:
             text += " The JSON lists the worst records (--records all lists all)."
-        copies, doubt = self.judged.seen.copies, ""
         if not copies.whole:
             text += f" Equal records are looked for among {len(copies.hashes):,} different ones."
-        notices = [Notice("note", "long-table", text)]
-        measured = not of_categories(self.statistic, self.judged.columns, self.opened)
-        if measured and len(copies.several()):
-            equal = _equal(copies, self.size)
-            notices.insert(0, about_copies(equal, int(copies.several().max())))
-            if not self.options.distinct_records:
-                doubt = doubt_of([equal_records(equal)])
-        narrowing, source = None, self.judged.source
-        if isinstance(self.statistic, Regression) and isinstance(source, Features):
-            narrowing = narrowing_in_blocks(
-                source, self.passes, self.statistic, self.size, self.published.n
-            )
-        counting = tuple(self.judged.counting)
-        return Observations(counting, tuple(notices), doubt=doubt, narrowing=narrowing)
+        return [note("long-table", text)]
+
+    def narrowing(self, listing: Listing) -> Narrowing | None:  # noqa: ARG002
+        """Return the record that narrows the spread of a regression's coefficients most."""
+        source, regression = self.judged.source, self.statistic
+        if not isinstance(regression, Regression) or not isinstance(source, Features):
+            return None
+        return narrowing_in_blocks(source, self.passes, regression, self.size, self.released.n)
+
+
+def _judged(opened: Opened, options: AnalysisOptions, passes: Passes) -> tuple[Judged, Statistic]:
+    """Return what is judged, the columns or features of them, and the statistic."""
+    chosen = options.statistic or Mean()
+    reading: dict[str, Any] = {
+        "columns": options.columns,
+        "exclude": options.exclude,
+        "missing": options.missing,
+    }
+    if not isinstance(chosen, Mean):
+        return features_of(opened, passes, chosen, **reading)
+    judged = judged_of(opened, passes, **reading)
+    return judged, chosen.on(judged.columns)
 
 
 def _middle(histogram: SparseHistogram, ties: Ties) -> tuple[Doubles, int]:
@@ -555,14 +475,6 @@ def _middle(histogram: SparseHistogram, ties: Ties) -> tuple[Doubles, int]:
     below = histogram.holding((size - 1) // 2)[1]
     pairs = [ties.of_rank(rank - below) for rank in ((size - 1) // 2, size // 2)]
     return np.array([score for score, _ in pairs]), pairs[0][1]
-
-
-def _equal(copies: Copies, rows: int) -> str:
-    """Say how many records are equal to another one, or that share of a sample."""
-    several = int(copies.several().sum())
-    if copies.whole:
-        return f"{several} of {rows}"
-    return f"About {100 * several / copies.rows:.2g} % of {rows}"
 
 
 @dataclass(frozen=True)

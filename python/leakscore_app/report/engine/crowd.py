@@ -21,9 +21,9 @@ from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Moments, Reference, SingularCovarianceError
 from leakscore_app.passes.scores import Count, Views, WorstRows
 from leakscore_app.report._model import ALPHA, LEVELS, Doubles
+from leakscore_app.report.engine.judged import Clipped, Outcome
 from leakscore_app.report.engine.pooled import PooledLaw
 from leakscore_app.report.engine.population import Population, Published, Shape
-from leakscore_app.report.engine.remedies import Clipped, Outcome
 from leakscore_app.report.engine.survey import law_of
 
 Integers = npt.NDArray[np.int64]

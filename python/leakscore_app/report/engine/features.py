@@ -32,9 +32,8 @@ from leakscore_app.report.engine.pooled import (
     CrossedLevels,
     GroupedSource,
     PooledCells,
-    PooledLaw,
 )
-from leakscore_app.report.engine.population import Shrinkage
+from leakscore_app.report.engine.setup import AnalysisOptions
 from leakscore_app.report.engine.survey import (
     Judged,
     Passes,
@@ -373,7 +372,7 @@ class _Bound:
     infinite: Lost
     groupless: Lost
     copies: Copies | None
-    by_cell: GroupedSource | None = None
+    by_cell: GroupedSource | PooledCells | None = None
 
     @property
     def left_rows(self) -> tuple[LeftRows, ...]:
@@ -535,7 +534,10 @@ def _grouped(
 
 
 def _judged(
-    features: Opened, passes: Passes, base: Judged | _Base, by_cell: GroupedSource | None
+    features: Opened,
+    passes: Passes,
+    base: Judged | _Base,
+    by_cell: GroupedSource | PooledCells | None,
 ) -> Judged:
     """Judge the features: by their moments, or by those of cells of few records."""
     if by_cell is None or isinstance(base, _Base):
@@ -546,12 +548,12 @@ def _judged(
     return replace(
         base,
         source=replace(features.source, columns=chosen),
-        law=PooledLaw.of(by_cell.moments),
+        law=by_cell.law,
         columns=chosen,
         excluded=tuple(others),
         dependent=tuple(column.name for column in others if column.reason == FOLLOWS),
         counting=(),
-        by_cell=by_cell,
+        by_cell=by_cell if isinstance(by_cell, GroupedSource) else None,
     )
 
 
@@ -681,6 +683,9 @@ class Featured:
 
     Attributes
     ----------
+    opened : Opened
+        The table.
+    judged : Judged
     records : Records
         The features of the records.
     statistic : Statistic
@@ -691,108 +696,49 @@ class Featured:
         Of each record, where everybody knows them.
     pooled : PooledCells or None
         The cells, where some hold too few records for a covariance of their own.
-    used : tuple of str
-        The table's columns of which the statistic is.
     block : ndarray or None
         Records as `Statistic.features` takes them; of a mean or a sum, `records.values`.
     """
 
+    opened: Opened
+    judged: Judged
     records: Records
     statistic: Statistic
     tables: tuple[Tabled, ...] = ()
     weights: Doubles | None = None
     pooled: PooledCells | None = None
-    used: tuple[str, ...] = ()
     block: Doubles | None = None
 
-    def units(self, n: int) -> Doubles:
-        """Return the units of the published numbers, one a judged column; see `Statistic.units`."""
-        return self.statistic.units(self._means, n)[self._places]
 
-    def estimates(self, n: int) -> Doubles:
-        """Return the published numbers, one a judged column, without noise."""
-        if self.weights is not None:
-            return np.average(self.records.values, axis=0, weights=self.weights)
-        return self.statistic.estimates(self._means, n)[self._places]
-
-    @property
-    def _means(self) -> Doubles:
-        """Of the features."""
-        block = self.records.values if self.block is None else self.block
-        return np.asarray(self.statistic.features(block).mean(axis=0))
-
-    @property
-    def _places(self) -> list[int]:
-        """Of the judged columns among the features."""
-        places = {name: k for k, name in enumerate(self.statistic.names)}
-        return [places[name] for name in self.records.columns]
-
-
-def featured(
-    table: Table,
-    statistic: Statistic | None,
-    *,
-    columns: Sequence[str] | None,
-    exclude: Sequence[str],
-    missing: str,
-    shrinkage: Shrinkage = None,
-) -> Featured:
+def featured(table: Table, options: AnalysisOptions) -> Featured:
     """Return the records of a statistic: those of the table if it is the mean or the sum.
 
-    `columns`, `exclude` and `missing` are those of `records_of`; a `shrinkage` that is asked for
-    takes the place of pooled covariances.
+    A shrinkage that is asked for takes the place of pooled covariances.
     """
-    opened = in_one_block(table)
-    requested: dict[str, Any] = {"columns": columns, "exclude": exclude, "missing": missing}
-    if statistic is None or isinstance(statistic, Mean):
-        records = records_of(table, judged_of(opened, in_memory, **requested))
-        return Featured(records, (statistic or Mean()).on(records.columns))
+    opened, statistic = in_one_block(table), options.statistic or Mean()
+    requested: dict[str, Any] = {
+        "columns": options.columns,
+        "exclude": options.exclude,
+        "missing": options.missing,
+    }
+    if isinstance(statistic, Mean):
+        judged = judged_of(opened, in_memory, **requested)
+        records = records_of(table, judged)
+        return Featured(opened, judged, records, statistic.on(judged.columns))
     bound = _bound_of(opened, in_memory, statistic, requested, whole=True)
     ((_, complete, block),) = bound.source.inputs()
-    chosen = bound.source.statistic
+    chosen, cells = bound.source.statistic, None
     tables = tuple(
         Tabled(part.cells, part.cell_of(block[:, places])) for part, places in by_group(chosen)
     )
-    if isinstance(chosen, GroupMeans) and shrinkage is None:
-        base = Records(
-            values=np.ascontiguousarray(block[:, len(opened.groups) :]),
-            columns=bound.base.columns,
-            rows=np.flatnonzero(complete) + 1,
-            left_columns=bound.excluded,
-            left_rows=bound.left_rows,
-            dependent=bound.base.dependent,
-            lines=None if table.lines is None else table.lines[complete],
-            ids=None if table.ids is None else table.ids[complete],
-        )
-        pooled = _pooled(base, tables[0].cell)
-        if pooled is not None:
-            of_cells = _of_cells(base, chosen, tables[0].cell, pooled)
-            columns = chosen.columns
-            return Featured(of_cells, chosen, tables, pooled=pooled, used=columns, block=block)
-    bound = replace(bound, source=replace(bound.source, owners=opened.owners))
-    records = records_of(table, bound.judged(in_memory))
-    used = table.columns if only_counts(statistic) else chosen.columns
-    return Featured(records, chosen, tables, chosen.weights_of(block), used=used, block=block)
-
-
-def _pooled(records: Records, cell: Integers) -> PooledCells | None:
-    """Return the cells, if some are judged by the pooled covariance, and none by persons."""
-    if records.ids is not None and len(np.unique(records.ids)) < len(records.ids):
-        return None
-    cells = PooledCells.of(records.values, np.unique(cell, return_inverse=True)[1].reshape(-1))
-    return None if cells is None or not cells.small.any() else cells
-
-
-def _of_cells(
-    records: Records, statistic: GroupMeans, cell: Integers, cells: PooledCells
-) -> Records:
-    """Return the features of cells; left out is what does not vary within any cell."""
-    chosen, others = cells.moments.named(statistic.names, np.unique(cell))
-    dependent = tuple(column.name for column in others if column.reason == FOLLOWS)
-    return replace(
-        records,
-        values=cells.features(),
-        columns=chosen,
-        left_columns=(*records.left_columns, *others),
-        dependent=(*records.dependent, *dependent),
-    )
+    ids = None if table.ids is None else table.ids[complete]
+    single = ids is None or len(np.unique(ids)) == len(ids)
+    if isinstance(chosen, GroupMeans) and options.shrinkage is None and single:
+        numbers = np.ascontiguousarray(block[:, len(opened.groups) :])
+        cells = PooledCells.of(numbers, tables[0].cell, chosen)
+        cells = cells if cells is not None and cells.moments.small.any() else None
+    if cells is None:
+        bound = replace(bound, source=replace(bound.source, owners=opened.owners))
+    judged = replace(bound, by_cell=cells).judged(in_memory)
+    records = records_of(table, judged)
+    return Featured(opened, judged, records, chosen, tables, chosen.weights_of(block), cells, block)

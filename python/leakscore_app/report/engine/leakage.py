@@ -44,6 +44,16 @@ def risk_of(scores: Doubles, base_rate: float | None) -> Risk:
     )
 
 
+def shares_of(score: float) -> dict[str, Any]:
+    """Return a leakage score beside its advantage and its power, by name."""
+    risk = risk_of(np.array([score]), None)
+    return {
+        "leakage": score,
+        "advantage": float(risk.advantage[0]),
+        "power": float(risk.power[0]),
+    }
+
+
 def interval_of(score: float, rows: int, dim: int, confidence: float) -> tuple[float, float]:
     """Interval for a leakage score whose covariance was estimated (ddof 0) on `rows` records.
 

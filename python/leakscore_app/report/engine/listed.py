@@ -21,7 +21,7 @@ _MOST = 1 << 18  # sets
 _DECIMALS = 20
 
 
-def listed(
+def list_sets(
     values: Doubles,
     rows: npt.NDArray[np.int64],
     n: int,

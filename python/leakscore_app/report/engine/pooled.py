@@ -402,45 +402,63 @@ def _in_units_of_file(moments: CellMoments) -> Iterator[CellLaw]:
 
 
 @dataclass(frozen=True, eq=False)
-class PooledCells:
-    """Records (N, d) by cell, in memory: numbers that vary, of which none follows from others.
+class CellsByGroup:
+    """The cells of a table by group, some of which hold few records.
 
     Attributes
     ----------
-    numbers : (N, d) ndarray
-    cell : (N,) ndarray of int
-        0 to K - 1; no cell is empty.
     moments : CellMoments
+    numbers : (K,) ndarray of int
+        Which cells of the table hold records.
+    statistic : GroupMeans
     """
 
-    numbers: Doubles
-    cell: Integers
     moments: CellMoments
-
-    @classmethod
-    def of(cls, numbers: Doubles, cell: Integers) -> PooledCells | None:
-        """Return the cells; None if all together tell no covariance."""
-        unit = numbers.std(axis=0)
-        unit[unit == 0] = 1.0
-        moments = CellMoments.of(
-            numbers, cell, int(cell.max()) + 1, centre=numbers.mean(axis=0), unit=unit
-        )
-        return cls(numbers, cell, moments) if moments.suffice else None
+    numbers: Integers
+    statistic: GroupMeans
 
     @property
-    def small(self) -> npt.NDArray[np.bool_]:
-        """Which cells are judged by the covariance within all."""
-        return self.moments.small
-
-    def of_rows(self, rows: Integers) -> PooledCells | None:
-        """Return the cells of some records; empty ones are gone."""
-        _, cell = np.unique(self.cell[rows], return_inverse=True)
-        return PooledCells.of(self.numbers[rows], cell.reshape(-1))
+    def small(self) -> tuple[str, ...]:
+        """The cells that are judged by the covariance within all."""
+        cells = self.statistic.cells
+        return tuple(cells[k] for k in self.numbers[self.moments.small].tolist())
 
     @cached_property
     def law(self) -> PooledLaw:
         """What the attackers know of the judged features."""
         return PooledLaw.of(self.moments)
+
+
+@dataclass(frozen=True, eq=False)
+class PooledCells(CellsByGroup):
+    """Records (N, d) by cell, in memory: numbers that vary, of which none follows from others.
+
+    Attributes
+    ----------
+    records : (N, d) ndarray
+    cell : (N,) ndarray of int
+        0 to K - 1; no cell is empty.
+    """
+
+    records: Doubles
+    cell: Integers
+
+    @classmethod
+    def of(cls, records: Doubles, cell: Integers, statistic: GroupMeans) -> PooledCells | None:
+        """Return the cells; None if all together tell no covariance."""
+        numbers, compact = np.unique(cell, return_inverse=True)
+        unit = records.std(axis=0)
+        unit[unit == 0] = 1.0
+        moments = CellMoments.of(
+            records, compact.reshape(-1), len(numbers), centre=records.mean(axis=0), unit=unit
+        )
+        if not moments.suffice:
+            return None
+        return cls(moments, numbers, statistic, records, compact.reshape(-1))
+
+    def of_rows(self, rows: Integers) -> PooledCells | None:
+        """Return the cells of some records; empty ones are gone."""
+        return PooledCells.of(self.records[rows], self.numbers[self.cell[rows]], self.statistic)
 
     def features(self) -> Doubles:
         """Return the judged features (N, D)."""
@@ -449,7 +467,7 @@ class PooledCells:
         for h, (part, columns) in enumerate(zip(law.cells, self.moments.columns, strict=True)):
             rows = np.flatnonzero(self.cell == h)
             ones = np.ones((len(rows), part.first))
-            inside = np.hstack([ones, self.numbers[np.ix_(rows, columns)]])
+            inside = np.hstack([ones, self.records[np.ix_(rows, columns)]])
             result[np.ix_(rows, part.places)] = inside
         return result
 
@@ -580,25 +598,18 @@ class CrossedLevels:
 
 
 @dataclass(frozen=True, eq=False)
-class GroupedSource:
+class GroupedSource(CellsByGroup):
     """A table by group that is read block by block.
 
     Attributes
     ----------
     source : Source
     measure : MeasureCells
-    moments : CellMoments
-        That it returns.
-    numbers : (K,) ndarray of int
-        Which cells of the table by group hold records.
-    statistic : GroupMeans
+        That returns the moments.
     """
 
     source: Source
     measure: MeasureCells
-    moments: CellMoments
-    numbers: Integers
-    statistic: GroupMeans
 
     @classmethod
     def of(
@@ -639,7 +650,7 @@ class GroupedSource:
             law.scale,
         )
         moments = passes(source, measure, "looking at cells")
-        return cls(source, measure, moments, numbers, statistic)
+        return cls(moments, numbers, statistic, source, measure)
 
     @property
     def means(self) -> Doubles:
@@ -650,12 +661,6 @@ class GroupedSource:
         cells[self.numbers] = share[:, None] * inside
         return np.concatenate([cells[1:, 0], cells[:, 1:].ravel()])
 
-    @property
-    def small(self) -> tuple[str, ...]:
-        """The cells that are judged by the covariance within all."""
-        cells = self.statistic.cells
-        return tuple(cells[k] for k in self.numbers[self.moments.small].tolist())
-
     def without(self, rows: frozenset[int], passes: Callable[..., CellMoments]) -> PooledLaw | None:
         """Return the law without some rows; None if it cannot be judged."""
         measure = replace(self.measure, excluded=rows)
@@ -664,7 +669,7 @@ class GroupedSource:
         moments = moments.of_cells(cells)
         if not moments.suffice:
             return None
-        before = PooledLaw.of(self.moments)
+        before = self.law
         kept: list[int] = []
         for h, columns in zip(cells.tolist(), moments.columns, strict=True):
             part, inside = before.cells[h], self.moments.columns[h]

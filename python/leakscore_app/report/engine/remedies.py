@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore_app.report._model import Doubles, Noise, Remedy
-from leakscore_app.report.engine.leakage import Budget, above, risk_of
+from leakscore_app.report._model import Noise
+from leakscore_app.report.engine.judged import Change, JudgedRelease, JudgedTable
+from leakscore_app.report.engine.leakage import Budget
 from leakscore_app.report.engine.population import Population
 
 DROPS = (1, 3, 5)
@@ -20,86 +19,7 @@ GROWTHS = (2, 5)
 MOST_RECORDS = 10**12
 
 
-@dataclass(frozen=True, eq=False)
-class JudgedRelease:
-    """A changed release of which all is known: numbers (k,) and leakages of those who remain."""
-
-    rows: npt.NDArray[np.int64]
-    scores: Doubles
-
-
-@dataclass(frozen=True, eq=False)
-class Clipped:
-    """The release of clipped values, and how many standard errors it moves a mean at most."""
-
-    release: Any
-    shift: float
-    what: str = "columns"
-
-
-@dataclass(frozen=True, eq=False)
-class Change:
-    """A changed release, as the table has it, and how it reads as a remedy."""
-
-    kind: str
-    what: str
-    cost: str
-    release: Any
-    clipped: float | None = None
-    mean_shift: float = 0.0
-    records_missing: int = 0
-    columns: tuple[str, ...] = ()
-
-    def remedy(self, outcome: Outcome) -> Remedy:
-        """Return the remedy, with what it leaves."""
-        risk = risk_of(np.array([outcome.leakage]), None)
-        return Remedy(
-            kind=self.kind,
-            what=self.what,
-            cost=self.cost,
-            worst_row=outcome.row,
-            leakage=outcome.leakage,
-            advantage=float(risk.advantage[0]),
-            power=float(risk.power[0]),
-            above=outcome.above,
-            clipped=self.clipped,
-            mean_shift=self.mean_shift,
-            records_missing=self.records_missing,
-            columns=self.columns,
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """The worst record of a changed release, its leakage, and counts above each level of power."""
-
-    row: int
-    leakage: float
-    above: dict[str, int]
-
-
-class Changeable(Protocol):
-    """A table whose release can be changed and scored again."""
-
-    @property
-    def population(self) -> Population: ...
-
-    def release(self, population: Population) -> Any:
-        """Return a changed population as a release of the same persons."""
-
-    def clipped(self, share: float) -> Clipped | None:
-        """Return the release of values clipped at a quantile; None if all become the same."""
-
-    def without_worst(self, count: int) -> Any:
-        """Return the release without the worst records; None if it cannot be judged."""
-
-    def outcomes(self, changes: Sequence[Change]) -> list[Outcome]:
-        """Score the changed releases."""
-
-
-def changes_of(
-    table: Changeable, budget: Budget, columns: Sequence[str], plain: bool
-) -> Iterator[Change]:
+def changes_of(table: JudgedTable) -> Iterator[Change]:
     """Yield all changes that are tried.
 
     Only of plain means are columns left out or clipped: features of a record belong together.
@@ -109,16 +29,16 @@ def changes_of(
     """
     published = table.population.published
     if published.given_away(slice(-1, None)).any():
-        yield from _waiting(table, budget)
+        yield from _waiting(table, table.budget)
         return
-    if plain:
-        yield from _fewer_columns(table, columns)
+    if table.statistic.kind in ("mean", "sum"):
+        yield from _fewer_columns(table)
         yield from _clipped(table)
     yield from _without_worst(table)
-    yield from (_waiting if published.last else _more_records)(table, budget)
+    yield from (_waiting if published.last else _more_records)(table, table.budget)
 
 
-def _fewer_columns(table: Changeable, columns: Sequence[str]) -> Iterator[Change]:
+def _fewer_columns(table: JudgedTable) -> Iterator[Change]:
     """Leave out, one after another, the column whose loss helps the worst record most."""
     population = smaller = table.population
     judged, kept = np.flatnonzero(population.published.new), list(range(population.dim))
@@ -126,7 +46,7 @@ def _fewer_columns(table: Changeable, columns: Sequence[str]) -> Iterator[Change
     while len(kept) > 1 and len(dropped) < DROPS[-1]:
         worst = int(judged[np.argmax(smaller.informed()[judged])])
         _, without = smaller.shares(worst)
-        dropped.append(columns[kept.pop(int(np.argmin(without)))])
+        dropped.append(table.columns[kept.pop(int(np.argmin(without)))])
         smaller = population.with_columns(kept)
         if len(dropped) in DROPS:
             number = f"{len(dropped)} column{'s' if len(dropped) > 1 else ''}"
@@ -135,11 +55,11 @@ def _fewer_columns(table: Changeable, columns: Sequence[str]) -> Iterator[Change
                 f"without {number}: {', '.join(dropped)}",
                 f"{number} less",
                 table.release(smaller),
-                columns=tuple(dropped),
+                {"columns": tuple(dropped)},
             )
 
 
-def _clipped(table: Changeable) -> Iterator[Change]:
+def _clipped(table: JudgedTable) -> Iterator[Change]:
     """Clip the columns of the records that the release adds."""
     for share in CLIPS:
         clipped = table.clipped(share)
@@ -149,12 +69,11 @@ def _clipped(table: Changeable) -> Iterator[Change]:
                 f"{clipped.what} clipped at {100 * share:g} % and {100 - 100 * share:g} %",
                 f"moves a mean by up to {clipped.shift:.2g} standard errors",
                 clipped.release,
-                clipped=share,
-                mean_shift=clipped.shift,
+                {"clipped": share, "mean_shift": clipped.shift},
             )
 
 
-def _without_worst(table: Changeable) -> Iterator[Change]:
+def _without_worst(table: JudgedTable) -> Iterator[Change]:
     """Leave the worst records out: those behind them become the unusual ones."""
     population = table.population
     who = "record" if population.published.last == 0 else "new record"
@@ -167,7 +86,7 @@ def _without_worst(table: Changeable) -> Iterator[Change]:
             yield Change("fewer records", f"without {number}", cost, release)
 
 
-def _more_records(table: Changeable, budget: Budget) -> Iterator[Change]:
+def _more_records(table: JudgedTable, budget: Budget) -> Iterator[Change]:
     """Average more records: of the same population, or of this table if it is the population."""
     population = table.population
     sizes = [population.n * growth for growth in GROWTHS]
@@ -184,11 +103,11 @@ def _more_records(table: Changeable, budget: Budget) -> Iterator[Change]:
             f"the mean of {n} records",
             f"{missing} more records than there are" if missing else "none",
             table.release(population.larger(n)),
-            records_missing=missing,
+            {"records_missing": missing},
         )
 
 
-def _waiting(table: Changeable, budget: Budget) -> Iterator[Change]:
+def _waiting(table: JudgedTable, budget: Budget) -> Iterator[Change]:
     """Wait until more new records are there: their leakage falls as their batch grows.
 
     The least batch that meets the budget is found from M / b and what earlier means told, of a
@@ -240,10 +159,3 @@ def noise_on_every_mean(
             "too late for the means published without it",
             JudgedRelease(rows, scores),
         )
-
-
-def outcome_of(release: JudgedRelease) -> Outcome:
-    """Return the worst of the records that a changed release leaves."""
-    worst = int(np.argmax(release.scores))
-    power = risk_of(release.scores, None).power
-    return Outcome(int(release.rows[worst]), float(release.scores[worst]), above(power))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,7 +30,6 @@ from leakscore_app.report._model import (
 from leakscore_app.report.engine.game import default_rounds
 from leakscore_app.report.engine.leakage import Budget
 from leakscore_app.report.engine.population import Published, Shrinkage
-from leakscore_app.tables.columns import NOT_PUBLISHED
 from leakscore_app.tables.records import Records
 from leakscore_app.tables.sources.opened import Opened
 from leakscore_app.tables.table import Table
@@ -288,37 +287,6 @@ def shrinkage_of(values: Doubles, shrinkage: Shrinkage, largest: int) -> Shrinka
     return shrinkage or None
 
 
-def input_of(
-    table: Table, records: Records, options: AnalysisOptions, used: Sequence[str] = ()
-) -> ReportInput:
-    """Return what was read and what of it is judged; `used` are columns that features are of."""
-    published = [
-        name
-        for j, name in enumerate(table.columns)
-        if (options.columns is None or name in options.columns)
-        and name not in options.exclude
-        and table.excluded.get(j) not in NOT_PUBLISHED
-    ]
-    return ReportInput(
-        name=table.name,
-        path=table.path,
-        sha256=table.sha256,
-        rows=len(table.values),
-        columns=columns_of_file(table),
-        rows_judged=len(records.rows),
-        columns_judged=records.columns,
-        columns_left_out=records.left_columns,
-        columns_published=len(published),
-        columns_unjudged=tuple(
-            _unjudged(table, {*records.columns, *records.dependent, *used}, published)
-        ),
-        rows_left_out=records.left_rows,
-        dependent_columns=records.dependent,
-        notes=table.notes,
-        shares=table.shares,
-    )
-
-
 def columns_of_file(table: Table | Opened) -> int:
     """Return how many columns the file has: one of categories is there once, not each level."""
     return len(table.columns) + sum(1 - len(levels[1:]) for levels in table.shares.values())
@@ -329,20 +297,6 @@ def of_categories(statistic: Statistic, columns: Collection[str], table: Table |
     parts: Sequence[Statistic] = getattr(statistic, "parts", (statistic,))
     levels = set(itertools.chain(*table.shares.values()))
     return all(part.kind == "counts" for part in parts) or levels.issuperset(columns)
-
-
-def _unjudged(table: Table, judged: set[str], published: Sequence[str]) -> Iterator[str]:
-    """Name the columns that would be published and that nothing here speaks of.
-
-    A column that is the same everywhere tells nothing, and one that follows from others no more
-    than they do; a column of text or with holes may tell anything.
-    """
-    for name in published:
-        values = table.values[:, table.columns.index(name)]
-        if name not in judged and not np.isfinite(values).all():
-            seen = values[np.isfinite(values)]
-            if not len(seen) or (seen != seen[0]).any():
-                yield name
 
 
 def threat_models_of(dim: int, persons: bool) -> tuple[ThreatModel, ThreatModel]:

@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from leakscore import tradeoff, validation
 from leakscore.statistics import GLM, Cox, Regression
-from leakscore_app.passes.lattices import ColumnSteps, Off, lattices_of
+from leakscore_app.document.document import Notice
+from leakscore_app.passes.lattices import Off
 from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.passes.scores import sampled_rows
 from leakscore_app.report._model import (
@@ -22,48 +23,37 @@ from leakscore_app.report._model import (
     Doubles,
     IdentifiedCounts,
     Listed,
-    Observations,
+    Narrowing,
     Owned,
     Previous,
+    Refit,
     Release,
 )
-from leakscore_app.report._notices import observed
+from leakscore_app.report._notices import about_persons
 from leakscore_app.report.engine.attack import LinearAttack, Others, Refits, projected
 from leakscore_app.report.engine.cells import cells_of, small_cells
 from leakscore_app.report.engine.features import Featured, featured
-from leakscore_app.report.engine.leakage import Budget, counts_of, narrowing_of, refits_of, risk_of
-from leakscore_app.report.engine.listed import listed
-from leakscore_app.report.engine.noise import TheoryNoise
+from leakscore_app.report.engine.judged import Clipped, JudgedRelease, JudgedTable
+from leakscore_app.report.engine.leakage import counts_of, narrowing_of, refits_of, risk_of
+from leakscore_app.report.engine.listed import list_sets
 from leakscore_app.report.engine.pooled import Pooled
 from leakscore_app.report.engine.population import Population, Published
-from leakscore_app.report.engine.remedies import (
-    CLIPS,
-    Change,
-    Clipped,
-    JudgedRelease,
-    Outcome,
-    outcome_of,
-)
+from leakscore_app.report.engine.remedies import CLIPS
 from leakscore_app.report.engine.setup import (
     AnalysisOptions,
     Listing,
-    budget_of,
-    input_of,
-    of_categories,
     published_of,
     require_plain,
     shrinkage_of,
 )
-from leakscore_app.report.engine.sums import Sums, share_of
+from leakscore_app.report.engine.sums import Sums
 from leakscore_app.report.engine.survey import GROUPLESS
 from leakscore_app.report.engine.values import ValueTable, refused
 from leakscore_app.tables.records import Records
 from leakscore_app.tables.table import Table
 
-Say = Callable[[str], None]
 
-
-class WholeTable:
+class WholeTable(JudgedTable):
     """What is judged of a table in memory; see `JudgedTable`.
 
     Parameters
@@ -74,16 +64,12 @@ class WholeTable:
         Told what is done.
     """
 
-    sample: JudgedRows | None = None
-    population: Population
-
-    def __init__(self, table: Table, options: AnalysisOptions, say: Say) -> None:
-        self.options, self.say = options, say
+    def __init__(self, table: Table, options: AnalysisOptions, say: Callable[[str], None]) -> None:
         self.table, self.featured, dropped = without_small_cells(table, options)
-        self.records = self.featured.records
-        self.columns, self.statistic = self.records.columns, self.featured.statistic
-        self.size, self.embedded = len(self.records.rows), table.path is None
-        self.input = input_of(self.table, self.records, options, self.featured.used)
+        judged, statistic = self.featured.judged, self.featured.statistic
+        opened = self.featured.opened
+        super().__init__(opened, judged, statistic, options=options, say=say)
+        self.records, self.shared = self.featured.records, table.shared
         if dropped:
             lost = tuple(
                 replace(rows, reason=f"in a cell of fewer than {options.min_cell}, or in none")
@@ -101,38 +87,56 @@ class WholeTable:
 
     def publish(self, release: Release) -> None:
         """Settle what is published, and whose the records are."""
+        super().publish(release)
         totals = () if self.earlier is None else self.earlier.records
-        self.published = published_of(self.records, release, totals)
+        self.persons = published_of(self.records, release, totals)
         if self.weighted:
-            require_plain(self.options, release, self.published)
-        self.rows = self.records.rows[self.published.owned.first]
-        self.keys = np.arange(len(self.rows))
-        self.release_n, self.exact = release.n, release.exact == "exact"
+            require_plain(self.options, release, self.persons)
+
+    @property
+    def rows(self) -> npt.NDArray[np.int64]:
+        """The number of each person's first record, from 1."""
+        return self.records.rows[self.persons.owned.first]
+
+    @property
+    def keys(self) -> npt.NDArray[np.int64]:
+        """What seeds each person's games."""
+        return np.arange(self.population.persons)
+
+    @cached_property
+    def every(self) -> JudgedRows:
+        """The records."""
+        return JudgedRows(self.records.rows, self.records.values)
+
+    @property
+    def means(self) -> Doubles:
+        """Of the features."""
+        block = self.records.values if self.featured.block is None else self.featured.block
+        return np.asarray(self.statistic.features(block).mean(axis=0))
+
+    @property
+    def estimates(self) -> Doubles:
+        """The published numbers, one a judged column, without noise."""
+        if self.featured.weights is None:
+            return super().estimates
+        return np.average(self.records.values, axis=0, weights=self.featured.weights)
 
     def score(self) -> None:
         """Estimate what an attacker knows; the population scores the persons."""
-        cells, finite = self.featured.pooled, self.options.population == "finite"
+        cells, n = self.featured.pooled, self.released.n
         if cells is not None:
-            self.population = Pooled(cells, self.release_n, finite=finite, published=self.published)
+            self.population = Pooled(cells, n, finite=self.finite, published=self.persons)
             return
         values = self.records.values
-        largest = int(self.published.owned.sizes.max())
+        largest = int(self.persons.owned.sizes.max())
         self.population = Population(
             values,
-            self.release_n,
-            finite=finite,
+            n,
+            finite=self.finite,
             shrinkage=shrinkage_of(values, self.options.shrinkage, largest),
-            published=self.published,
+            published=self.persons,
             weights=self.featured.weights,
         )
-
-    def units(self, n: int) -> Doubles:
-        """Return the units of the published numbers, one a judged column; see `Statistic.units`."""
-        return self.featured.units(n)
-
-    def estimates(self, n: int) -> Doubles:
-        """Return the published numbers, one a judged column, without noise."""
-        return self.featured.estimates(n)
 
     def middle(self, about: Sequence[int]) -> int:
         """Return the record in the middle of those that can be played, the worst first."""
@@ -148,49 +152,18 @@ class WholeTable:
         model, block, rows = self.statistic, self.featured.block, self.records.rows
         if block is None or not isinstance(model, GLM | Cox | Regression):
             return None
-        return Refits.of(model, block, self.columns, rows=rows, n=self.release_n, rounds=rounds)
-
-    def likely(self, index: int, others: Sequence[int]) -> list[int]:  # noqa: ARG002
-        """Return whose records are projected together with one: here each by itself."""
-        return [index]
-
-    def covered(self, theories: Sequence[TheoryNoise], budget: Budget) -> bool:  # noqa: ARG002
-        """Tell whether no record that is not here leaks more with any of some noises."""
-        return True
-
-    # --- arithmetic ------------------------------------------------------------------------------
-
-    @cached_property
-    def steps(self) -> tuple[ColumnSteps, ...]:
-        """ColumnSteps on which most values of a column lie."""
-        size = self.population.batch_size
-        return lattices_of(self._every, share_of(size), size)
+        return Refits.of(model, block, self.columns, rows=rows, n=self.released.n, rounds=rounds)
 
     def off_steps(self) -> list[Off]:
         """Return the records off each of the steps."""
-        return [Off.of(steps, self._every, at_hand=True) for steps in self.steps]
+        return [Off.of(steps, self.every, at_hand=True) for steps in self.steps]
 
-    @property
-    def _every(self) -> JudgedRows:
-        return JudgedRows(self.records.rows, self.records.values)
-
-    def sums(self, budget: Budget, n: int, decimals: int | None) -> Sums:
-        """Return what arithmetic on the sums may tell."""
-        people, owned = self.population, self.published.owned
-        return Sums(
-            people,
-            self.rows,
-            budget,
-            columns=self.columns,
-            units=self.units(n),
-            decimals=decimals,
-            sample=self._every,
-            records=self.records.rows,
-            owners=None if people.plain else self.rows[owned.of_row],
-        )
-
-    def keep(self, off: Sequence[Off], worst: Sequence[int]) -> None:
-        """Keep the worst records off steps: all are here."""
+    def sums(self) -> Sums:
+        """Return what arithmetic on the sums may tell, of persons too."""
+        if self.population.plain:
+            return super().sums()
+        owners = self.rows[self.persons.owned.of_row]
+        return replace(super().sums(), records=self.records.rows, owners=owners)
 
     # --- changed releases ------------------------------------------------------------------------
 
@@ -224,7 +197,7 @@ class WholeTable:
 
     def without_worst(self, count: int) -> JudgedRelease | None:
         """Return the release without the worst persons' new records."""
-        population, published = self.population, self.published
+        population, published = self.population, self.persons
         judged = np.flatnonzero(self._judged)
         worst = judged[np.argsort(-population.informed()[judged], kind="stable")[:count]]
         new = published.batch == published.last
@@ -240,22 +213,18 @@ class WholeTable:
         """Return the records for what the release tells of one value of them."""
         if why := refused(self.options, self.statistic.kind):
             raise ValueError(f"a sensitive column is judged of {why}")
-        if not self.published.owned.alone.all():
+        if not self.persons.owned.alone.all():
             raise ValueError(
                 "a sensitive column is judged where each record is a person's only one"
             )
-        values, units = self.records.values, self.units(self.release_n)
-        return ValueTable(values, self.records.rows, self.columns, units, self.release_n)
-
-    def outcomes(self, changes: Sequence[Change]) -> list[Outcome]:
-        """Return what each changed release leaves."""
-        return [outcome_of(change.release) for change in changes]
+        values, rows = self.records.values, self.records.rows
+        return ValueTable(values, rows, self.columns, self.units, self.released.n)
 
     # --- what is written -------------------------------------------------------------------------
 
     def values_of(self, index: int) -> Doubles | None:
         """Return the values of a person's only record."""
-        owned = self.published.owned
+        owned = self.persons.owned
         return self.records.values[owned.first[index]] if owned.alone[index] else None
 
     def listing(self, scores: Doubles, base_rate: float | None) -> Listing:
@@ -263,12 +232,8 @@ class WholeTable:
         people, rows, cells = self.population, self.rows, self.featured.pooled
         informed = risk_of(scores, base_rate)
         weaker = risk_of(people.weaker(), base_rate)
-        owned, ids = self.published.owned, self.records.ids
+        owned, ids = self.persons.owned, self.records.ids
         who = None if ids is None else Owned(ids[owned.first], self.records.rows, owned.of_row)
-        pooled: tuple[str, ...] = ()
-        if cells is not None:
-            (table,) = self.featured.tables
-            pooled = tuple(table.names[k] for k in np.unique(table.cell)[cells.small].tolist())
         return Listing(
             rows=rows,
             places=np.arange(len(rows)),
@@ -279,50 +244,52 @@ class WholeTable:
             lines=self.records.lines,
             owned=who,
             cells=cells_of(self.featured, owned.of_row, rows, informed),
-            pooled_cells=pooled,
+            pooled_cells=() if cells is None else cells.small,
             previous=None
             if self.earlier is None
             else previous_of(people, scores, self.earlier, self.records.rows),
             effective_n=None if people.pull is None else people.n / people.correction,
         )
 
-    def _listed(self) -> Listed | None:
+    def listed(self) -> Listed | None:
         """Return what the list of all sets of a finite population tells, where they are few."""
         people, options = self.population, self.options
         if not (people.finite and people.plain):
             return None
-        return listed(
+        return list_sets(
             self.records.values,
             self.rows,
-            self.release_n,
-            self.units(self.release_n),
-            options.decimals if self.exact else None,
-            budget_of(options).allowed_advantage,
+            self.released.n,
+            self.units,
+            options.decimals if self.released.exact == "exact" else None,
+            self.budget.allowed_advantage,
         )
 
-    def observations(self, listing: Listing) -> Observations:
-        """Say what was seen of the records."""
-        distinct, owned = self.options.distinct_records, self.published.owned
-        block, regression = self.featured.block, self.statistic
-        measured = not of_categories(regression, self.records.columns, self.table)
-        seen = observed(
-            self.table, self.records, listing.owned, block, distinct=distinct, measured=measured
-        )
-        seen = replace(seen, listed=self._listed())
-        if isinstance(regression, GLM | Cox) and block is not None and owned.alone.all():
-            return replace(seen, refits=refits_of(regression, block, self.rows))
+    def about_persons(self, owned: Owned) -> list[Notice]:
+        """Say how many records a person has, and of whom some are not judged."""
+        return list(about_persons(owned, self.table, self.records))
+
+    def refitted(self) -> tuple[Refit, ...]:
+        """Return the shifts of the records without which a model was fitted again."""
+        model, block = self.statistic, self.featured.block
+        if not isinstance(model, GLM | Cox) or block is None or not self.persons.owned.alone.all():
+            return ()
+        return refits_of(model, block, self.rows)
+
+    def narrowing(self, listing: Listing) -> Narrowing | None:
+        """Return the record that narrows the spread of a regression's coefficients most."""
+        regression, block, persons = self.statistic, self.featured.block, self.persons.owned.of_row
         if not isinstance(regression, Regression) or block is None:
-            return seen
-        narrowing = narrowing_of(
+            return None
+        return narrowing_of(
             regression,
             block,
-            self.rows[owned.of_row],
-            listing.informed.leakage[owned.of_row],
-            n=self.release_n,
-            budget=budget_of(self.options),
-            owners=owned.of_row,
+            self.rows[persons],
+            listing.informed.leakage[persons],
+            n=self.released.n,
+            budget=self.budget,
+            owners=persons,
         )
-        return replace(seen, narrowing=narrowing)
 
 
 def without_small_cells(table: Table, options: AnalysisOptions) -> tuple[Table, Featured, int]:
@@ -332,14 +299,7 @@ def without_small_cells(table: Table, options: AnalysisOptions) -> tuple[Table, 
     """
     dropped = 0
     while True:
-        of = featured(
-            table,
-            options.statistic,
-            columns=options.columns,
-            exclude=options.exclude,
-            missing=options.missing,
-            shrinkage=options.shrinkage,
-        )
+        of = featured(table, options)
         if not options.drop_small_cells:
             return table, of, dropped
         if not of.tables:

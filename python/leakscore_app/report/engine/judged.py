@@ -1,0 +1,335 @@
+"""A table that is judged, and what an analysis asks of it, in memory or block by block."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakscore.statistics import Statistic
+from leakscore_app.document.document import Notice
+from leakscore_app.passes.lattices import ColumnSteps, Off, lattices_of
+from leakscore_app.passes.rows import JudgedRows
+from leakscore_app.report._model import (
+    Doubles,
+    Listed,
+    Narrowing,
+    Observations,
+    Owned,
+    Refit,
+    Release,
+    Remedy,
+    ReportInput,
+)
+from leakscore_app.report._notices import about_records, doubt_of
+from leakscore_app.report.engine.attack import LinearAttack, Others, Refits
+from leakscore_app.report.engine.leakage import above, risk_of, shares_of
+from leakscore_app.report.engine.noise import TheoryNoise
+from leakscore_app.report.engine.population import Population
+from leakscore_app.report.engine.setup import (
+    AnalysisOptions,
+    Listing,
+    budget_of,
+    columns_of_file,
+    of_categories,
+)
+from leakscore_app.report.engine.sums import Sums, share_of, why_unchecked
+from leakscore_app.report.engine.survey import Judged
+from leakscore_app.report.engine.values import ValueTable
+from leakscore_app.tables.sources.opened import Opened
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRelease:
+    """A changed release of which all is known: numbers (k,) and leakages of those who remain."""
+
+    rows: npt.NDArray[np.int64]
+    scores: Doubles
+
+
+@dataclass(frozen=True, eq=False)
+class Clipped:
+    """The release of clipped values, and how many standard errors it moves a mean at most."""
+
+    release: Any
+    shift: float
+    what: str = "columns"
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The worst record of a changed release, its leakage, and counts above each level of power."""
+
+    row: int
+    leakage: float
+    above: dict[str, int]
+
+    @classmethod
+    def of(cls, release: JudgedRelease) -> Outcome:
+        """Return the worst of the records that a changed release leaves."""
+        worst = int(np.argmax(release.scores))
+        power = risk_of(release.scores, None).power
+        return cls(int(release.rows[worst]), float(release.scores[worst]), above(power))
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """A changed release, as the table has it, and how it reads as a remedy; `more` as there."""
+
+    kind: str
+    what: str
+    cost: str
+    release: Any
+    more: dict[str, Any] = field(default_factory=dict)
+
+    def remedy(self, outcome: Outcome) -> Remedy:
+        """Return the remedy, with what it leaves."""
+        return Remedy(
+            kind=self.kind,
+            what=self.what,
+            cost=self.cost,
+            worst_row=outcome.row,
+            **shares_of(outcome.leakage),
+            above=outcome.above,
+            **self.more,
+        )
+
+
+class JudgedTable(ABC):
+    """What of a table is judged, and what an analysis wants to know of all of its records.
+
+    Parameters
+    ----------
+    opened : Opened
+    judged : Judged
+        The columns, or features of them.
+    statistic : Statistic
+        Bound to the columns of the table.
+    options : AnalysisOptions
+    say : callable
+        Told what is done.
+
+    Attributes
+    ----------
+    population : Population
+        The persons whose records are here: all, or the worst ones.
+    weighted : bool
+        Whether weights are known to everybody.
+    shared : dict
+        Columns that may tell whose the records are, and how many different values they have.
+    columns : tuple of str
+    size : int
+        Records that are judged.
+    """
+
+    population: Population
+    weighted = False
+    shared: Mapping[str, int] = MappingProxyType({})
+    released: Release
+
+    def __init__(
+        self,
+        opened: Opened,
+        judged: Judged,
+        statistic: Statistic,
+        *,
+        options: AnalysisOptions,
+        say: Callable[[str], None],
+    ) -> None:
+        self.opened, self.judged, self.statistic = opened, judged, statistic
+        self.options, self.say, self.budget = options, say, budget_of(options)
+        self.columns, self.size = judged.columns, judged.law.rows
+        self.finite = options.population == "finite"
+        self.input = ReportInput(
+            name=opened.name,
+            path=None if opened.embedded else opened.path,
+            sha256=opened.digest(),
+            rows=judged.seen.rows,
+            columns=columns_of_file(opened),
+            rows_judged=self.size,
+            columns_judged=judged.columns,
+            columns_left_out=judged.excluded,
+            columns_published=judged.published,
+            columns_unjudged=judged.unjudged,
+            rows_left_out=judged.left_rows,
+            dependent_columns=judged.dependent,
+            notes=opened.notes,
+            shares=opened.shares,
+        )
+
+    def publish(self, release: Release) -> None:
+        """Settle what is published."""
+        self.released = release
+
+    @property
+    @abstractmethod
+    def rows(self) -> npt.NDArray[np.int64]:
+        """The number of each person's first record, from 1."""
+
+    @property
+    @abstractmethod
+    def keys(self) -> npt.NDArray[np.int64]:
+        """What seeds each person's games."""
+
+    @property
+    @abstractmethod
+    def every(self) -> JudgedRows:
+        """The records, or a sample of them."""
+
+    @property
+    def sample(self) -> JudgedRows | None:
+        """Of the records that are not here, in units of the population."""
+        return None
+
+    @property
+    @abstractmethod
+    def means(self) -> Doubles:
+        """Of the features."""
+
+    @abstractmethod
+    def score(self) -> None:
+        """Score every record; the population is known then."""
+
+    @abstractmethod
+    def middle(self, about: Sequence[int]) -> int:
+        """Return the record in the middle of those that can be played, the worst first."""
+
+    @abstractmethod
+    def others(self, attacks: Sequence[LinearAttack], what: str) -> Iterable[Sequence[Others]]:
+        """Give the projections of the other records for each attack."""
+
+    def refits(self, rounds: int) -> Refits | None:  # noqa: ARG002
+        """Return the refits of each round of a game, of coefficients that are no linear score."""
+        return None
+
+    def likely(self, index: int, others: Sequence[int]) -> list[int]:  # noqa: ARG002
+        """Return whose records are projected together with one."""
+        return [index]
+
+    def covered(self, theories: Sequence[TheoryNoise]) -> bool:  # noqa: ARG002
+        """Tell whether no record that is not here leaks more with any of some noises."""
+        return True
+
+    # --- what is published -----------------------------------------------------------------------
+
+    @property
+    def units(self) -> Doubles:
+        """The units of the published numbers, one a judged column; see `Statistic.units`."""
+        return self.statistic.units(self.means, self.released.n)[self._places]
+
+    @property
+    def estimates(self) -> Doubles:
+        """The published numbers, one a judged column, without noise."""
+        return self.statistic.estimates(self.means, self.released.n)[self._places]
+
+    @property
+    def _places(self) -> list[int]:
+        """Of the judged columns among the features."""
+        places = {name: k for k, name in enumerate(self.statistic.names)}
+        return [places[name] for name in self.columns]
+
+    # --- arithmetic ------------------------------------------------------------------------------
+
+    @cached_property
+    def steps(self) -> tuple[ColumnSteps, ...]:
+        """ColumnSteps on which most values of a column lie."""
+        n = self.population.batch_size
+        unchecked = why_unchecked(self.released, self.weighted)
+        return () if unchecked else lattices_of(self.every, share_of(n), n)
+
+    @abstractmethod
+    def off_steps(self) -> list[Off]:
+        """Return the records off each of the steps."""
+
+    def sums(self) -> Sums:
+        """Return what arithmetic on the sums may tell."""
+        return Sums(
+            self.population,
+            self.rows,
+            self.budget,
+            columns=self.columns,
+            units=self.units,
+            decimals=self.released.decimals,
+            sample=self.every,
+        )
+
+    def keep(self, off: Sequence[Off], worst: Sequence[int]) -> None:  # noqa: B027
+        """Keep the worst records off steps, where not all records are here."""
+
+    # --- changed releases ------------------------------------------------------------------------
+
+    @abstractmethod
+    def release(self, population: Population) -> Any:
+        """Return a changed population as a release of the same persons."""
+
+    @abstractmethod
+    def clipped(self, share: float) -> Clipped | None:
+        """Return the release of values clipped at a quantile; None if all become the same."""
+
+    @abstractmethod
+    def without_worst(self, count: int) -> Any:
+        """Return the release without the worst records; None if it cannot be judged."""
+
+    def outcomes(self, changes: Sequence[Change]) -> list[Outcome]:
+        """Return what each changed release leaves."""
+        return [Outcome.of(change.release) for change in changes]
+
+    # --- what is written -------------------------------------------------------------------------
+
+    @abstractmethod
+    def values_of(self, index: int) -> Doubles | None:
+        """Return the values of a person's only record."""
+
+    @abstractmethod
+    def listing(self, scores: Doubles, base_rate: float | None) -> Listing:
+        """Return what the report says of all records."""
+
+    def sensitive_values(self) -> ValueTable:
+        """Return the records for what the release tells of one value of them."""
+        raise ValueError("a sensitive column needs all records at once")
+
+    def observations(self, listing: Listing) -> Observations:
+        """Say what was seen of the records."""
+        statistic, opened, judged = self.statistic, self.opened, self.judged
+        # Of categories many records are equal.
+        copies = None if of_categories(statistic, self.columns, opened) else judged.seen.copies
+        notices, doubts = about_records(copies, self.size, self.shared, judged.seen.rows)
+        if listing.owned is not None:
+            notices = self.about_persons(listing.owned)
+        if listing.owned is not None or self.options.distinct_records:
+            doubts = []
+        return Observations(
+            judged.counting,
+            (*notices, *self.about_length()),
+            embedded=opened.notes[0] if opened.embedded else None,
+            doubt=doubt_of(doubts),
+            narrowing=self.narrowing(listing),
+            refits=self.refitted(),
+            listed=self.listed(),
+        )
+
+    def about_persons(self, owned: Owned) -> list[Notice]:  # noqa: ARG002
+        """Say how many records a person has."""
+        return []
+
+    def about_length(self) -> list[Notice]:
+        """Say what is done otherwise because a table is long."""
+        return []
+
+    def narrowing(self, listing: Listing) -> Narrowing | None:  # noqa: ARG002
+        """Return the record that narrows the spread of a regression's coefficients most."""
+        return None
+
+    def refitted(self) -> tuple[Refit, ...]:
+        """Return the shifts of the records without which a model was fitted again."""
+        return ()
+
+    def listed(self) -> Listed | None:
+        """Return what the list of all sets of a finite population tells, where they are few."""
+        return None
