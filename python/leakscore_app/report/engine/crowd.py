@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -16,21 +15,20 @@ import numpy.typing as npt
 
 from leakscore.distributions import norm
 from leakscore.leakage import ShapedNoise
-from leakscore.leakage.groups import Groups
 from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Moments, Reference, SingularCovarianceError
 from leakscore_app.passes.scores import Count, Views, WorstRows
 from leakscore_app.report._model import ALPHA, LEVELS, Doubles
 from leakscore_app.report.engine.judged import Clipped, Outcome
-from leakscore_app.report.engine.pooled import PooledLaw
-from leakscore_app.report.engine.population import Population, Published, Shape
+from leakscore_app.report.engine.pooled import LawPopulation, PooledLaw
+from leakscore_app.report.engine.population import Shape
 from leakscore_app.report.engine.survey import law_of
 
 Integers = npt.NDArray[np.int64]
 DOMINANT = 0.999  # share of the variance in a direction from which on digits are lost
 
 
-class Crowd(Population):
+class Crowd(LawPopulation):
     """Some records of a table of which only the law is known besides.
 
     Persons are these records: indices are into them, and `size` counts the table's.
@@ -60,32 +58,8 @@ class Crowd(Population):
         finite: bool,
         refitted: dict[int, Reference] | None = None,
     ) -> None:
-        self.law, self.numbers = law, rows
-        self.pooled = isinstance(law, PooledLaw)
-        self.scale, self.values = law.scale, law.scaled(values)
-        self.raw = values
-        self.n, self.finite, self.shrinkage = n, finite, None
-        self.size, self.dim = law.rows, values.shape[1]
-        self.correction = 1 - n / self.size if finite else 1.0
-        self.pull = None
-        self.refitted = refitted or {}
-        self.reference = Reference(law.mean, law.cov)
-        self.centred = self.values - law.mean
-        every = np.arange(len(rows))
-        self.published = Published(Groups(every), np.zeros_like(every), np.array([n]))
-        self.owned = self.published.owned
-        self._told = np.zeros(len(rows))
-        self._known = {}
-
-    @cached_property
-    def divisors(self) -> Doubles:
-        """What the squared distance of each record is divided by, (K,)."""
-        return np.full(len(self.numbers), self.n * self.correction)
-
-    def added(self, noise_std: float = 0.0) -> Doubles:
-        """Leakage to the informed attacker, (K,); `noise_std` as in `Population`."""
-        variance = self.n * noise_std**2 / self.correction
-        return np.asarray(self.distances(self.law.with_noise(variance)) / self.divisors)
+        super().__init__(law, values, n, finite=finite, published=None)
+        self.numbers, self.refitted = rows, refitted or {}
 
     def noisy(self, noise_cov: Doubles, earlier: Doubles) -> Doubles:  # noqa: ARG002
         """Leakage of every record with noise of a covariance on the mean, (K,)."""
@@ -119,7 +93,7 @@ class Crowd(Population):
 
     def distances(self, law: TableLaw) -> Doubles:
         """Squared distance of each record from all others by a law of the same columns, (K,)."""
-        distances = law.distances(self.raw)
+        distances = super().distances(law)
         for index in np.flatnonzero(np.isin(self.numbers, list(self.refitted))).tolist():
             others = self.refitted[int(self.numbers[index])]
             try:
@@ -132,13 +106,7 @@ class Crowd(Population):
                 distances[index] = np.inf
         return distances
 
-    def without(self, person: int) -> Reference:
-        """Mean and covariance (times 1 - n/N if finite) of all records but one."""
-        if person not in self._known:
-            self._known[person] = self._without(person)
-        return self._known[person]
-
-    def _without(self, person: int) -> Reference:
+    def _fit_without(self, person: int) -> Reference:
         if isinstance(self.law, PooledLaw):
             others = self.law.left_out(self.values[person])
             return Reference(others.mean, self.correction * others.cov)
@@ -148,14 +116,6 @@ class Crowd(Population):
         rest, away = self.size - 1, self.centred[person]
         cov = self.law.cov * (self.size / rest) - np.outer(away, away) * (self.size / rest**2)
         return Reference(self.law.mean - away / rest, self.correction * cov)
-
-    def left_out(self, person: int, remaining: Doubles) -> Doubles:
-        """Leakage without each column; none without single features of a cell, see `Pooled`."""
-        return np.full(self.dim, np.nan) if self.pooled else super().left_out(person, remaining)
-
-    def weaker(self) -> Doubles:
-        """Leakage to the attacker who knows the columns' means and variances only, (K,)."""
-        return np.asarray(self.law.weaker(self.raw) / self.divisors)
 
     def in_sample(self) -> Doubles:
         """Leakage with the record in the reference: too small for the unusual ones."""

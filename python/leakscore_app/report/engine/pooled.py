@@ -472,7 +472,53 @@ class PooledCells(CellsByGroup):
         return result
 
 
-class Pooled(Population):
+class LawPopulation(Population):
+    """A population that attackers know by the law of a table; see `Population`.
+
+    Parameters
+    ----------
+    law : TableLaw
+    raw : (K, d) ndarray
+        The records that are here, in the units of the file.
+    n : int
+    finite : bool
+    published : Published, optional
+        Persons, each with one record, and batches.
+    """
+
+    def __init__(
+        self, law: TableLaw, raw: Doubles, n: int, *, finite: bool, published: Published | None
+    ) -> None:
+        self.law, self.raw, self.scale = law, raw, law.scale
+        self.pooled = isinstance(law, PooledLaw)
+        self._begin(
+            law.scaled(raw),
+            Reference(law.mean, law.cov),
+            n,
+            finite=finite,
+            size=law.rows,
+            published=published,
+        )
+
+    def distances(self, law: TableLaw) -> Doubles:
+        """Squared distance of each record from all others by a law of the same columns, (K,)."""
+        return law.distances(self.raw)
+
+    def _noisy_distances(self, variance: float | None) -> Doubles:
+        return self.distances(self.law.with_noise(variance or 0.0))
+
+    def weaker(self) -> Doubles:
+        """Leakage to the attacker who knows the columns' means and variances only, (P,)."""
+        scores = (self.law.weaker(self.raw) / self.divisors)[self.owned.first]
+        scores[self.published.given_away()] = np.inf
+        return np.asarray(scores)
+
+    def left_out(self, person: int, remaining: Doubles) -> Doubles:
+        """Leakage without each column; none without single features of a cell: they are one."""
+        return np.full(self.dim, np.nan) if self.pooled else super().left_out(person, remaining)
+
+
+class Pooled(LawPopulation):
     """Counts and means by group, in memory; see `Population`.
 
     Parameters
@@ -485,7 +531,7 @@ class Pooled(Population):
     earlier : (P,) ndarray, optional
     """
 
-    pooled = True
+    law: PooledLaw
 
     def __init__(
         self,
@@ -496,34 +542,12 @@ class Pooled(Population):
         published: Published | None = None,
         earlier: Doubles | None = None,
     ) -> None:
-        self.cells, self.law = cells, cells.law
-        self.n, self.finite, self.shrinkage, self.pull = n, finite, None, None
-        self.scale, self.raw = self.law.scale, cells.features()
-        self.values = self.law.scaled(self.raw)
-        self.size, self.dim = self.values.shape
-        self.correction = 1 - n / self.size if finite else 1.0
-        self.published = published or Published.of(None, self.size, n)
-        self.owned = self.published.owned
-        self._told, self._known = earlier, {}
-        self.reference = Reference(self.law.mean, self.law.cov)
-        self.centred = self.values - self.law.mean
+        super().__init__(cells.law, cells.features(), n, finite=finite, published=published)
+        self.cells, self._told = cells, earlier
 
     def _fit_without(self, person: int) -> Reference:
         others = self.law.left_out(self.values[person])
         return Reference(others.mean, self.correction * others.cov)
-
-    def _noisy_distances(self, variance: float | None) -> Doubles:
-        return self.law.with_noise(variance or 0.0).distances(self.raw)
-
-    def weaker(self) -> Doubles:
-        """Leakage to the attacker who knows the features' means and variances only, (P,)."""
-        scores = (self.law.weaker(self.raw) / self.divisors)[self.owned.first]
-        scores[self.published.given_away()] = np.inf
-        return np.asarray(scores)
-
-    def left_out(self, person: int, remaining: Doubles) -> Doubles:  # noqa: ARG002
-        """Return no leakage without single features: those of a cell belong together."""
-        return np.full(self.dim, np.nan)
 
     def without_records(self, rows: Integers) -> tuple[Population | None, Integers]:
         """Return the release without some records of the last batch, and which persons remain."""

@@ -191,6 +191,9 @@ class Population:
 
     pooled = False  # whether cells of few records are judged by one covariance
     whole = True  # whether all records are here
+    shrinkage: Shrinkage = None
+    pull: Doubles | None = None
+    _told: Doubles | None = None
 
     def __init__(
         self,
@@ -204,20 +207,32 @@ class Population:
         weights: Doubles | None = None,
     ) -> None:
         self.scale = values.std(axis=0)
-        self.values = values / self.scale
-        self.n = n
-        self.finite = finite
         self.shrinkage = shrinkage
-        self.size, self.dim = values.shape
+        values = values / self.scale
         self.pull = None if weights is None else weights / weights.mean()
-        self.correction = 1 - n / self.size if finite else 1.0
+        reference = Reference.fit(values, shrinkage=shrinkage)
+        self._begin(values, reference, n, finite=finite, size=len(values), published=published)
         if self.pull is not None:
             self.correction = float(np.mean(self.pull**2))
-        self.reference = Reference.fit(self.values, shrinkage=shrinkage)
-        self.centred = self.values - self.reference.mean
-        self.published = published or Published.of(None, self.size, n)
-        self.owned = self.published.owned
         self._told = earlier
+
+    def _begin(
+        self,
+        values: Doubles,
+        reference: Reference,
+        n: int,
+        *,
+        finite: bool,
+        size: int,
+        published: Published | None,
+    ) -> None:
+        """Set what all populations have: records, in units, the law of `size`, and who has them."""
+        self.values, self.reference = values, reference
+        self.n, self.finite, self.size, self.dim = n, finite, size, values.shape[1]
+        self.correction = 1 - n / size if finite else 1.0
+        self.centred = values - reference.mean
+        self.published = published or Published.of(None, len(values), n)
+        self.owned = self.published.owned
         self._known: dict[int, Reference] = {}
 
     @property
