@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from leakscore_app.audits.columns import ScoreColumns, columns_of
 from leakscore_app.audits.scores import MEMBER_NAMES
 from leakscore_app.document import document as doc
 from leakscore_app.document.document import Notice
-from leakscore_app.document.findings import Findings
+from leakscore_app.document.findings import HIDDEN, Findings
 from leakscore_app.document.svg import Axis, Chart, nice_ticks
 from leakscore_app.document.text import counted
 from leakscore_app.tables import files, memory_limit
@@ -38,7 +38,7 @@ _COLUMNS = ("shift", "shift_low", "shift_high", "power", "power_low", "false_pos
 _DOTS = 1500  # of a chart: the rest would be drawn over each other
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RiskReport(Findings):
     """What `risk_report` returns: a line a record, the worst first.
 
@@ -92,6 +92,7 @@ class RiskReport(Findings):
 
     command = "risk"
 
+    input: Mapping[str, Any] | None = None
     attack: str
     records: npt.NDArray[np.int64]
     names: tuple[str, ...]
@@ -117,21 +118,13 @@ class RiskReport(Findings):
     assumptions: tuple[str, ...]
     drawn_prediction: Doubles | None
     drawn_shift: Doubles | None
-    input: Mapping[str, Any] | None = None
-    read: tuple[tuple[str, str], ...] = ()
-    notices: tuple[Notice, ...] = ()
+    read: tuple[tuple[str, str], ...] = field(default=(), metadata=HIDDEN)
+    notices: tuple[Notice, ...] = field(default=(), metadata=HIDDEN)
 
     @property
     def inconclusive(self) -> bool:
         """Whether no record is certified, and none could have been."""
         return bool(self.notices) and not self.n_certified
-
-    def contents(self) -> dict[str, Any]:
-        """Return what the JSON holds besides envelope and notices."""
-        beside = ("input", "read", "notices")
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        shown = {name: value for name, value in values.items() if name not in beside}
-        return {"input": self.input, **shown}
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, words, lists and dicts."""

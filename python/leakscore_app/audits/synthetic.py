@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -113,8 +113,7 @@ class SyntheticAudit(Findings):
     def contents(self) -> dict[str, Any]:
         """Return what the JSON holds besides envelope and notices."""
         judged = self.judged.contents()
-        shown = {field.name: getattr(self, field.name) for field in fields(self)}
-        return shown | {
+        return super().contents() | {
             "verdict": {"verdict": self.verdict},
             "judged": {name: judged[name] for name in ("confidence", "bounds", "roc", "setting")},
         }

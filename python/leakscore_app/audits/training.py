@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 from leakscore import validation
 from leakscore.audit import Audit, OneRunBound, one_run
@@ -18,7 +17,7 @@ from leakscore_app.audits.words import no_fair_coins
 from leakscore_app.document import document as doc
 from leakscore_app.document.checks import Check
 from leakscore_app.document.document import Notice
-from leakscore_app.document.findings import Findings
+from leakscore_app.document.findings import HIDDEN, Findings
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,23 +36,12 @@ class OneTraining(Findings):
     verdict: ClaimVerdict | None
     confidence: float
     bounds: tuple[OneRunBound, ...]
-    void: str
+    void: str = field(metadata=HIDDEN)
 
     @property
     def notices(self) -> tuple[Notice, ...]:
         """What must be known to read the bounds."""
         return tuple(words.no_evidence(self.void))
-
-    def contents(self) -> dict[str, Any]:
-        """Return what the JSON holds besides envelope and notices."""
-        return {
-            "input": self.input,
-            "setting": self.setting,
-            "claim": self.claim,
-            "verdict": self.verdict,
-            "confidence": self.confidence,
-            "bounds": self.bounds,
-        }
 
     def document(self) -> doc.Document:
         """Return the sections of the text and the page."""

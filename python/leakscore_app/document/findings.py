@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import leakscore
@@ -13,7 +14,11 @@ from leakscore_app._visible import in_json
 from leakscore_app.document import text
 from leakscore_app.document.document import Document, Notice
 
+HIDDEN = {"hidden": True}
+"""Metadata of a field that is for text and page, and not in the JSON."""
 
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Findings(ByValue, ABC):
     """Base of the frozen dataclasses of numbers and words that commands return.
 
@@ -34,9 +39,10 @@ class Findings(ByValue, ABC):
     def document(self) -> Document:
         """Return the sections of the text and the page."""
 
-    @abstractmethod
     def contents(self) -> dict[str, Any]:
-        """Return what the JSON holds besides envelope and notices."""
+        """Return what the JSON holds besides envelope and notices: fields that are not hidden."""
+        shown = [field.name for field in fields(self) if not field.metadata.get("hidden")]
+        return {name: getattr(self, name) for name in shown}
 
     @property
     def tool_version(self) -> str:
