@@ -223,11 +223,11 @@ def analyse(
         from leakscore_app.report.engine.blocks import BlockTable
 
         with single_threaded_blas():  # waiting threads took a tenth of the work
-            return Analysis(BlockTable(opened, options, Passes(progress, client)), options).report()
+            return Analysis(BlockTable(opened, options, Passes(progress, client))).report()
     whole = whole_of(table, opened, why)
     # Threads of BLAS wait for each other longer than they work on so few columns.
     with single_threaded_blas() if whole.values.shape[1] <= _FEW_COLUMNS else nullcontext():
-        return Analysis(WholeTable(whole, options, _StepCounter(progress)), options).report()
+        return Analysis(WholeTable(whole, options, _StepCounter(progress))).report()
 
 
 class _StepCounter:

@@ -26,7 +26,7 @@ from leakscore_app.report._model import (
     Verdict,
     Worst,
 )
-from leakscore_app.report.engine.leakage import Budget, risk_of
+from leakscore_app.report.engine.leakage import Budget, shares_of
 from leakscore_app.tables.doubts import option
 
 
@@ -391,7 +391,7 @@ def _worst(basis: VerdictBasis, budget: Budget, added: dict[int, float]) -> Wors
     values = np.minimum(values, 1.0)
     index = int(np.lexsort((basis.leakage, values))[-1])  # of equal shares, the larger leakage
     simulated = played.get(index)
-    power = float(risk_of(basis.leakage[[index]], None).power[0])
+    power = shares_of(float(basis.leakage[index]))["power"]
     power = power if simulated is None else simulated.to_act_on("power")
     more = added.get(int(basis.rows[index]), 0.0)
     return Worst(

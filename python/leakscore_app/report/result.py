@@ -61,12 +61,8 @@ class Report(Content, Findings):
 
     def contents(self) -> dict[str, Any]:
         """Return what the JSON holds besides envelope, notices and records."""
-        plain = {
-            "seed": self.seed,
-            "verdict": self.verdict,
-            "input": self.input,
-            "release": self.release,
-            "threat_models": self.threat_models,
+        always = {
+            **self._named("seed", "verdict", "input", "release", "threat_models"),
             "differential_privacy": {
                 "is_a_guarantee": False,
                 "why": "a mean without noise has no finite epsilon",
@@ -74,32 +70,26 @@ class Report(Content, Findings):
             },
             "counts": self.counts,
             "worst_rows": [int(self.rows[i]) for i in self.worst],
-            "drivers": self.drivers,
-            "covariance": self.covariance,
+            **self._named("drivers", "covariance"),
             "game": self.games,
             "arithmetic": self.arithmetic,
             "noise": self._noise_with_all(),
-            "remedies": self.remedies,
-            "audit": self.audit,
+            **self._named("remedies", "audit"),
         }
-        if self.sensitive is not None:
-            plain["sensitive"] = self.sensitive
-        if self.observations.refits:
-            plain["refits"] = self.observations.refits
-        if self.previous is not None:
-            plain["previous"] = self.previous
-        if self.cells:
-            plain |= {"cells": self.cells, "min_cell": self.min_cell}
-        if self.pooled_cells:
-            plain["pooled_cells"] = self.pooled_cells
-        if self.effective_n is not None:
-            plain["effective_n"] = self.effective_n
-        plain["records_listed"] = {
-            "which": self.listed_as,
-            "count": len(self.listed),
-            "of": self.records,
+        where_known = {
+            "sensitive": self.sensitive,
+            "refits": self.observations.refits,
+            "previous": self.previous,
+            "cells": self.cells,
+            "min_cell": self.min_cell if self.cells else None,
+            **self._named("pooled_cells", "effective_n"),
         }
-        return plain
+        listed = {"which": self.listed_as, "count": len(self.listed), "of": self.records}
+        known = {name: value for name, value in where_known.items() if value not in (None, ())}
+        return {**always, **known, "records_listed": listed}
+
+    def _named(self, *names: str) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in names}
 
     def _noise_with_all(self) -> Noise | None:
         """Return the noise; its numbers have those that follow from them, too."""
@@ -127,9 +117,6 @@ class Report(Content, Findings):
     def _records(self) -> list[dict[str, Any]]:
         """One dict for each listed record, built from whole columns."""
         listed = self.listed
-        weaker = _risk_columns(self.weaker, listed)
-        names = list(weaker)
-        nested = [dict(zip(names, row, strict=True)) for row in zip(*weaker.values(), strict=True)]
         columns = {
             "row": self.rows[listed].tolist(),
             **self._owner_columns(),
@@ -137,11 +124,10 @@ class Report(Content, Findings):
             "leakage_in_sample": as_json(self.in_sample[listed]),
             "certain": np.isinf(self.informed.leakage[listed]).tolist(),
             "gaussian_equivalent_epsilon": as_json(self.gaussian_epsilon),
-            "weaker": nested,
+            "weaker": _by_record(_risk_columns(self.weaker, listed)),
             **self._previous_columns(),
         }
-        names = list(columns)
-        return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return _by_record(columns)
 
     def _owner_columns(self) -> dict[str, list[Any]]:
         columns: dict[str, list[Any]] = {}
@@ -160,17 +146,13 @@ class Report(Content, Findings):
         if self.previous is None:
             return {}
         alone, listed = self.previous.alone, self.listed
-        columns = {
-            "leakage": as_json(alone.leakage[listed]),
-            "advantage": alone.advantage[listed].tolist(),
-            "power": alone.power[listed].tolist(),
-        }
-        rows = zip(*columns.values(), strict=True)
+        columns = ("leakage", "advantage", "power")
+        shares = {name: as_json(getattr(alone, name)[listed]) for name in columns}
         return {
             "new": self.previous.new[listed].tolist(),
             "batch_sizes": [self.previous.batch_sizes[i] for i in listed.tolist()],
             "power_if_gaussian": as_json(self.previous.power_if_gaussian[listed]),
-            "alone": [dict(zip(columns, row, strict=True)) for row in rows],
+            "alone": _by_record(shares),
         }
 
     def to_csv(self) -> str:
@@ -202,6 +184,11 @@ class Report(Content, Findings):
         head = json.dumps(plain, indent=2, allow_nan=False, ensure_ascii=False)
         listed = f"[\n    {records}\n  ]" if records else "[]"
         return in_json(f'{head[:-2]},\n  "records": {listed}\n}}')
+
+
+def _by_record(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    """Return a dict a record from the columns of all."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _risk_columns(risk: Risk, listed: npt.NDArray[np.int64]) -> dict[str, list[Any]]:

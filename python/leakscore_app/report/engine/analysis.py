@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -37,7 +37,6 @@ from leakscore_app.report.engine.remedies import (
     noise_on_every_mean,
 )
 from leakscore_app.report.engine.setup import (
-    AnalysisOptions,
     listed_of,
     nothing_to_play,
     release_of,
@@ -56,9 +55,9 @@ _LISTED_OFF = 20  # records off steps that are kept of a long table
 class Analysis:
     """The work of `leakscore_app.analyse`; each part draws its games in this order."""
 
-    def __init__(self, table: JudgedTable, options: AnalysisOptions) -> None:
-        self.table, self.options = table, options
-        self.budget = table.budget
+    def __init__(self, table: JudgedTable) -> None:
+        self.table, self.budget = table, table.budget
+        self.options = options = table.options
         embedded = table.opened.embedded
         self.release = release_of(options, table.input, table.statistic, embedded=embedded)
         n = self.release.n
@@ -77,8 +76,8 @@ class Analysis:
         games = self._games()
         arithmetic = self._arithmetic()
         noise, exact = self._drawn(self._noise(games, arithmetic))
-        report = self._written(games, arithmetic, noise, self._remedies(noise))
-        return replace(report, exact=exact)
+        remedies = self._remedies(noise)
+        return self._written(games, arithmetic, noise=noise, exact=exact, remedies=remedies)
 
     def _order(self) -> None:
         """Order the persons who are here, the worst first."""
@@ -250,30 +249,29 @@ class Analysis:
         self,
         games: list[Game],
         arithmetic: Arithmetic,
+        *,
         noise: Noise | None,
+        exact: dict[str, float] | None,
         remedies: tuple[Remedy, ...],
     ) -> Report:
         options, table, population = self.options, self.table, self.table.population
         listing = table.listing(self.scores, self.release.base_rate)
-        worst = [int(i) for i in listing.places[self.order[: options.worst]]]
+        of_records = {field.name: getattr(listing, field.name) for field in fields(listing)}
+        worst = [int(i) for i in of_records.pop("places")[self.order[: options.worst]]]
         which = options.records or (None if population.whole else "worst")
         listed_as, listed = listed_of(which, len(listing.rows), worst)
         leakage = listing.informed.leakage[listed]
         several = not bool(population.owned.alone.all())
         return Report(
+            **of_records,
             seed=options.seed,
             input=table.input,
             release=self.release,
             threat_models=threat_models_of(len(table.columns), several),
-            rows=listing.rows,
-            in_sample=listing.in_sample,
-            informed=listing.informed,
-            weaker=listing.weaker,
             listed=listed,
             listed_as=listed_as,
             gaussian_epsilon=tradeoff.gaussian(leakage=leakage).epsilon(options.delta),
             gaussian_delta=options.delta,
-            counts=listing.counts,
             worst=tuple(worst),
             drivers=tuple(self._drivers(int(i)) for i in self.order[: options.worst]),
             covariance=covariance_of(
@@ -285,14 +283,8 @@ class Analysis:
             audit=self._audit(games[0]),
             observations=table.observations(listing),
             arithmetic=arithmetic,
-            previous=listing.previous,
-            lines=listing.lines,
-            owned=listing.owned,
-            cells=listing.cells,
+            exact=exact,
             min_cell=options.min_cell,
-            pooled_cells=listing.pooled_cells,
-            effective_n=listing.effective_n,
-            bars=listing.bars,
             budget=self.budget,
             max_noise=options.max_noise,
             sensitive=self._sensitive(noise),

@@ -12,7 +12,7 @@ from leakscore_app.passes.scores import InCells
 from leakscore_app.report._model import LEVELS, Cell, Risk
 from leakscore_app.report.engine.crowd import Crowd
 from leakscore_app.report.engine.features import Featured, Tabled, by_group
-from leakscore_app.report.engine.leakage import risk_of
+from leakscore_app.report.engine.leakage import shares_of
 
 
 def cells_of(
@@ -48,9 +48,7 @@ def _cells_of(
             records=int(records[k]),
             persons=len(people),
             row=int(rows[worst]),
-            leakage=float(risk.leakage[worst]),
-            advantage=float(risk.advantage[worst]),
-            power=float(risk.power[worst]),
+            **shares_of(float(risk.leakage[worst])),
             above_half=int((risk.power[people] > 0.5).sum()),
         )
 
@@ -87,14 +85,11 @@ def cells_of_blocks(
         names = table.cells
         for k in np.flatnonzero(cells.records).tolist():
             row = int(cells.rows[k])
-            risk = risk_of(np.array([informed.get(row, float(cells.worst[k]) / divisor)]), None)
             yield Cell(
                 cell=names[k],
                 records=int(cells.records[k]),
                 persons=int(cells.records[k]),
                 row=row + 1,
-                leakage=float(risk.leakage[0]),
-                advantage=float(risk.advantage[0]),
-                power=float(risk.power[0]),
+                **shares_of(informed.get(row, float(cells.worst[k]) / divisor)),
                 above_half=int(cells.above[half, k]),
             )

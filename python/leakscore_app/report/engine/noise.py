@@ -30,7 +30,7 @@ from leakscore.leakage.anew import rough_noise
 from leakscore.reference import Reference
 from leakscore_app.report._model import Doubles, Game, Noise, Told, ToldGame
 from leakscore_app.report.engine.game import HALF_LEVEL, mean_upper
-from leakscore_app.report.engine.leakage import Budget, risk_of
+from leakscore_app.report.engine.leakage import Budget, shares_of
 from leakscore_app.report.engine.population import Population, Shape
 
 _MOST_COLUMNS = 200
@@ -255,7 +255,6 @@ class Search:
 
     def _described(self, theory: TheoryNoise, worst: int, games: list[Game]) -> Noise:
         """Say what the noise is, and what leaks with it."""
-        after = risk_of(theory.scores[[worst]], None)
         std = theory.deviations(self.population.dim) * self.population.scale
         return Noise(
             budget=self.budget.options(),
@@ -265,9 +264,7 @@ class Search:
             confirmed=False,
             rows_played=tuple(game.row for game in games),
             noise_std=dict(zip(self.columns, std.tolist(), strict=True)),
-            leakage=float(after.leakage[0]),
-            advantage=float(after.advantage[0]),
-            power=float(after.power[0]),
+            **shares_of(float(theory.scores[worst])),
             game=games[0],
             shape=self.shape,
         )
@@ -314,17 +311,15 @@ class Search:
             return None
         if np.isinf(population.informed()[index]):
             return None
-        without = np.asarray(self._least(budget, "optimal", index).covariance)
-        alone = float(self._told_before[index]) + population.leakage_refitted(index, without)
-        risk = risk_of(np.array([alone]), None)
+        cov = np.asarray(self._least(budget, "optimal", index).covariance)
+        alone = float(self._told_before[index]) + population.leakage_refitted(index, cov)
+        without = {f"{name}_without": share for name, share in shares_of(alone).items()}
         same = noise.game if noise.game.row == noise.binding_row else self.play(index, theory)
         recomputed = self.play_anew(index, budget.largest_leakage())
         return Told(
             row=noise.binding_row,
             leakage=float(theory.scores[index]),
-            leakage_without=float(risk.leakage[0]),
-            advantage_without=float(risk.advantage[0]),
-            power_without=float(risk.power[0]),
+            **without,
             public=same.advantage.simulated,
             public_std_error=same.advantage.std_error,
             anew=None if isinstance(recomputed, str) else recomputed,

@@ -93,7 +93,7 @@ class WholeTable(JudgedTable):
         if self.weighted:
             require_plain(self.options, release, self.persons)
 
-    @property
+    @cached_property
     def rows(self) -> npt.NDArray[np.int64]:
         """The number of each person's first record, from 1."""
         return self.records.rows[self.persons.owned.first]
