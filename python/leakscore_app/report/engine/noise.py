@@ -420,8 +420,10 @@ def play_anew(
     """
     game = _Game(population, index, max_leakage)
     half = tables(population, rounds) // 2
-    seen = [[game.round(member, rng) for _ in range(half)] for member in (True, False)]
-    hits, alarms = _judged(seen[0], seen[1])
+    inside, outside = (
+        np.array([game.round(member, rng) for _ in range(half)]).T for member in (True, False)
+    )
+    hits, alarms = _judged(inside, outside)
     advantage = float(hits.mean() - alarms.mean())
     error = float(np.hypot(_error(hits), _error(alarms)))
     return ToldGame(
@@ -430,17 +432,6 @@ def play_anew(
         std_error=error,
         upper=_upper(hits - alarms),
     )
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """What an attacker makes of a round: the record under the matrix, and the mean under it."""
-
-    log_leakage: float
-    ratio: float
-    """Mean over the noise of the log-likelihood ratio of the mean, given the matrix."""
-    spread: float
-    """Its standard deviation over the noise."""
 
 
 class _Game:
@@ -453,8 +444,12 @@ class _Game:
         self.n, self.max_leakage = population.n, max_leakage
         self.size = population.size
 
-    def round(self, member: bool, rng: np.random.Generator) -> _Seen:
-        """Draw a table, compute its noise, and look at both as the attacker does."""
+    def round(self, member: bool, rng: np.random.Generator) -> tuple[float, float, float]:
+        """Draw a table, compute its noise, and look at both as the attacker does.
+
+        Returns the logarithm of the record's leakage under the matrix, and the mean and the
+        standard deviation over the noise of the log-likelihood ratio of the mean, given the matrix.
+        """
         rows = self.others[rng.integers(len(self.others), size=max(self.size, self.n))]
         if member:
             rows[0] = self.target
@@ -465,7 +460,7 @@ class _Game:
         leakage = float(away @ weight) / self.n
         ratio = float((rows[: self.n].mean(axis=0) - self.known.mean) @ weight) - leakage / 2
         spread = float(np.sqrt(max(float(weight @ noise @ weight), 0.0)))
-        return _Seen(float(np.log(leakage)), ratio, spread)
+        return float(np.log(leakage)), ratio, spread
 
 
 def _upper(differences: Doubles) -> float:
@@ -481,14 +476,16 @@ def _upper(differences: Doubles) -> float:
     return float(np.mean(ends))
 
 
-def _judged(with_it: list[_Seen], without: list[_Seen]) -> tuple[Doubles, Doubles]:
-    """Return the chance that the attack says "member", each half's learned from the other half."""
-    inside, outside = (np.array([each.log_leakage for each in seen]) for seen in (with_it, without))
-    hits, alarms = np.zeros(len(with_it)), np.zeros(len(without))
+def _judged(inside: Doubles, outside: Doubles) -> tuple[Doubles, Doubles]:
+    """Return the chance that the attack says "member", each half's learned from the other half.
+
+    Of each round there are the three numbers of `_Game.round`, (3, R).
+    """
+    hits, alarms = np.zeros(inside.shape[1]), np.zeros(outside.shape[1])
     for start in range(2):
-        rule = _Rule.of(inside[1 - start :: 2], outside[1 - start :: 2])
-        hits[start::2] = [rule.chance(each) for each in with_it[start::2]]
-        alarms[start::2] = [rule.chance(each) for each in without[start::2]]
+        rule = _Rule.of(inside[0, 1 - start :: 2], outside[0, 1 - start :: 2])
+        hits[start::2] = rule.chances(*inside[:, start::2])
+        alarms[start::2] = rule.chances(*outside[:, start::2])
     return hits, alarms
 
 
@@ -512,12 +509,11 @@ class _Rule:
             float(cuts[best]), float(np.log(hit / alarm)), float(np.log((1 - hit) / (1 - alarm)))
         )
 
-    def chance(self, seen: _Seen) -> float:
+    def chances(self, log_leakage: Doubles, ratio: Doubles, spread: Doubles) -> Doubles:
         """Return the chance over the noise that the sum of both log-ratios is above 0."""
-        ratio = seen.ratio + (self.below if seen.log_leakage <= self.threshold else self.above)
-        if seen.spread == 0:
-            return float(ratio > 0)
-        return float(norm.cdf(ratio / seen.spread))
+        total = ratio + np.where(log_leakage <= self.threshold, self.below, self.above)
+        noisy = norm.cdf(total / np.where(spread == 0, 1.0, spread))
+        return np.where(spread == 0, total > 0, noisy)
 
 
 def _shares(values: Doubles, cuts: Doubles) -> npt.NDArray[np.float64]:
