@@ -68,7 +68,7 @@ from leakscore_app.report.engine.crowd import (
 )
 from leakscore_app.report.engine.features import Features, by_group, features_of
 from leakscore_app.report.engine.judged import Change, Clipped, JudgedRelease, JudgedTable, Outcome
-from leakscore_app.report.engine.leakage import narrowed, released_leverages, risk_of
+from leakscore_app.report.engine.leakage import identified, narrowed, released_leverages, risk_of
 from leakscore_app.report.engine.noise import TheoryNoise
 from leakscore_app.report.engine.pooled import PooledLaw
 from leakscore_app.report.engine.population import Population
@@ -409,20 +409,10 @@ class BlockTable(JudgedTable):
         ):
             middle = self._read.middle[place] if ties is None else ties
             scores, row = _middle(self._histograms[place], middle)
-            risk = risk_of(np.array([*(scores / self.divisor), ends[place][0]]), None)
-            counts.append(
-                IdentifiedCounts(
-                    attacker=attacker,
-                    records=self.size,
-                    above=level_counts(self.scored.above[place]),
-                    median_power=float(np.mean(risk.power[:2])),
-                    worst_power=float(risk.power[2]),
-                    median_advantage=float(np.mean(risk.advantage[:2])),
-                    worst_advantage=float(risk.advantage[2]),
-                    median_row=row + 1,
-                    worst_row=ends[place][1] + 1,
-                )
-            )
+            worst_score, worst_row = ends[place]
+            scores = np.array([*(scores / self.divisor), worst_score])
+            above, rows = level_counts(self.scored.above[place]), (row + 1, worst_row + 1)
+            counts.append(identified(attacker, self.size, above, scores=scores, rows=rows))
         return counts[0], counts[1]
 
     def about_length(self) -> list[Notice]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,21 +147,28 @@ def counts_of(attacker: str, risk: Risk, rows: np.ndarray) -> IdentifiedCounts:
 
     Of records with equal leakage the first is named, as in long tables.
     """
-    order = np.argsort(risk.leakage, kind="stable")
-    middle = risk.leakage[order[(len(order) - 1) // 2]]
-    worst, middle = (
-        int((risk.leakage == score).argmax()) for score in (risk.leakage.max(), middle)
-    )
+    order, size = np.sort(risk.leakage), len(risk.leakage)
+    ends = order[[(size - 1) // 2, size // 2, -1]]
+    middle, _, worst = (int((risk.leakage == score).argmax()) for score in ends)
+    places = (int(rows[middle]), int(rows[worst]))
+    return identified(attacker, size, above(risk.power), scores=ends, rows=places)
+
+
+def identified(
+    attacker: str, size: int, above: dict[str, int], *, scores: Doubles, rows: tuple[int, int]
+) -> IdentifiedCounts:
+    """Return the counts, of the two scores in the middle and the largest, and the rows of both."""
+    risk = risk_of(scores, None)
     return IdentifiedCounts(
         attacker=attacker,
-        records=len(order),
-        above=above(risk.power),
-        median_power=float(np.median(risk.power)),
-        worst_power=float(risk.power[worst]),
-        median_advantage=float(np.median(risk.advantage)),
-        worst_advantage=float(risk.advantage[worst]),
-        median_row=int(rows[middle]),
-        worst_row=int(rows[worst]),
+        records=size,
+        above=above,
+        median_power=float(np.mean(risk.power[:2])),
+        worst_power=float(risk.power[2]),
+        median_advantage=float(np.mean(risk.advantage[:2])),
+        worst_advantage=float(risk.advantage[2]),
+        median_row=rows[0],
+        worst_row=rows[1],
     )
 
 
@@ -325,12 +332,20 @@ class Budget:
 
     def fewest_records(self, worst: float, most: int) -> int | None:
         """Return the least n that brings a record of squared distance `worst` under the budget."""
-        low, high = 1, 2
-        while not self.met_by(worst / high):
-            low, high = high, 2 * high
-            if low > most:
-                return None
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.met_by(worst / middle) else (middle, high)
-        return high
+        return least_size(lambda n: self.met_by(worst / n), 1, most)
+
+
+def least_size(enough: Callable[[int], bool], size: int, most: int) -> int | None:
+    """Return the least number above `size` that is enough, as all above it are; None beyond most.
+
+    Numbers are doubled until one is enough, then halved between.
+    """
+    low, high = size, 2 * size
+    while not enough(high):
+        low, high = high, 2 * high
+        if low > most:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high

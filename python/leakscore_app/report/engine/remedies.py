@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from leakscore_app.report._model import Noise
 from leakscore_app.report.engine.judged import Change, JudgedRelease, JudgedTable
-from leakscore_app.report.engine.leakage import Budget
+from leakscore_app.report.engine.leakage import Budget, least_size
 from leakscore_app.report.engine.population import Population
 
 DROPS = (1, 3, 5)
@@ -122,17 +122,12 @@ def _waiting(table: JudgedTable, budget: Budget) -> Iterator[Change]:
 
     def enough(batch: int) -> bool:
         scores = (earlier + distances / batch)[judged]
-        return batch > size and budget.met_by(float(scores.max()))
+        return budget.met_by(float(scores.max()))
 
-    low, high = size, twice
-    while high <= MOST_RECORDS and not enough(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
     sizes = {size * growth for growth in GROWTHS if size > 1}
-    if high <= MOST_RECORDS and not budget.met_by(float(now[judged].max())):
-        sizes.add(high)
+    least = least_size(enough, size, MOST_RECORDS)
+    if least is not None and not budget.met_by(float(now[judged].max())):
+        sizes.add(least)
     for larger in sorted(sizes):
         yield Change(
             "larger batch",
