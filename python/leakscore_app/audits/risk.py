@@ -74,8 +74,6 @@ class RiskReport(Findings):
         Of the records in the page's chart, some of them if there are many.
     input : dict or None
         Where the scores come from: file, arrays, targets, attack and notes of ``leakscore risk``.
-    read : tuple of (str, str)
-        The same in words.
     notices : tuple of Notice
         What leaves nothing of the verdict.
 
@@ -118,7 +116,6 @@ class RiskReport(Findings):
     assumptions: tuple[str, ...]
     drawn_prediction: Doubles | None
     drawn_shift: Doubles | None
-    read: tuple[tuple[str, str], ...] = field(default=(), metadata=HIDDEN)
     notices: tuple[Notice, ...] = field(default=(), metadata=HIDDEN)
 
     @property
@@ -201,7 +198,7 @@ def listing(
     count: int,
     **source: Any,
 ) -> RiskReport:
-    """Return the report of `risk_report`; `source` are its `input`, `read` and `notices`."""
+    """Return the report of `risk_report`; `source` are its `input` and `notices`."""
     if not isinstance(table, RecordRisk):
         raise TypeError(f"table must be a RecordRisk of leakscore.shadow.risk, not {table}")
     row = validation.count("attack", attack, 0, len(table.attacks) - 1)
@@ -285,8 +282,9 @@ def _document(report: RiskReport) -> doc.Document:
     ]
     notes = [doc.note("limit", sentence) for sentence in limits]
     sections.append(doc.Section("What this does not show", [doc.Notices(notes)]))
-    if report.read:
-        sections.append(doc.Section("What was read", [doc.Definitions(report.read)]))
+    if report.input is not None:
+        read = doc.Definitions(list(_read_of(report.input)))
+        sections.append(doc.Section("What was read", [read]))
     head = [list(_head(report))]
     if report.notices:
         head.insert(0, [doc.Notices(report.notices)])
@@ -531,7 +529,6 @@ def judge(
             attack=row,
             count=most,
             input=_input(read),
-            read=tuple(_said_of(read)),
             notices=tuple(_doubts(read, table, row)),
         )
     except (ValueError, TypeError) as error:
@@ -548,13 +545,13 @@ def _input(read: ScoredRecords) -> dict[str, Any]:
     }
 
 
-def _said_of(read: ScoredRecords) -> Iterator[tuple[str, str]]:
+def _read_of(source: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Say where the scores come from."""
-    yield "file", f"{read.file.name} (sha256 {read.file.sha256})"
-    yield "read", f"{', '.join(read.used)}; {len(read.included)} target models"
-    if read.attack is not None:
-        yield "attack", words.attack(read.attack)
-    for note in read.notes:
+    yield "file", f"{source['file']['name']} (sha256 {source['file']['sha256']})"
+    yield "read", f"{', '.join(source['arrays'])}; {source['targets']} target models"
+    if source["attack"] is not None:
+        yield "attack", words.attack(source["attack"])
+    for note in source["notes"]:
         yield "note", note
 
 
