@@ -116,9 +116,7 @@ def _ask(options: argparse.Namespace) -> int:
 
     if options.table == "-" or options.ledger == "-":
         raise ValueError("the table and the ledger must be files")
-    for name, remedy in _REMEDIES.items():
-        if getattr(options, name) is not None:
-            raise ValueError(f"--{name} means nothing here: {remedy}")
+    reading = _cli.reading(options, _REMEDIES)
     _cli.require_writable(options, options.table, options.ledger, options.reference)
     read = (options.table, options.reference)
     outputs.require_writable(options.ledger, f"{options.ledger}.lock", read=read)
@@ -128,8 +126,6 @@ def _ask(options: argparse.Namespace) -> int:
         raise ValueError(
             f"--statistic {statistic} {'has no' if columns else 'needs'} --columns A,B,..."
         )
-    reading = _cli.reading(options)
-    del reading["id"], reading["proportions"]
     reply = ask(
         options.table,
         options.ledger,

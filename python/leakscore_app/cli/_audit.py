@@ -12,8 +12,6 @@ from leakscore_app.tables import outputs
 if TYPE_CHECKING:
     from leakscore_app.audits.model import Claim
 
-_EXIT_CODES = {"consistent": 0, "refuted": 2, "cannot-tell": 3}
-
 _EPILOG = """\
 exit codes
   0  the claim is consistent with the scores (which does not prove it), or there
@@ -242,7 +240,7 @@ def _audit(options: argparse.Namespace) -> int:
     _cli.require_writable(options, options.file, options.nonmembers, options.state)
     outputs.require_writable(options.state, read=(options.file,))
     findings = _FINDERS[_kind(options)](options)
-    code = 0 if findings.check().verdict is None else _EXIT_CODES[str(findings.check().verdict)]
+    code = 0 if findings.check().verdict is None else _cli.CODES[str(findings.check().verdict)]
     _cli.deliver_verdict(findings, options)
     _deliver_check(findings, options)
     if options.watch and findings.interrupted:

@@ -7,7 +7,7 @@ from typing import Any
 
 from leakscore_app.cli import _shared as _cli
 
-_CODES = {"consistent": 0, "refuted": 2, "cannot-tell": 3}
+_REFUSED = dict.fromkeys(("id", "proportions"), "--exclude or --categories does")
 
 _EPILOG = """\
 exit codes
@@ -77,12 +77,8 @@ def _audit_synthetic(options: argparse.Namespace) -> int:
     paths = (options.train, options.holdout, options.synthetic, options.reference)
     if "-" in paths:
         raise ValueError("the tables must be files: TRAIN is read twice")
-    for name in ("id", "proportions"):
-        if getattr(options, name) is not None:
-            raise ValueError(f"--{name} means nothing here: --exclude or --categories does")
+    reading = _cli.reading(options, _REFUSED)
     _cli.require_writable(options, *paths)
-    reading = _cli.reading(options)
-    del reading["id"], reading["proportions"]
     names = ("reference", "columns", "delta", "confidence", "random_bits", "seed")
     given = _cli.given(options, *names)
     given |= {name: getattr(options, name) or () for name in ("categories", "exclude")}
@@ -90,4 +86,4 @@ def _audit_synthetic(options: argparse.Namespace) -> int:
         options.train, options.holdout, options.synthetic, **given, reading=reading
     )
     _cli.deliver_verdict(findings, options)
-    return _CODES[findings.verdict]
+    return _cli.CODES[findings.verdict]

@@ -7,13 +7,16 @@ import contextlib
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from leakscore_app.tables import memory_limit, outputs
 from leakscore_app.tables.cells import names_in
 
 _SECONDS = 5.0  # between lines on how far the work is
+CODES = {"consistent": 0, "refuted": 2, "cannot-tell": 3}
+"""Exit codes of verdicts on a claim."""
 _OUTPUTS = ("json", "html", "sarif", "junit", "csv")
 
 
@@ -127,12 +130,18 @@ def given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names}
 
 
-def reading(options: argparse.Namespace) -> dict[str, Any]:
-    """Return what `add_reading` was told."""
+def reading(
+    options: argparse.Namespace, refused: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Any]:
+    """Return what `add_reading` was told; options that are `refused` have another remedy here."""
+    for name, remedy in refused.items():
+        if getattr(options, name) is not None:
+            raise ValueError(f"--{name} means nothing here: {remedy}")
     names = ("delimiter", "decimal", "thousands", "encoding", "header", "skip_lines", "skip_last")
     read = given(options, *names, "sheet", "key", "bad_cells", "id", "max_memory")
     lists = ("missing_values", "proportions")
-    return read | {name: tuple(getattr(options, name) or ()) for name in lists}
+    read |= {name: tuple(getattr(options, name) or ()) for name in lists}
+    return {name: value for name, value in read.items() if name not in refused}
 
 
 def add_outputs(group: Any, quiet: str = "no text") -> None:
