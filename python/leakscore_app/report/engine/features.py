@@ -40,13 +40,12 @@ from leakscore_app.report.engine.survey import (
     in_memory,
     in_one_block,
     judged_of,
-    left_rows,
     records_of,
 )
 from leakscore_app.tables import memory_limit
 from leakscore_app.tables.columns import NOT_PUBLISHED
 from leakscore_app.tables.doubts import option
-from leakscore_app.tables.records import COMPUTED, LeftColumn, LeftRows, Records, too_few
+from leakscore_app.tables.records import COMPUTED, LeftColumn, Records, too_few
 from leakscore_app.tables.sources.blocks import ROWS, Block, Source, Span
 from leakscore_app.tables.sources.opened import Opened
 from leakscore_app.tables.table import Table
@@ -373,13 +372,6 @@ class _Bound:
     groupless: Lost
     copies: Copies | None
     by_cell: GroupedSource | PooledCells | None = None
-
-    @property
-    def left_rows(self) -> tuple[LeftRows, ...]:
-        """Which rows are not judged."""
-        return left_rows(
-            self.missing, self.infinite, self.groupless, self.base.absent, self.base.infinite
-        )
 
     @property
     def excluded(self) -> tuple[LeftColumn, ...]:

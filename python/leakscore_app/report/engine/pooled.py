@@ -549,16 +549,13 @@ class Pooled(LawPopulation):
         others = self.law.left_out(self.values[person])
         return Reference(others.mean, self.correction * others.cov)
 
-    def without_records(self, rows: Integers) -> tuple[Population | None, Integers]:
-        """Return the release without some records of the last batch, and which persons remain."""
-        kept = np.delete(np.arange(self.size), rows)
-        published, persons = self.published.kept(kept)
-        n = min(self.n, len(kept)) if published.last == 0 else self.n - len(rows)
+    def _of_rows(
+        self, kept: Integers, n: int, published: Published, earlier: Doubles
+    ) -> Population | None:
         cells = self.cells.of_rows(kept)
         if cells is None:
-            return None, persons
-        earlier = self.told[persons]
-        return Pooled(cells, n, finite=self.finite, published=published, earlier=earlier), persons
+            return None
+        return Pooled(cells, n, finite=self.finite, published=published, earlier=earlier)
 
     def can_spare(self, rows: Integers) -> bool:
         """Tell whether the release can be judged without some records of the last batch."""

@@ -277,12 +277,15 @@ class Population:
         """
         kept = np.delete(np.arange(self.size), rows)
         published, persons = self.published.kept(kept)
-        values, earlier = self.values[kept], self.told[persons]
-        columns = independent_columns(values)
-        if not columns:
-            return None, persons
         n = min(self.n, len(kept)) if published.last == 0 else self.n - len(rows)
-        return self._other(values[:, columns], n, published, earlier, kept), persons
+        return self._of_rows(kept, n, published, self.told[persons]), persons
+
+    def _of_rows(
+        self, kept: Integers, n: int, published: Published, earlier: Doubles
+    ) -> Population | None:
+        values = self.values[kept]
+        columns = independent_columns(values)
+        return self._other(values[:, columns], n, published, earlier, kept) if columns else None
 
     def can_spare(self, rows: Integers) -> bool:
         """Tell whether the release can be judged without some records of the last batch."""
