@@ -18,7 +18,7 @@ import numpy as np
 
 from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Moments, Reference
-from leakscore.statistics import Mean, Regression, Statistic
+from leakscore.statistics import Mean, Regression
 from leakscore_app.document.document import Notice, note
 from leakscore_app.passes.lattices import Off
 from leakscore_app.passes.projections import (
@@ -78,8 +78,7 @@ from leakscore_app.report.engine.setup import (
     Listing,
     nothing_to_play,
 )
-from leakscore_app.report.engine.survey import Judged, judged_of
-from leakscore_app.tables.sources.blocks import Block, Source
+from leakscore_app.tables.sources.blocks import Block
 from leakscore_app.tables.sources.opened import Opened
 
 _REFITTED = 64  # records with nearly all variance in a direction that are left out one by one
@@ -104,7 +103,7 @@ class BlockTable(JudgedTable):
 
     def __init__(self, opened: Opened, options: AnalysisOptions, passes: Passes) -> None:
         self.passes = passes
-        judged, statistic = _judged(opened, options, passes)
+        judged, statistic = features_of(opened, passes, options)
         super().__init__(opened, judged, statistic, options=options, say=passes.say)
         self.law = judged.law
         self._third: Third | None = None
@@ -445,20 +444,6 @@ class BlockTable(JudgedTable):
         return narrowing_in_blocks(source, self.passes, regression, self.size, self.released.n)
 
 
-def _judged(opened: Opened, options: AnalysisOptions, passes: Passes) -> tuple[Judged, Statistic]:
-    """Return what is judged, the columns or features of them, and the statistic."""
-    chosen = options.statistic or Mean()
-    reading: dict[str, Any] = {
-        "columns": options.columns,
-        "exclude": options.exclude,
-        "missing": options.missing,
-    }
-    if not isinstance(chosen, Mean):
-        return features_of(opened, passes, chosen, **reading)
-    judged = judged_of(opened, passes, **reading)
-    return judged, chosen.on(judged.columns)
-
-
 def _middle(histogram: SparseHistogram, ties: Ties) -> tuple[Doubles, int]:
     """Return the two scores in the middle (one twice, if their number is odd), and a row of it."""
     size = histogram.total
@@ -506,11 +491,8 @@ def narrowing_in_blocks(
 
     With a leverage as large as one that shows, it is one of few of many records.
     """
-    rows = Source(
-        source.parts, source.read, source.size, source.missing, source.memory, source.levels
-    )
     places = tuple(source.read.index(name) for name in regression.columns)
-    worst: Narrowest = passes(rows, Narrow(regression, places), "looking at leverages")
+    worst: Narrowest = passes(source.table, Narrow(regression, places), "looking at leverages")
     leverage = float(released_leverages(np.float64(worst.leverage), size, n))
     return Narrowing(
         worst.row + 1,

@@ -278,13 +278,17 @@ class Features(Source):
                 values[complete] = features
             yield Block(block.number, block.start, values, place)
 
+    @property
+    def table(self) -> Source:
+        """The columns that are read."""
+        return Source(self.parts, self.read, self.size, self.missing, self.memory, self.levels)
+
     def inputs(
         self, span: Span | None = None
     ) -> Iterator[tuple[Block, npt.NDArray[np.bool_], Doubles]]:
         """Yield blocks that are read, which rows are complete, and these for the statistic."""
-        source = Source(self.parts, self.read, self.size, self.missing, self.memory, self.levels)
         of = [self.read.index(name) for name in self.statistic.columns]
-        for block in source.blocks(span):
+        for block in self.table.blocks(span):
             complete = np.asarray(np.isfinite(block.values).all(axis=1))
             self._require_weights(block)
             rows = block.values[:, of] if complete.all() else block.values[complete][:, of]
@@ -417,34 +421,33 @@ class _Bound:
 
 
 def features_of(
-    opened: Opened,
-    passes: Passes,
-    statistic: Statistic,
-    *,
-    columns: Sequence[str] | None,
-    exclude: Sequence[str],
-    missing: str,
+    opened: Opened, passes: Passes, options: AnalysisOptions
 ) -> tuple[Judged, Statistic]:
-    """Judge the features of a statistic; its columns are judged first.
-
-    Parameters
-    ----------
-    opened, passes, columns, exclude, missing
-        As in `judged_of`.
-    statistic : Statistic
-        One that is `blockwise`.
+    """Judge what is published: columns, or features of them, whose columns are judged first.
 
     Returns
     -------
     Judged, Statistic
         The features, and the statistic with all that it must know.
     """
-    requested = {"columns": columns, "exclude": exclude, "missing": missing}
-    bound = _bound_of(opened, passes, statistic, requested, whole=False)
+    statistic, reading = options.statistic or Mean(), _reading(options)
+    if isinstance(statistic, Mean):
+        judged = judged_of(opened, passes, **reading)
+        return judged, statistic.on(judged.columns)
+    bound = _bound_of(opened, passes, statistic, reading, whole=False)
     judged = bound.judged(passes)
     cells = any(by_group(bound.source.statistic))
     source = replace(cast(Features, judged.source), cells=cells)
     return replace(judged, source=source), bound.source.statistic
+
+
+def _reading(options: AnalysisOptions) -> dict[str, Any]:
+    """Return what is read of the columns, as in `judged_of`."""
+    return {
+        "columns": options.columns,
+        "exclude": options.exclude,
+        "missing": options.missing,
+    }
 
 
 def _bound_of(
@@ -708,16 +711,10 @@ def featured(table: Table, options: AnalysisOptions) -> Featured:
     A shrinkage that is asked for takes the place of pooled covariances.
     """
     opened, statistic = in_one_block(table), options.statistic or Mean()
-    requested: dict[str, Any] = {
-        "columns": options.columns,
-        "exclude": options.exclude,
-        "missing": options.missing,
-    }
     if isinstance(statistic, Mean):
-        judged = judged_of(opened, in_memory, **requested)
-        records = records_of(table, judged)
-        return Featured(opened, judged, records, statistic.on(judged.columns))
-    bound = _bound_of(opened, in_memory, statistic, requested, whole=True)
+        judged, mean = features_of(opened, in_memory, options)
+        return Featured(opened, judged, records_of(table, judged), mean)
+    bound = _bound_of(opened, in_memory, statistic, _reading(options), whole=True)
     ((_, complete, block),) = bound.source.inputs()
     chosen, cells = bound.source.statistic, None
     tables = tuple(
