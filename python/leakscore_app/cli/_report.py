@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from leakscore_app.cli import _shared as _cli
@@ -34,12 +35,6 @@ _NEEDED = {
     "cox": ("time", "event"),
 }
 _ALLOWED = {"glm": ("offset", "factors"), "cox": ("factors",)}
-_PASSED_ON = (
-    *("n", "previous", "base_population", "missing", "shrinkage", "max_advantage", "max_power"),
-    *("epsilon", "delta", "max_noise", "noise_shape", "decimals", "worst", "rounds", "seed"),
-    *("audit", "confidence", "show_values", "min_cell", "drop_small_cells", "records"),
-    *("distinct_records", "sensitive"),
-)  # to `analyse`, as they are
 _MAY_BE = "may be the value of a record itself, which no distance bounds"
 _REFUSED = {
     "quantile": _MAY_BE,
@@ -345,6 +340,7 @@ def _shrinkage(text: str) -> float | str:
 
 def _report(options: argparse.Namespace) -> int:
     from leakscore_app import report
+    from leakscore_app.report.engine.setup import AnalysisOptions
 
     _cli.require_writable(options, options.data)
     with (
@@ -356,18 +352,16 @@ def _report(options: argparse.Namespace) -> int:
         if progress is not None:
             progress("reading the table", 0.0)
         table = _table(options)
-        result = report.analyse(
-            table,
-            **_cli.given(options, *_PASSED_ON),
-            population=_population(options),
-            columns=options.columns if options.data is None else None,
-            exclude=(options.exclude or ()) if options.data is None else (),
-            draw_noise=True if drawn and options.draw_noise is None else options.draw_noise,
-            statistic=statistic,
-            synthetic=options.synthetic_from is not None,
-            progress=progress,
-            client=client,
-        )
+        given = [field.name for field in fields(AnalysisOptions) if field.name in options]
+        chosen = _cli.given(options, *given) | {
+            "population": _population(options),
+            "columns": options.columns if options.data is None else None,
+            "exclude": (options.exclude or ()) if options.data is None else (),
+            "draw_noise": True if drawn and options.draw_noise is None else options.draw_noise,
+            "statistic": statistic,
+            "synthetic": options.synthetic_from is not None,
+        }
+        result = report.analyse(table, **chosen, progress=progress, client=client)
     _cli.deliver(result, options)
     if options.csv is not None:
         outputs.write(options.csv, result.to_csv())
