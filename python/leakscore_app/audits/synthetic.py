@@ -107,8 +107,7 @@ class SyntheticAudit(Findings):
     @property
     def notices(self) -> Sequence[Notice]:
         """What must be known to read the numbers, warnings first."""
-        parts = {"warning": _doubts(self), "note": _notes(self)}
-        return tuple(Notice(level, *said) for level, part in parts.items() for said in part)
+        return (*_doubts(self), *_notes(self))
 
     def contents(self) -> dict[str, Any]:
         """Return what the JSON holds besides envelope and notices."""
@@ -564,66 +563,66 @@ def _lead(audit: SyntheticAudit) -> str:
     )
 
 
-def _doubts(audit: SyntheticAudit) -> Iterator[tuple[str, str]]:
-    """Return codes and words of what makes the verdict doubtful."""
+def _doubts(audit: SyntheticAudit) -> Iterator[Notice]:
+    """Say what makes the verdict doubtful."""
     copied = audit.copies.members
     if audit.unlike <= _UNLIKE:
-        yield (
+        yield doc.warning(
             "unlike",
             "TRAIN and HOLDOUT are told apart without the synthetic table, so that no attack shows "
             "what it adds: take HOLDOUT from the same source, split at random.",
         )
     if names := audit.input["other_units"]:
-        yield (
+        yield doc.warning(
             "other-units",
             f"{listed(names)}: SYNTH is {_OTHER:g} times as wide or as narrow as TRAIN, or as far "
             "away. In other units no attack sees a leak.",
         )
     if names := audit.input["persons"]:
-        yield (
+        yield doc.warning(
             "persons",
             f"{listed(names)} is left out, as values hardly ever repeat, but SYNTH has more of "
             "those of TRAIN than of HOLDOUT: if they name persons, it names who is in TRAIN.",
         )
     if audit.verdict == "consistent" and copied > 0 == audit.copies.nonmembers:
-        yield (
+        yield doc.warning(
             "few-copies",
             f"{counted(copied, 'record')} of TRAIN equal a synthetic one: too few to show that "
             "they were copied, but look at them.",
         )
     if audit.overlap:
-        yield (
+        yield doc.warning(
             "overlap",
             f"{counted(audit.overlap, 'record')} of HOLDOUT equal one of TRAIN. They count on both "
             "sides, which can hide a leak.",
         )
 
 
-def _notes(audit: SyntheticAudit) -> Iterator[tuple[str, str]]:
-    """Return codes and words of what the verdict means."""
+def _notes(audit: SyntheticAudit) -> Iterator[Notice]:
+    """Say what the verdict means."""
     wrongly = words.number(100.0 * (1.0 - audit.judged.confidence))
-    yield (
+    yield doc.note(
         "one-table",
         "This is one synthetic table of one training. The p-values are exact if it was decided at "
         "random which records are in TRAIN; they are about this table and these records. Of "
         f"tables that show nothing, at most {wrongly} in 100 are said to leak.",
     )
     if (bound := audit.certified) is not None:
-        yield (
+        yield doc.note(
             "certified",
             f"If a fair coin of its own put each record into TRAIN or HOLDOUT, the generator has "
             f"{words.bound_at(bound.epsilon, bound.delta, bound.confidence)}; perfect guesses "
             f"could certify {words.lower_bound(bound.max_certifiable)}.",
         )
     else:
-        yield (
+        yield doc.note(
             "measure",
             "Rates and epsilon are those of independent rounds. Records of one training are none: "
             "they measure this table and certify nothing of the generator. If a fair coin put each "
             "record into TRAIN or HOLDOUT, --random-bits certifies; its author can play fresh "
             "trainings (leakscore.games.synthetic).",
         )
-    yield (
+    yield doc.note(
         "no-bound",
         "Another attack may show more. Of a generator that sees its table only through means, "
         "covariances or counts of cells, leakscore report TRAIN --synthetic-from bounds what any "

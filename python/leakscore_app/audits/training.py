@@ -125,11 +125,15 @@ def judge_training(
             one_run(scores, data.member, k="all", delta=d, confidence=confidence, rng=setting.seed)
             for d in dict.fromkeys(deltas)
         )
+    verdict, first = None, bounds[0]
+    if claim is not None and claim.epsilon is not None:  # of the first delta
+        most, claimed = first.max_certifiable, claim.epsilon
+        verdict = ClaimVerdict.of(first.epsilon, most, claimed, void=bool(void))
     return OneTraining(
         input=input_of(read, audit, bool(lower_is_member)),
         setting=setting,
         claim=claim,
-        verdict=None if claim is None else _judged(claim, bounds[0], bool(void)),
+        verdict=verdict,
         confidence=confidence,
         bounds=bounds,
         void=void,
@@ -170,12 +174,6 @@ def _require_coins(read: Read, members: int, nonmembers: int, *, stated: bool) -
             "fair coins decided, and --one-run certifies nothing; if each had a fair coin of its "
             "own, say --random-bits"
         )
-
-
-def _judged(claim: Claim, bound: OneRunBound, void: bool) -> ClaimVerdict:
-    """Hold a claim of the first delta against its bound."""
-    claimed = float(claim.epsilon or 0.0)
-    return ClaimVerdict.of(bound.epsilon, bound.max_certifiable, claimed, void=void)
 
 
 def _verdict_of(training: OneTraining) -> str:

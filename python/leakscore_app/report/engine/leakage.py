@@ -142,16 +142,17 @@ def refits_of(model: GLM | Cox, block: Doubles, rows: npt.NDArray[np.int64]) -> 
     )
 
 
-def counts_of(attacker: str, risk: Risk, rows: np.ndarray) -> IdentifiedCounts:
+def counts_of(attacker: str, scores: Doubles, rows: np.ndarray) -> IdentifiedCounts:
     """How many records the attacker identifies, the middle one and the worst one.
 
     Of records with equal leakage the first is named, as in long tables.
     """
-    order, size = np.sort(risk.leakage), len(risk.leakage)
+    order, size = np.sort(scores), len(scores)
     ends = order[[(size - 1) // 2, size // 2, -1]]
-    middle, _, worst = (int((risk.leakage == score).argmax()) for score in ends)
+    middle, _, worst = (int((scores == score).argmax()) for score in ends)
     places = (int(rows[middle]), int(rows[worst]))
-    return identified(attacker, size, above(risk.power), scores=ends, rows=places)
+    levels = above(tradeoff.gaussian(leakage=scores).power(ALPHA))
+    return identified(attacker, size, levels, scores=ends, rows=places)
 
 
 def identified(

@@ -21,7 +21,6 @@ from leakscore_app.report._model import (
     ALPHA,
     Batch,
     Doubles,
-    IdentifiedCounts,
     Listed,
     Narrowing,
     Owned,
@@ -240,7 +239,10 @@ class WholeTable(JudgedTable):
             in_sample=people.in_sample(),
             informed=informed,
             weaker=weaker,
-            counts=(counts_of("informed", informed, rows), counts_of("weaker", weaker, rows)),
+            counts=(
+                counts_of("informed", scores, rows),
+                counts_of("weaker", weaker.leakage, rows),
+            ),
             lines=self.records.lines,
             owned=who,
             cells=cells_of(self.featured, owned.of_row, rows, informed),
@@ -412,15 +414,11 @@ def _batches(
                 rows=(int(rows[records[0]]), int(rows[records[-1]])),
                 records=size,
                 new=batch == published.last,
-                alone=_counts(alone[who], first),
-                joint=_counts(scores[who], first),
+                alone=counts_of("informed", alone[who], first),
+                joint=counts_of("informed", scores[who], first),
             )
         )
     return tuple(batches)
-
-
-def _counts(scores: Doubles, rows: Integers) -> IdentifiedCounts:
-    return counts_of("informed", risk_of(scores, None), rows)
 
 
 def _if_gaussian(people: Population, scores: Doubles) -> Doubles:
