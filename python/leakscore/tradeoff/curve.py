@@ -69,9 +69,10 @@ class TradeOff(Premised, ByValue, ABC, Generic[Value]):
     A subclass calls ``super().__init__(shape, kind, adversary)``; if it is made from another curve
     f, it also passes ``f.neighbours, f.assumptions, f.null``, so that they are kept. It defines the
     methods with an underscore: ``_rates``, or ``_beta``, ``_power`` and ``_log_power`` where they
-    have closed forms; ``_auc``, ``_delta``, ``_epsilon`` and ``_alpha_per_power``; and
-    ``_advantage`` where delta(0) is not its best form. `inverse` and `symmetrized` call
-    ``_inverse`` and ``_symmetrized``, which return the curve itself if it is symmetric.
+    have closed forms; ``_auc``, ``_delta`` and ``_epsilon``; and ``_advantage`` or
+    ``_alpha_per_power`` where delta(0) or epsilon(0) is not its best form. `inverse` and
+    `symmetrized` call ``_inverse`` and ``_symmetrized``, which return the curve itself if it is
+    symmetric.
 
     Examples
     --------
@@ -87,6 +88,7 @@ class TradeOff(Premised, ByValue, ABC, Generic[Value]):
 
     __slots__ = ("adversary", "kind", "shape")
     _computed: ClassVar[tuple[str, ...]] = ()  # slots that say nothing of their own
+    _rounded_down: ClassVar[bool] = False  # whether rounding never lifts `_beta` above 1 - alpha
 
     operations: ClassVar[Operations]
     """Given by `leakscore.tradeoff`, once the families, which are subclasses, are there."""
@@ -144,9 +146,9 @@ class TradeOff(Premised, ByValue, ABC, Generic[Value]):
     def _epsilon(self, delta: Doubles) -> Value | Doubles:
         """Give the least epsilon >= 0 with `_delta` at most delta."""
 
-    @abstractmethod
     def _alpha_per_power(self) -> Doubles:
-        """Give the limit of alpha / power(alpha) as alpha -> 0."""
+        """Give the limit of alpha / power(alpha) as alpha -> 0, one over the largest ratio."""
+        return np.asarray(np.exp(-np.asarray(self._epsilon(np.zeros(())))))
 
     def _touch(self, epsilon: float) -> tuple[float, float] | None:
         """Give alpha and beta where the slope of one curve is -exp(epsilon), or None."""
@@ -225,12 +227,8 @@ class TradeOff(Premised, ByValue, ABC, Generic[Value]):
             If `alpha` is outside [0, 1] or NaN.
         """
         rate = validation.interval("alpha", alpha, 0.0, 1.0)
-        return self._clipped(rate)
-
-    def _clipped(self, alpha: Doubles) -> Value | Doubles:
-        """Give `_beta`, whose rounding may exceed 1 - alpha, at most that."""
-        beta: Value | Doubles = _core.at_most_rest(self._beta(alpha), alpha)
-        return beta
+        beta = self._beta(rate)
+        return beta if self._rounded_down else cast("Value", _core.at_most_rest(beta, rate))
 
     @overload
     def power(self, alpha: Scalar) -> Value: ...

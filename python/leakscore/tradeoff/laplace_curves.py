@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, validation
+from leakscore.distributions import folded_laplace
 from leakscore.numeric import frozen
 from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned
 from leakscore.tradeoff.shapes import Mirrored, Parametric
@@ -116,135 +117,100 @@ def relaxed_laplace(mu: npt.ArrayLike) -> TradeOff[Any]:
     return _RelaxedLaplace(given, adversary="relaxed")
 
 
-class _LaplaceNoise(Parametric[Any]):
-    """What both curves share: the sensitivity, and which of them a pass of the core computes."""
-
-    __slots__ = ()
-
-    @property
-    def _mu(self) -> Doubles:
-        return self._parameters[0]
-
-    def _clipped(self, alpha: Doubles) -> Any:
-        return self._beta(alpha) if _plain(self._mu) else super()._clipped(alpha)
-
-
-class _Laplace(Symmetric[Any], _LaplaceNoise):
+class _Laplace(Symmetric[Any], Parametric[Any]):
     __slots__ = ()
     _title = "laplace(mu={})"
+    _rounded_down = True
 
     def _touch(self, epsilon: float) -> tuple[float, float]:
         """Return alpha and beta where the slope is -exp(epsilon); of a curve of shape ()."""
-        if abs(epsilon) > self._mu:
+        mu = self._parameters[0]
+        if abs(epsilon) > mu:
             return (0.0, 1.0) if epsilon > 0.0 else (1.0, 0.0)
-        ends = np.exp(-0.5 * (self._mu + np.array([epsilon, -epsilon]))) / 2.0
+        ends = np.exp(-0.5 * (mu + np.array([epsilon, -epsilon]))) / 2.0
         return float(ends[0]), float(ends[1])
 
-    def _pieces(self, alpha: Doubles) -> tuple[Doubles, Doubles, Doubles]:
-        """Return e^mu alpha, and beta in the middle and on the right."""
-        mu = aligned(self._mu, alpha)
-        grown = _grown(alpha, mu)
-        with np.errstate(divide="ignore", over="ignore"):
-            return grown, 0.25 / grown, np.exp(-mu) * (1.0 - alpha)
+    def _rates(self, log_alpha: Doubles, log_rest: Doubles) -> tuple[Doubles, Doubles]:
+        (mu,) = self._beside(log_alpha)
+        with np.errstate(invalid="ignore"):  # inf - inf
+            rare, common = -(_LOG2 + log_alpha) - mu, (_LOG2 + log_rest) - mu
+        threshold = np.where(log_alpha < -_LOG2, rare, common)  # in the record's noise
+        threshold = np.where(np.isinf(mu), -np.inf, threshold)
+        return _log_above(threshold), _log_above(-threshold)
 
     def _beta(self, alpha: Doubles) -> Any:
-        if _plain(self._mu):
-            return _core.laplace_beta(alpha, *_exps(aligned(self._mu, alpha)))
-        grown, middle, right = self._pieces(alpha)
-        return np.where(grown < 0.5, 1.0 - grown, np.where(alpha <= 0.5, middle, right))[()]
+        (mu,) = self._beside(alpha)
+        if _plain(mu):
+            return _core.laplace_beta(alpha, *_exps(mu))
+        return _core.at_most_rest(super()._beta(alpha), alpha)
 
     def _power(self, alpha: Doubles) -> Any:
-        if _plain(self._mu):
-            return _core.laplace_power(alpha, *_exps(aligned(self._mu, alpha)))
-        grown, middle, right = self._pieces(alpha)
-        return np.where(grown < 0.5, grown, 1.0 - np.where(alpha <= 0.5, middle, right))[()]
-
-    def _log_power(self, log_alpha: Doubles) -> Any:
-        mu = aligned(self._mu, log_alpha)
-        grown = mu + np.maximum(log_alpha, _LEAST)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            right = -np.exp(-mu) * np.expm1(log_alpha)
-            missed = np.where(log_alpha <= -_LOG2, 0.25 * np.exp(-grown), right)
-            return np.where(grown < -_LOG2, mu + log_alpha, np.log1p(-np.minimum(missed, 0.5)))[()]
-
-    def _advantage(self) -> Any:
-        return -np.expm1(-0.5 * self._mu)[()]
+        (mu,) = self._beside(alpha)
+        return _core.laplace_power(alpha, *_exps(mu)) if _plain(mu) else super()._power(alpha)
 
     def _auc(self) -> Any:
-        finite = np.minimum(self._mu, 800.0)
+        finite = np.minimum(self._parameters[0], 800.0)
         return (1.0 - np.exp(-finite) * (0.5 + 0.25 * finite))[()]
 
     def _delta(self, epsilon: Doubles) -> Any:
-        mu = aligned(self._mu, epsilon)
+        (mu,) = self._beside(epsilon)
         with np.errstate(over="ignore", invalid="ignore"):
             gap = np.where(np.isinf(mu), np.inf, mu - epsilon)
             inner = -np.expm1(-0.5 * np.maximum(gap, 0.0))
             return np.where(epsilon < -mu, -np.expm1(epsilon), inner)[()]
 
     def _epsilon(self, delta: Doubles) -> Any:
-        mu = aligned(self._mu, delta)
+        (mu,) = self._beside(delta)
         enough = delta >= aligned(np.asarray(self._advantage()), delta)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(enough, 0.0, np.maximum(mu + 2.0 * np.log1p(-delta), 0.0))[()]
 
-    def _alpha_per_power(self) -> Doubles:
-        return np.exp(-self._mu)
 
-
-class _RelaxedLaplace(_LaplaceNoise):
+class _RelaxedLaplace(Parametric[Any]):
     """Magnitude with the record against without it; or, reversed, without against with."""
 
     __slots__ = ()
     _title = "relaxed_laplace(mu={})"
+    _rounded_down = True
 
     def _symmetrized(self) -> TradeOff[Any]:
-        shrunk = np.exp(-self._mu)
-        end = np.exp(-0.5 * self._mu) / np.sqrt(2.0 - shrunk)
-        start = -np.expm1(-self._mu) * end
-        log_end = -0.5 * (np.minimum(self._mu, 1e4) + np.log(2.0 - shrunk))
+        (mu,) = self._parameters
+        shrunk = np.exp(-mu)
+        end = np.exp(-0.5 * mu) / np.sqrt(2.0 - shrunk)
+        start = -np.expm1(-mu) * end
+        log_end = -0.5 * (np.minimum(mu, 1e4) + np.log(2.0 - shrunk))
         area = 0.5 * (start * end - shrunk * log_end)
         return Mirrored(self if self._reversed else self.inverse(), start, end, area)
 
     def _touch(self, epsilon: float) -> tuple[float, float]:
         """Return alpha and beta where the slope is -exp(epsilon); of a curve of shape ()."""
+        (mu,) = self._parameters
         ratio = -epsilon if self._reversed else epsilon
-        if ratio >= log_cosh(self._mu):
+        if ratio >= log_cosh(mu):
             alpha, beta = 0.0, 1.0
-        elif ratio <= -self._mu:
+        elif ratio <= -mu:
             alpha, beta = 1.0, 0.0
         else:
-            alpha = float(1.0 / np.sqrt(2.0 * np.expm1(self._mu + ratio) + 1.0))
-            beta = float(self._like(self._mu)._beta(np.asarray(alpha)))
+            alpha = float(1.0 / np.sqrt(2.0 * np.expm1(mu + ratio) + 1.0))
+            beta = float(self._like(mu)._beta(np.asarray(alpha)))
         return (beta, alpha) if self._reversed else (alpha, beta)
 
-    def _missed(self, grown: Doubles, alpha: Doubles, rest: Doubles) -> Doubles:
-        """Return beta where e^mu alpha = grown and 1 - alpha = rest."""
-        mu = aligned(self._mu, alpha)
-        square = np.exp(-2.0 * mu)
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            if self._reversed:
-                sech = 2.0 * np.exp(-mu) / (1.0 + square)
-                arc = 1.0 / (grown + _one_more(grown))
-                return np.where(alpha < -0.5 * np.expm1(-2.0 * mu), arc, rest * sech)
-            line = 1.0 - (0.5 * (1.0 + square)) * grown
-            return np.where(grown < 1.0, line, rest * (1.0 + alpha) * (0.5 / grown))
-
-    def _caught(self, grown: Doubles, alpha: Doubles) -> Doubles:
-        """Return the power where it is below 1/2."""
-        mu = aligned(self._mu, alpha)
-        square = np.exp(-2.0 * mu)
-        with np.errstate(over="ignore", invalid="ignore"):
-            if not self._reversed:
-                return np.asarray(0.5 * grown * (1.0 + square))
-            sech = 2.0 * np.exp(-mu) / (1.0 + square)
-            near = (2.0 * np.sinh(0.5 * np.minimum(mu, 2.0)) ** 2 + alpha) * sech
-            low = alpha < -0.5 * np.expm1(-2.0 * mu)
-            return np.where(low, -np.expm1(-np.arcsinh(grown)), near)
+    def _tail(self, forward: str, backward: str, log_alpha: Doubles) -> Any:
+        """Evaluate the law of the accused where the test of this alpha has its threshold."""
+        (mu,) = self._beside(log_alpha)
+        sure, centre = np.isinf(mu), np.minimum(mu, np.finfo(np.float64).max)
+        if self._reversed:  # magnitudes without the record are exponential
+            size = np.where(sure, np.inf, folded_laplace.ilogcdf(log_alpha, centre, 1.0))
+            return getattr(folded_laplace, backward)(size, 0.0, 1.0)
+        size = np.where(sure, 0.0, -log_alpha)
+        return getattr(folded_laplace, forward)(size, centre, 1.0)
 
     def _beta(self, alpha: Doubles) -> Any:
-        mu = aligned(self._mu, alpha)
+        (mu,) = self._beside(alpha)
         if not _plain(mu):
-            return self._missed(_grown(alpha, mu), alpha, 1.0 - alpha)[()]
+            with np.errstate(divide="ignore"):
+                beta = self._tail("cdf", "sf", np.log(alpha))
+            return _core.at_most_rest(beta, alpha)
         square = np.exp(-2.0 * mu)
         if not self._reversed:
             return _core.relaxed_laplace_beta(alpha, np.exp(mu), 1.0 + square)
@@ -252,36 +218,26 @@ class _RelaxedLaplace(_LaplaceNoise):
         return _core.relaxed_laplace_inverse(alpha, np.exp(mu), cut, sech)
 
     def _power(self, alpha: Doubles) -> Any:
-        mu = aligned(self._mu, alpha)
+        (mu,) = self._beside(alpha)
         if _plain(mu) and not self._reversed:
             return _core.relaxed_laplace_power(alpha, np.exp(mu), 1.0 + np.exp(-2.0 * mu))
-        grown = _grown(alpha, mu)
-        beta = self._missed(grown, alpha, 1.0 - alpha)
-        return np.where(beta > 0.5, self._caught(grown, alpha), 1.0 - beta)[()]
+        with np.errstate(divide="ignore"):
+            return np.maximum(self._tail("sf", "cdf", np.log(alpha)), alpha)[()]
 
     def _log_power(self, log_alpha: Doubles) -> Any:
-        mu = aligned(self._mu, log_alpha)
-        log_grown = mu + np.maximum(log_alpha, _LEAST)
-        slope = mu if self._reversed else log_cosh(mu)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            grown, alpha = np.exp(log_grown), np.exp(log_alpha)
-            beta = self._missed(grown, alpha, -np.expm1(log_alpha))
-            caught = np.log(self._caught(grown, alpha))
-            usual = np.where(beta > 0.5, caught, np.log1p(-np.minimum(beta, 0.5)))
-            # The reversed curve is a line in the limit: asinh(r) = r to the last digit at e^-40.
-            line = log_grown < (-40.0 if self._reversed else 0.0)
-            return np.where(line & np.isfinite(mu), slope + log_alpha, usual)[()]
-
-    def _advantage(self) -> Any:
-        shrunk = np.exp(-self._mu)
-        return (np.expm1(-self._mu) ** 2 / (1.0 + np.sqrt(shrunk * (2.0 - shrunk))))[()]
+        log_power = np.maximum(self._tail("logsf", "logcdf", log_alpha), log_alpha)
+        if not self._reversed:
+            return log_power[()]
+        with np.errstate(invalid="ignore", over="ignore"):  # inf - inf
+            line = self._beside(log_alpha)[0] + log_alpha
+        return np.where(line < -40.0, line, log_power)[()]  # sizes may be too small for doubles
 
     def _auc(self) -> Any:
-        finite = np.minimum(self._mu, 800.0)
+        finite = np.minimum(self._parameters[0], 800.0)
         return (1.0 - 0.5 * (1.0 + finite) * np.exp(-finite))[()]
 
     def _delta(self, epsilon: Doubles) -> Any:
-        mu = aligned(self._mu, epsilon)
+        (mu,) = self._beside(epsilon)
         most, least = (mu, -log_cosh(mu)) if self._reversed else (log_cosh(mu), -mu)
         with np.errstate(over="ignore", invalid="ignore"):
             gap = np.where(np.isinf(mu), np.inf, most - epsilon)
@@ -298,7 +254,7 @@ class _RelaxedLaplace(_LaplaceNoise):
             return np.where(epsilon < least, -np.expm1(epsilon), inner)[()]
 
     def _epsilon(self, delta: Doubles) -> Any:
-        mu = aligned(self._mu, delta)
+        (mu,) = self._beside(delta)
         enough = delta >= aligned(np.asarray(self._advantage()), delta)
         square = delta * (2.0 - delta)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -308,12 +264,8 @@ class _RelaxedLaplace(_LaplaceNoise):
                 epsilon = log_cosh(mu) + np.log1p(-square / (1.0 + np.exp(-2.0 * mu)))
             return np.where(enough, 0.0, np.maximum(epsilon, 0.0))[()]
 
-    def _alpha_per_power(self) -> Doubles:
-        return np.exp(-self._mu if self._reversed else -log_cosh(self._mu))
-
 
 _LOG2 = float(np.log(2.0))
-_LEAST = -1e300  # log 0, for sums with an infinite mu
 
 
 def _plain(mu: Doubles) -> bool:
@@ -325,16 +277,7 @@ def _exps(mu: Doubles) -> tuple[Doubles, Doubles]:
     return np.exp(mu), np.exp(-mu)
 
 
-def _grown(alpha: Doubles, mu: Doubles) -> Doubles:
-    """Return e^mu alpha, through logarithms where e^mu overflows."""
-    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-        direct = np.exp(np.minimum(mu, 700.0)) * alpha
-        if not (mu > 700.0).any():
-            return np.asarray(direct)
-        logs = np.where(np.isinf(mu), np.inf, np.exp(mu + np.log(alpha)))
-        return np.where(mu > 700.0, logs, direct)
-
-
-def _one_more(x: Doubles) -> Doubles:
-    """Return sqrt(1 + x^2) for x >= 0."""
-    return np.hypot(x, 1.0) if (x > 1e150).any() else np.sqrt(1.0 + x * x)
+def _log_above(x: Doubles) -> Doubles:
+    """Return the log of the probability that Laplace noise of scale 1 is above x."""
+    tail = -np.abs(x) - _LOG2
+    return np.where(x > 0.0, tail, np.log1p(-np.exp(tail)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -241,214 +241,202 @@ class _Either(Derived[Any]):
         return np.where(far, of(self._beyond), of(self._near))[()]
 
 
-class Mirrored(Symmetric[Any]):
+class Point(NamedTuple):
+    """A point of curves, or of one."""
+
+    alpha: Any
+    beta: Any
+    power: Any
+
+
+class Arcs(Symmetric[Any]):
+    """Arcs of two curves with chords between them, from alpha = 0 to 1: their lower convex hull.
+
+    Each curve is the other's inverse.
+    """
+
+    __slots__ = ("_arcs", "_chords", "_curves")
+
+    def __init__(
+        self,
+        curves: tuple[TradeOff[Any], TradeOff[Any]],
+        arcs: list[TradeOff[Any]],
+        chords: list[tuple[Point, Point]],
+    ) -> None:
+        first = curves[0]
+        super().__init__(first.shape, first.kind, first.adversary, *first._premise)
+        self._curves, self._arcs, self._chords = curves, arcs, chords
+
+    def __repr__(self) -> str:
+        return f"{self._curves[0]!r}.symmetrized()"
+
+    def _pieces(
+        self, alpha: Doubles, arc: Callable[[TradeOff[Any], Any], Any], of_chord: Callable[..., Any]
+    ) -> Any:
+        """Choose arcs and chords by alpha; of one curve, each piece gets its elements only.
+
+        `of_chord` makes a number of beta and power on the chord.
+        """
+        piece = np.zeros(self.shape + alpha.shape, dtype=int)
+        for chord in self._chords:
+            start, end = (aligned(np.asarray(point.alpha), alpha) for point in chord)
+            piece += (alpha > start).astype(int) + ((alpha > start) & (alpha >= end))
+        result = np.empty(piece.shape)
+        for i in range(2 * len(self._chords) + 1):
+            here = np.asarray(piece == i)
+            part = np.s_[...] if self.shape else here
+            if not here.any():
+                continue
+            if i % 2:
+                values = of_chord(*_on_chord(alpha[part], *self._chords[i // 2]))
+            else:
+                values = arc(self._arcs[i // 2], part)
+            result[here] = values[here] if self.shape else values
+        return result[()]
+
+    def _beta(self, alpha: Doubles) -> Any:
+        return self._pieces(
+            alpha, lambda curve, part: curve._beta(alpha[part]), lambda beta, _: beta
+        )
+
+    def _power(self, alpha: Doubles) -> Any:
+        return self._pieces(
+            alpha, lambda curve, part: curve._power(alpha[part]), lambda _, power: power
+        )
+
+    def _log_power(self, log_alpha: Doubles) -> Any:
+        return self._pieces(
+            np.exp(log_alpha), lambda curve, part: curve._log_power(log_alpha[part]), _log_of
+        )
+
+    def _advantage(self) -> Any:
+        return self._curves[0]._advantage()
+
+    def _auc(self) -> Any:
+        """Return 1 less the area below the chords, and below the arcs."""
+        chords = sum(
+            0.5 * (last.alpha - first.alpha) * (first.beta + last.beta)
+            for first, last in self._chords
+        )
+        return np.asarray(1.0 - (chords + self._below_arcs()))[()]
+
+    @abstractmethod
+    def _below_arcs(self) -> Any:
+        """Give the area below all arcs."""
+
+    def _delta(self, epsilon: Doubles) -> Any:
+        return np.max([curve._delta(epsilon) for curve in self._curves], axis=0)[()]
+
+    def _epsilon(self, delta: Doubles) -> Any:
+        return np.max([curve._epsilon(delta) for curve in self._curves], axis=0)[()]
+
+    def _alpha_per_power(self) -> Doubles:
+        return np.min([curve._alpha_per_power() for curve in self._curves], axis=0)
+
+
+def _on_chord(alpha: Doubles, first: Point, last: Point) -> tuple[Doubles, Doubles]:
+    """Interpolate beta and power: sums of positive terms."""
+    start, end, *values = (
+        aligned(np.asarray(number), alpha)
+        for number in (first.alpha, last.alpha, first.beta, last.beta, first.power, last.power)
+    )
+    width = np.maximum(end - start, 5e-324)
+    share, rest = (np.clip(part / width, 0.0, 1.0) for part in (alpha - start, end - alpha))
+    return values[0] * rest + values[1] * share, values[2] * rest + values[3] * share
+
+
+def _log_of(missed: Doubles, caught: Doubles) -> Any:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(missed < 0.5, np.log1p(-missed), np.log(caught))
+
+
+class Mirrored(Arcs):
     """The steep curve down to slope -1, a chord of that slope, and the inverse curve.
 
     It is the hull wherever the steep curve has the larger delta at every epsilon >= 0. `start` and
     `end` are alpha and beta at slope -1 of the steep curve, `area` the area below it up to there.
     """
 
-    __slots__ = ("_area", "_end", "_start", "_steep")
+    __slots__ = ("_area",)
 
     def __init__(self, steep: TradeOff[Any], start: Doubles, end: Doubles, area: Doubles) -> None:
-        super().__init__(steep.shape, steep.kind, steep.adversary, *steep._premise)
-        self._steep, self._start, self._end, self._area = steep, start, end, area
+        gain = steep._advantage()
+        chord = Point(start, end, start + gain), Point(end, start, end + gain)
+        both = steep, steep.inverse()
+        super().__init__(both, list(both), [chord])
+        self._area = 2.0 * area - start * end
 
-    def __repr__(self) -> str:
-        return f"{self._steep!r}.symmetrized()"
-
-    def _touch(self, epsilon: float) -> tuple[float, float] | None:
-        point = self._steep._touch(abs(epsilon))
-        return point if point is None or epsilon >= 0.0 else (point[1], point[0])
-
-    def _pieces(
-        self,
-        alpha: Doubles,
-        arc: Callable[[TradeOff[Any], Any], Any],
-        chord: Callable[[Doubles], Any],
-    ) -> Any:
-        """Choose arcs and chord by alpha; `arc` receives only its elements."""
-        flat = self._steep.inverse()
-        everything = np.s_[...]
-        if self.shape:
-            start, end = aligned(self._start, alpha), aligned(self._end, alpha)
-            first, last = arc(self._steep, everything), arc(flat, everything)
-            middle = chord(start + end)
-            return np.where(alpha <= start, first, np.where(alpha >= end, last, middle))[()]
-        first, last = alpha <= self._start, alpha >= self._end
-        result = np.asarray(chord(self._start + self._end))
-        result[first] = arc(self._steep, first)
-        result[last] = arc(flat, last)
-        return result[()]
-
-    def _beta(self, alpha: Doubles) -> Any:
-        return self._pieces(
-            alpha, lambda curve, part: curve._beta(alpha[part]), lambda ends: ends - alpha
-        )
-
-    def _power(self, alpha: Doubles) -> Any:
-        gain = aligned(np.asarray(self._advantage()), alpha)
-        return self._pieces(
-            alpha, lambda curve, part: curve._power(alpha[part]), lambda _: gain + alpha
-        )
-
-    def _log_power(self, log_alpha: Doubles) -> Any:
-        alpha = np.exp(log_alpha)
-        gain = aligned(np.asarray(self._advantage()), alpha)
-
-        return self._pieces(
-            alpha,
-            lambda curve, part: curve._log_power(log_alpha[part]),
-            lambda ends: _log_chord(ends - alpha, gain + alpha),
-        )
-
-    def _advantage(self) -> Any:
-        return self._steep._advantage()
-
-    def _auc(self) -> Any:
-        chord = 0.5 * (self._end - self._start) * (self._end + self._start)
-        return (1.0 - (2.0 * self._area - self._start * self._end + chord))[()]
-
-    def _delta(self, epsilon: Doubles) -> Any:
-        flat = self._steep.inverse()
-        return np.where(epsilon >= 0.0, self._steep._delta(epsilon), flat._delta(epsilon))[()]
+    def _below_arcs(self) -> Any:
+        return self._area
 
     def _epsilon(self, delta: Doubles) -> Any:
-        return self._steep._epsilon(delta)
-
-    def _alpha_per_power(self) -> Doubles:
-        return self._steep._alpha_per_power()
+        return self._curves[0]._epsilon(delta)
 
 
-def _log_chord(missed: Doubles, caught: Doubles) -> Any:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(missed < 0.5, np.log1p(-missed), np.log(caught))
-
-
-Point: TypeAlias = tuple[float, float]
 _GRID = 512
 
 
-class Hull(Symmetric[Any]):
-    """Arcs of the two curves with chords between them.
+class Hull(Arcs):
+    """The lower convex hull of two curves, each the other's inverse.
 
     At slope -exp(epsilon) the hull touches the curve with the larger delta, so a chord has a
     slope at which both deltas are equal: epsilon = 0, and the sign changes of the difference up to
     `limit`, beyond which the second curve has the larger delta.
     """
 
-    __slots__ = ("_arcs", "_chords", "_first", "_second")
+    __slots__ = ()
 
     def __init__(self, first: TradeOff[Any], second: TradeOff[Any], limit: float) -> None:
         require_one(first, "take the hull of each")
-        super().__init__((), first.kind, first.adversary, *first._premise)
-        self._first, self._second = first, second
-        switches = self._switches(limit)
         # Down the curve: from the steepest slope to -1, then the mirror image.
         owner, chords, arcs = second, [], [second]
-        for epsilon in reversed(switches):
+        for epsilon in reversed(_switches(first, second, limit)):
             other = first if owner is second else second
             chords.append((_point(owner, epsilon), _point(other, epsilon)))
             arcs.append(other)
             owner = other
         start = _point(owner, 0.0)
-        middle = [(start, (start[1], start[0]))]
-        mirrored = [((d[1], d[0]), (c[1], c[0])) for c, d in reversed(chords)]
-        self._chords = chords + middle + mirrored
-        self._arcs = arcs + [first if arc is second else second for arc in reversed(arcs)]
+        mirrored = [(_mirror(last), _mirror(first_)) for first_, last in reversed(chords)]
+        every = [*chords, (start, _mirror(start)), *mirrored]
+        arcs += [first if arc is second else second for arc in reversed(arcs)]
+        super().__init__((first, second), arcs, every)
 
-    def __repr__(self) -> str:
-        return f"{self._first!r}.symmetrized()"
+    def _below_arcs(self) -> Any:
+        bounds = [0.0, *(end.alpha for pair in self._chords for end in pair), 1.0]
+        ranges = zip(self._arcs, bounds[::2], bounds[1::2], strict=True)
+        return sum(_area(curve, low, high) for curve, low, high in ranges)
 
-    def _gap(self, epsilon: Doubles) -> Doubles:
-        return np.asarray(self._first._delta(epsilon) - self._second._delta(epsilon))
 
-    def _switches(self, limit: float) -> list[float]:
-        """Return the epsilons in (0, limit) at which the other curve gets the larger delta."""
-        grid = np.linspace(0.0, limit, _GRID + 1)[1:]
-        ahead = self._gap(grid) > 1e-14
-        switches = []
-        for i in np.flatnonzero(ahead[1:] != ahead[:-1]):
-            switches.append(self._switch(float(grid[i]), float(grid[i + 1]), bool(ahead[i])))
-        return switches
+def _switches(first: TradeOff[Any], second: TradeOff[Any], limit: float) -> list[float]:
+    """Return the epsilons in (0, limit) at which the other curve gets the larger delta."""
 
-    def _switch(self, low: float, high: float, ahead: bool) -> float:
+    def gap(epsilon: Doubles) -> Doubles:
+        return np.asarray(first._delta(epsilon) - second._delta(epsilon))
+
+    grid = np.linspace(0.0, limit, _GRID + 1)[1:]
+    ahead = gap(grid) > 1e-14
+    switches = []
+    for i in np.flatnonzero(ahead[1:] != ahead[:-1]):
         low, high = bisect(
-            lambda epsilon: bool(self._gap(np.asarray(epsilon)) > 0.0) == ahead,
-            low,
-            high,
+            lambda epsilon, i=i: bool(gap(np.asarray(epsilon)) > 0.0) == ahead[i],  # type: ignore[misc]
+            *grid[i : i + 2].tolist(),
             close=lambda low, high: high - low <= 1e-15 * high,
         )
-        return 0.5 * (low + high)
-
-    def _pieces(
-        self,
-        alpha: Doubles,
-        arc: Callable[[TradeOff], Any],
-        chord: Callable[[Point, Point], Any],
-    ) -> Any:
-        """Choose arcs and chords by alpha."""
-        result = np.asarray(arc(self._arcs[0]))
-        for (start, end), curve in zip(self._chords, self._arcs[1:], strict=True):
-            result = np.where(alpha > start[0], chord(start, end), result)
-            result = np.where(alpha > end[0], arc(curve), result)
-        return result[()]
-
-    def _beta(self, alpha: Doubles) -> Any:
-        def chord(a: Point, b: Point) -> Any:
-            return a[1] - _share(alpha, a, b) * (a[1] - b[1])
-
-        return self._pieces(alpha, lambda curve: curve._beta(alpha), chord)
-
-    def _power(self, alpha: Doubles) -> Any:
-        def chord(a: Point, b: Point) -> Any:
-            return (1.0 - a[1]) + _share(alpha, a, b) * (a[1] - b[1])
-
-        return self._pieces(alpha, lambda curve: curve._power(alpha), chord)
-
-    def _log_power(self, log_alpha: Doubles) -> Any:
-        alpha = np.exp(log_alpha)
-
-        def chord(a: Point, b: Point) -> Any:
-            power = (1.0 - a[1]) + _share(alpha, a, b) * (a[1] - b[1])
-            return np.log(np.maximum(power, 5e-324))
-
-        return self._pieces(alpha, lambda curve: curve._log_power(log_alpha), chord)
-
-    def _advantage(self) -> Any:
-        return self._first._advantage()
-
-    def _auc(self) -> Any:
-        """Return 1 less the area of the arcs, by Gauss's rule, and of the chords."""
-        area = 0.0
-        bounds = [0.0, *(a for start, end in self._chords for a in (start[0], end[0])), 1.0]
-        for curve, low, high in zip(self._arcs, bounds[::2], bounds[1::2], strict=True):
-            area += _area(curve, low, high)
-        for (a, b), (c, d) in self._chords:
-            area += 0.5 * (c - a) * (b + d)
-        return np.float64(1.0 - area)
-
-    def _delta(self, epsilon: Doubles) -> Any:
-        return np.maximum(self._first._delta(epsilon), self._second._delta(epsilon))
-
-    def _epsilon(self, delta: Doubles) -> Any:
-        return np.maximum(self._first._epsilon(delta), self._second._epsilon(delta))
-
-    def _alpha_per_power(self) -> Doubles:
-        return np.minimum(self._first._alpha_per_power(), self._second._alpha_per_power())
+        switches.append(0.5 * (low + high))
+    return switches
 
 
-def _share(alpha: Doubles, start: Point, end: Point) -> Doubles:
-    """Return the place of alpha between the ends of a chord, from 0 to 1."""
-    return (alpha - start[0]) / max(end[0] - start[0], 5e-324)
+def _mirror(point: Point) -> Point:
+    return Point(point.beta, point.alpha, 1.0 - point.alpha)
 
 
 def _point(curve: TradeOff, epsilon: float) -> Point:
-    """Return alpha and beta where the slope of a curve is -exp(epsilon)."""
-    point = curve._touch(epsilon)
-    if point is None:
+    """Return where the slope of a curve is -exp(epsilon)."""
+    touched = curve._touch(epsilon)
+    if touched is None:
         raise ValueError(f"{curve!r} has no hull in closed pieces")
-    return point
+    alpha, beta = touched
+    return Point(alpha, beta, 1.0 - beta)
 
 
 def _area(curve: TradeOff, low: float, high: float) -> float:
