@@ -47,7 +47,7 @@ def test_beyond_the_doubles() -> None:
         for name, (make, exact) in CURVES.items():
             for mu in (750.0, 1200.0):
                 beta = exact(1e-250, mu)
-                assert abs(make(mu)(1e-250) - beta) <= 1e-13 * beta, name
+                assert abs(make(mu)(1e-250) - beta) <= 2e-13 * beta, name
 
 
 def test_published_values() -> None:

@@ -229,6 +229,7 @@ def test_ends() -> None:
     assert f.log_power([-math.inf, 0.0]).tolist() == [[[-math.inf, 0]] * 2] * 2
     assert f.ppv(0.0, 0.1).tolist() == [[1, 1]] * 2
     assert f.inverse().inverse()(0.25).tolist() == f(0.25).tolist()
+    assert f.inverse().power(0.0).tolist() == [[0, 0]] * 2  # e^(mu^2/2) alpha, without overflow
 
 
 @pytest.mark.parametrize(("mu", "dim"), [(1.0, 1), (1.0, 30), (5.0, 1000)])

@@ -143,6 +143,8 @@ def test_extreme_laws_and_ends() -> None:
     np.testing.assert_array_equal(f.power([0.0, 1.0]), [[0.0, 1.0]] * 3)
     np.testing.assert_array_equal(f.delta([-np.inf, np.inf]), [[1.0, 0.0]] * 3)
     assert np.isinf(f.epsilon(0.0)).all()
+    steep = shifted_gaussian(1e5, 7.0)  # slope -1 is at an alpha of no double
+    assert steep.symmetrized().log_power(-1e10) == steep.log_power(-1e10)
     z = stats.norm.isf(0.5e-5) * 1e50
     assert f.epsilon(1e-5)[1] == pytest.approx(z * z / 2, rel=1e-9)
     assert shifted_gaussian([], 2.0).power(0.1).shape == (0,)

@@ -48,6 +48,15 @@ def test_attack_is_the_test_of_two_variances(
     assert hull.epsilon(1e-3) == f.epsilon(1e-3)
 
 
+def test_the_largest_ratio_where_no_double_holds_the_probability() -> None:
+    """The density of small sums is (s^k / s'^k) times as large, with 50,000 coordinates e^5268."""
+    f = averaged_gaussian_attack(100, 0.1, 1000, 50)
+    most = 50_000 * np.log(10 / 9)
+    assert f.epsilon(0.0, "forward") == pytest.approx(most, rel=1e-14)
+    assert f.log_power(-1e9) == pytest.approx(most - 1e9, rel=1e-15)
+    assert f.inverse().epsilon(0.0, "forward") == np.inf
+
+
 def test_figures_of_a_trainer_that_divides_by_the_expected_batch() -> None:
     one = averaged_gaussian_attack(50_000, 0.01, 1, 26_010)
     many = averaged_gaussian_attack(50_000, 0.01, 100, 26_010)

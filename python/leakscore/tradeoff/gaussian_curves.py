@@ -9,11 +9,17 @@ import numpy.typing as npt
 
 from leakscore import _core, _validate_counts, validation
 from leakscore.distributions import gx2, ncx2, norm
-from leakscore.numeric import doubled, falling_root, frozen
+from leakscore.numeric import frozen
 from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned, require_one
 from leakscore.tradeoff.premise import Premise
-from leakscore.tradeoff.shapes import LARGEST, Hull, Parametric, either
-from leakscore.typing import Doubles, Scalar, Value
+from leakscore.tradeoff.shapes import (
+    LARGEST,
+    Hull,
+    OneStatistic,
+    Parametric,
+    either,
+)
+from leakscore.typing import Doubles, Flags, Scalar, Value
 
 
 class GaussianTradeOff(Symmetric[Value], Parametric[Value]):
@@ -342,7 +348,7 @@ def gaussian_mean(
 _REPLACED = Premise("replace")
 
 
-class MeanTradeOff(Parametric[Any]):
+class MeanTradeOff(OneStatistic):
     """H1 against H0, which accuses small S, or H0 against H1, which accuses large S.
 
     S has the law ncx2(n M) under H0; n/(n-1) S has the law ncx2((n-1) M) under H1.
@@ -350,72 +356,30 @@ class MeanTradeOff(Parametric[Any]):
 
     __slots__ = ()
     _title = "gaussian_mean({}, n={}, dim={})"
-
-    @property
-    def _distance(self) -> Doubles:
-        return self._parameters[0]
-
-    @property
-    def _records(self) -> Doubles:
-        return self._parameters[1]
+    _low = True
 
     def _symmetrized(self) -> TradeOff[Any]:
         require_one(self, "take the hull of each")
         return Hull(self, self.inverse(), float(self._most()))
 
-    def _law(self, which: str, accused: bool, point: Doubles, like: Doubles) -> Any:
-        """Evaluate a function of the law of S of one hypothesis, scaled as above.
-
-        `which` is named for small S; the reversed curve takes the other tail.
-        """
-        if self._reversed:
-            which = _OTHER_TAIL[which]
+    def _hypothesis(self, member: bool, like: Doubles) -> tuple[Any, ...]:
         distance, records, dims = self._beside(like)
-        count = records - (accused != self._reversed)
-        return getattr(ncx2, which)(point, dims, count * distance)
+        return ncx2, dims, (records - member) * distance
 
-    def _moved(self, quantile: Doubles, like: Doubles) -> Doubles:
-        """Convert a value of the first hypothesis's variable to the scale of the second's."""
-        grown = aligned(self._records / (self._records - 1.0), like)
-        return quantile / grown if self._reversed else quantile * grown
+    def _moved(self, statistic: Doubles, like: Doubles) -> Doubles:
+        grown = aligned(self._parameters[1] / (self._parameters[1] - 1.0), like)
+        return statistic / grown if self._reversed else statistic * grown
 
     def _most(self) -> Doubles:
         """Return the largest log-likelihood ratio of H1 to H0, at S = 0."""
         distance, records, dims = self._parameters
         return np.asarray(0.5 * (distance - dims * np.log1p(-1.0 / records)))
 
-    def _cuts(self, epsilon: Doubles, like: Doubles) -> tuple[Doubles, Doubles]:
-        """Return S, on both scales, where the log-likelihood ratio of the accused is epsilon."""
-        ratio = -epsilon if self._reversed else epsilon
-        most, count = aligned(self._most(), like), aligned(self._records, like)
+    def _cuts(self, ratio: Doubles, like: Doubles) -> tuple[Doubles, Doubles]:
+        count, most = aligned(self._parameters[1], like), aligned(self._most(), like)
         with np.errstate(over="ignore"):
             cut = np.maximum(2.0 * (count - 1.0) * (most - ratio), 0.0)
-            other = np.maximum(2.0 * count * (most - ratio), 0.0)
-        return (other, cut) if self._reversed else (cut, other)
-
-    def _touch(self, epsilon: float) -> tuple[float, float]:
-        """Return alpha and beta where the slope is -exp(epsilon)."""
-        like = np.asarray(epsilon)
-        cut, moved = self._cuts(like, like)
-        alpha, beta = self._law("cdf", False, cut, like), self._law("sf", True, moved, like)
-        return float(alpha), float(beta)
-
-    def _beta(self, alpha: Doubles) -> Any:
-        quantile = self._law("ppf", False, alpha, alpha)
-        return self._law("sf", True, self._moved(quantile, alpha), alpha)
-
-    def _power(self, alpha: Doubles) -> Any:
-        quantile = self._law("ppf", False, alpha, alpha)
-        return self._law("cdf", True, self._moved(quantile, alpha), alpha)
-
-    def _log_power(self, log_alpha: Doubles) -> Any:
-        quantile = self._law("ilogcdf", False, log_alpha, log_alpha)
-        log_power = self._law("logcdf", True, self._moved(quantile, log_alpha), log_alpha)
-        if self._reversed:
-            return log_power
-        # Where S is close to 0, or underflows, the ratio has its largest value.
-        largest = np.minimum(log_alpha + aligned(self._most(), log_alpha), 0.0)
-        return np.where((quantile < 1e-280) & (log_alpha > -np.inf), largest, log_power)[()]
+            return cut, np.maximum(2.0 * count * (most - ratio), 0.0)
 
     def _auc(self) -> Any:
         """Return the probability that S is smaller under H1: gx2 of both laws' difference."""
@@ -424,43 +388,6 @@ class MeanTradeOff(Parametric[Any]):
             m, n, d = (parameter[i] for parameter in self._parameters)
             result[i] = gx2.cdf(0.0, [(n - 1.0) / n, -1.0], [d, d], [(n - 1.0) * m, n * m])
         return result[()]
-
-    def _delta(self, epsilon: Doubles) -> Any:
-        return self._profile(epsilon, epsilon)[0][()]
-
-    def _profile(self, epsilon: Doubles, like: Doubles) -> tuple[Doubles, Doubles]:
-        """Return delta, and minus its derivative: power - e^epsilon alpha, and its second term."""
-        cut, moved = self._cuts(epsilon, like)
-        log_power = self._law("logcdf", True, moved, like)
-        log_alpha = self._law("logcdf", False, cut, like)
-        missed, spared = self._law("sf", True, moved, like), self._law("sf", False, cut, like)
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            weighted = np.exp(epsilon + log_alpha)
-            rare = -np.exp(log_power) * np.expm1(epsilon + log_alpha - log_power)
-            usual = -np.expm1(epsilon) + np.exp(epsilon) * spared - missed
-            sure = (1.0 - missed) - weighted
-        common = np.where(spared < 0.5, usual, sure)
-        delta = np.where(missed > 0.5, np.where(np.isneginf(log_power), 0.0, rare), common)
-        return np.clip(delta, 0.0, 1.0), np.where(np.isneginf(log_alpha), 0.0, weighted)
-
-    def _epsilon(self, delta: Doubles) -> Any:
-        most = aligned(np.asarray(self._advantage()), delta)
-        bound = np.inf if self._reversed else aligned(self._most(), delta)
-        most, bound, aim = np.broadcast_arrays(most, bound, delta)
-        usual = (aim > 0.0) & (aim < most)
-        high = np.where(usual, np.where(np.isinf(bound), 1.0, bound), 0.0)
-        if self._reversed:
-            high = doubled(high, lambda high: usual & (self._profile(high, delta)[0] > aim))
-
-        def gap(epsilon: Doubles) -> tuple[Doubles, Doubles]:
-            profile, weighted = self._profile(epsilon, delta)
-            return np.log(profile / np.where(usual, aim, 1.0)), -weighted / profile
-
-        root = falling_root(gap, np.zeros_like(high), high)
-        return np.where(usual, root, np.where((aim <= 0.0) & (most > 0.0), bound, 0.0))[()]
-
-    def _alpha_per_power(self) -> Doubles:
-        return np.zeros(self.shape) if self._reversed else np.exp(-self._most())
 
 
 class _FarMean(MeanTradeOff):
@@ -479,29 +406,21 @@ class _FarMean(MeanTradeOff):
 
     def _shift(self) -> Doubles:
         """Return the root of twice the mean log-likelihood ratio under the accused hypothesis."""
-        others = self._records - 1.0 if self._reversed else self._records
-        return np.asarray(np.sqrt(self._distance / others))
+        distance, records, _ = self._parameters
+        return np.asarray(np.sqrt(distance / (records - self._reversed)))
 
-    def _moved_root(self, z: Doubles, like: Doubles) -> Any:
-        """Give the second hypothesis's normal quantile at the first's, z, of small S."""
-        shift = aligned(np.sqrt(self._distance / self._records), like)
-        shrunk = aligned(np.sqrt((self._records - 1.0) / self._records), like)
-        return shift + z * shrunk if self._reversed else (z + shift) / shrunk
+    def _hypothesis(self, member: bool, like: Doubles) -> tuple[Any, ...]:
+        del member, like
+        return (norm,)
 
-    def _beta(self, alpha: Doubles) -> Any:
-        return norm.sf(self._moved_root(norm.ppf(alpha), alpha))
+    def _moved(self, statistic: Doubles, like: Doubles) -> Doubles:
+        distance, records, _ = self._beside(like)
+        shift, shrunk = np.sqrt(distance / records), np.sqrt((records - 1.0) / records)
+        return statistic * shrunk - shift if self._reversed else (statistic + shift) / shrunk
 
-    def _power(self, alpha: Doubles) -> Any:
-        return norm.cdf(self._moved_root(norm.ppf(alpha), alpha))
-
-    def _log_power(self, log_alpha: Doubles) -> Any:
-        z = norm.ilogcdf(log_alpha)
-        log_power = norm.logcdf(self._moved_root(z, log_alpha))
-        if self._reversed:
-            return log_power
-        root = aligned(np.sqrt(self._distance) * np.sqrt(self._records), log_alpha)
-        largest = np.minimum(log_alpha + aligned(self._most(), log_alpha), 0.0)
-        return np.where(-z < root, log_power, largest)[()]
+    def _at_end(self, statistic: Doubles, like: Doubles) -> Flags:
+        distance, records, _ = self._beside(like)
+        return np.asarray(-statistic >= np.sqrt(distance) * np.sqrt(records))
 
     def _advantage(self) -> Any:
         return _core.gaussian_advantage(self._shift())
@@ -522,12 +441,3 @@ class _FarMean(MeanTradeOff):
     def _touch(self, epsilon: float) -> tuple[float, float]:
         touched = gaussian(self._shift())._touch(epsilon)
         return (0.0, 0.0) if touched is None else touched
-
-
-_OTHER_TAIL = {
-    "cdf": "sf",
-    "sf": "cdf",
-    "ppf": "isf",
-    "logcdf": "logsf",
-    "ilogcdf": "ilogsf",
-}

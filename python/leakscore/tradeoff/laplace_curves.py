@@ -11,8 +11,8 @@ from leakscore import _core, validation
 from leakscore.distributions import folded_laplace
 from leakscore.numeric import frozen
 from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned
-from leakscore.tradeoff.shapes import Mirrored, Parametric
-from leakscore.typing import Doubles, Scalar
+from leakscore.tradeoff.shapes import Mirrored, OneStatistic, Parametric
+from leakscore.typing import Doubles, Flags, Scalar
 
 
 def log_cosh(x: Doubles) -> Doubles:
@@ -166,7 +166,7 @@ class _Laplace(Symmetric[Any], Parametric[Any]):
             return np.where(enough, 0.0, np.maximum(mu + 2.0 * np.log1p(-delta), 0.0))[()]
 
 
-class _RelaxedLaplace(Parametric[Any]):
+class _RelaxedLaplace(OneStatistic):
     """Magnitude with the record against without it; or, reversed, without against with."""
 
     __slots__ = ()
@@ -195,22 +195,23 @@ class _RelaxedLaplace(Parametric[Any]):
             beta = float(self._like(mu)._beta(np.asarray(alpha)))
         return (beta, alpha) if self._reversed else (alpha, beta)
 
-    def _tail(self, forward: str, backward: str, log_alpha: Doubles) -> Any:
-        """Evaluate the law of the accused where the test of this alpha has its threshold."""
-        (mu,) = self._beside(log_alpha)
-        sure, centre = np.isinf(mu), np.minimum(mu, np.finfo(np.float64).max)
-        if self._reversed:  # magnitudes without the record are exponential
-            size = np.where(sure, np.inf, folded_laplace.ilogcdf(log_alpha, centre, 1.0))
-            return getattr(folded_laplace, backward)(size, 0.0, 1.0)
-        size = np.where(sure, 0.0, -log_alpha)
-        return getattr(folded_laplace, forward)(size, centre, 1.0)
+    def _hypothesis(self, member: bool, like: Doubles) -> tuple[Any, ...]:
+        return folded_laplace, np.minimum(self._beside(like)[0], _LARGEST) if member else 0.0, 1.0
+
+    def _most(self) -> Doubles:
+        return np.minimum(self._parameters[0], _LARGEST)
+
+    def _moved(self, statistic: Doubles, like: Doubles) -> Doubles:
+        """Make every test of an infinite shift a sure one."""
+        return np.where(np.isinf(self._beside(like)[0]), np.inf if self._small else 0.0, statistic)
+
+    def _at_end(self, statistic: Doubles, like: Doubles) -> Flags:
+        return super()._at_end(statistic, like) & np.isfinite(self._beside(like)[0])
 
     def _beta(self, alpha: Doubles) -> Any:
         (mu,) = self._beside(alpha)
         if not _plain(mu):
-            with np.errstate(divide="ignore"):
-                beta = self._tail("cdf", "sf", np.log(alpha))
-            return _core.at_most_rest(beta, alpha)
+            return _core.at_most_rest(super()._beta(alpha), alpha)
         square = np.exp(-2.0 * mu)
         if not self._reversed:
             return _core.relaxed_laplace_beta(alpha, np.exp(mu), 1.0 + square)
@@ -221,16 +222,7 @@ class _RelaxedLaplace(Parametric[Any]):
         (mu,) = self._beside(alpha)
         if _plain(mu) and not self._reversed:
             return _core.relaxed_laplace_power(alpha, np.exp(mu), 1.0 + np.exp(-2.0 * mu))
-        with np.errstate(divide="ignore"):
-            return np.maximum(self._tail("sf", "cdf", np.log(alpha)), alpha)[()]
-
-    def _log_power(self, log_alpha: Doubles) -> Any:
-        log_power = np.maximum(self._tail("logsf", "logcdf", log_alpha), log_alpha)
-        if not self._reversed:
-            return log_power[()]
-        with np.errstate(invalid="ignore", over="ignore"):  # inf - inf
-            line = self._beside(log_alpha)[0] + log_alpha
-        return np.where(line < -40.0, line, log_power)[()]  # sizes may be too small for doubles
+        return super()._power(alpha)
 
     def _auc(self) -> Any:
         finite = np.minimum(self._parameters[0], 800.0)
@@ -266,6 +258,7 @@ class _RelaxedLaplace(Parametric[Any]):
 
 
 _LOG2 = float(np.log(2.0))
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 def _plain(mu: Doubles) -> bool:

@@ -10,10 +10,10 @@ import numpy.typing as npt
 from leakscore import _core, _validate_counts, validation
 from leakscore.distributions import chi2, gx2, ncx2, norm
 from leakscore.numeric import doubled, falling_root, gauss_panels
-from leakscore.tradeoff.curve import TradeOff, aligned
+from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.laplace_curves import log_cosh
-from leakscore.tradeoff.shapes import LARGEST, Mirrored, Parametric, either
-from leakscore.typing import Doubles, Scalar
+from leakscore.tradeoff.shapes import LARGEST, Mirrored, OneStatistic, either
+from leakscore.typing import Doubles, Flags, Scalar
 
 
 @overload
@@ -74,6 +74,9 @@ def relaxed_gaussian(mu: npt.ArrayLike, dim: npt.ArrayLike = 1) -> TradeOff[Any]
     return _squared_lengths(distance, dims, "guarantee", "relaxed")
 
 
+_LARGEST_MU = float(np.sqrt(LARGEST))
+
+
 def _squared_lengths(
     mu: Doubles, dims: Doubles, kind: Literal["guarantee", "attack"], adversary: str
 ) -> TradeOff:
@@ -83,7 +86,7 @@ def _squared_lengths(
     def beyond(where: Any) -> TradeOff:
         return _FarGaussian((np.array(where(mu, LARGEST)), np.array(dims)), kind, adversary)
 
-    return either(np.asarray(mu > np.sqrt(LARGEST)), near, beyond)  # type: ignore[no-any-return]
+    return either(np.asarray(mu > _LARGEST_MU), near, beyond)  # type: ignore[no-any-return]
 
 
 def compose_relaxed_gaussian(
@@ -153,15 +156,27 @@ def compose_relaxed_gaussian(
     return _squared_lengths(mu, dims, kind, "relaxed-aligned")
 
 
-class _RelaxedGaussian(Parametric[Any]):
+class _RelaxedGaussian(OneStatistic):
     """Squared length with the record against without it; or, reversed, without against with."""
 
     __slots__ = ()
     _title = "relaxed_gaussian(mu={}, dim={})"
 
-    @property
-    def _mu(self) -> Doubles:
-        return self._parameters[0]
+    def _hypothesis(self, member: bool, like: Doubles) -> tuple[Any, ...]:
+        mu, dims = self._beside(like)
+        return (ncx2, dims, mu**2) if member else (chi2, dims)
+
+    def _cuts(self, ratio: Doubles, like: Doubles) -> tuple[Doubles, Doubles]:
+        point = cut(*np.broadcast_arrays(ratio, *self._beside(like)))
+        return point, point
+
+    def _most(self) -> Doubles:
+        return np.asarray(0.5 * self._parameters[0] ** 2)
+
+    def _at_end(self, statistic: Doubles, like: Doubles) -> Flags:
+        """Whether the ratio is e^(-mu^2/2): short lengths' probability underflows before them."""
+        mu, dims = self._beside(like)
+        return np.asarray(statistic * (1.0 + mu**2) < 1e-20 * dims)
 
     def _symmetrized(self) -> TradeOff[Any]:
         """Return the curve down to slope -1, a chord, and the inverse curve.
@@ -175,57 +190,26 @@ class _RelaxedGaussian(Parametric[Any]):
             area[i] = _area(each, start[i])
         return Mirrored(self._like(*self._parameters), start, end, area)
 
-    def _touch(self, epsilon: float) -> tuple[float, float]:
-        """Return alpha and beta where the slope is -exp(epsilon); of a curve of shape ()."""
-        sign = -1.0 if self._reversed else 1.0
-        laws = tails(cut(np.asarray(sign * epsilon), *self._parameters), *self._parameters)
-        alpha, beta = float(np.exp(laws.log_alpha)), float(np.exp(laws.log_beta))
-        return (beta, alpha) if self._reversed else (alpha, beta)
-
-    def _with(self, argument: Doubles) -> tuple[Doubles, Doubles]:
-        """Return mu^2 and the dimension."""
-        mu, dims = self._beside(argument)
-        return mu**2, dims
-
     def _beta(self, alpha: Doubles) -> Any:
         # The quantile's rounding may lift beta above 1 - alpha where the two laws are close.
-        return _core.at_most_rest(self._missed(alpha), alpha)
-
-    def _missed(self, alpha: Doubles) -> Any:
-        square, dims = self._with(alpha)
-        if self._reversed:
-            return chi2.sf(ncx2.ppf(alpha, dims, square), dims)
-        if (dims == 1).all():
-            return _core.line_beta(alpha, aligned(self._mu, alpha))
-        return ncx2.cdf(chi2.isf(alpha, dims), dims, square)
+        if self._in_line:
+            return _core.line_beta(alpha, self._beside(alpha)[0])
+        return _core.at_most_rest(super()._beta(alpha), alpha)
 
     def _power(self, alpha: Doubles) -> Any:
-        return np.maximum(self._caught(alpha), alpha)[()]
+        if self._in_line:
+            return np.maximum(_core.line_power(alpha, self._beside(alpha)[0]), alpha)[()]
+        return super()._power(alpha)
 
-    def _caught(self, alpha: Doubles) -> Any:
-        square, dims = self._with(alpha)
-        if self._reversed:
-            point = ncx2.ppf(alpha, dims, square)
-            with np.errstate(over="ignore", under="ignore"):
-                line = np.minimum(alpha * np.exp(0.5 * square), 1.0)
-            return np.where(straight(point, dims, square), line, chi2.cdf(point, dims))
-        if (dims == 1).all():
-            return _core.line_power(alpha, aligned(self._mu, alpha))
-        return ncx2.sf(chi2.isf(alpha, dims), dims, square)
-
-    def _log_power(self, log_alpha: Doubles) -> Any:
-        square, dims = self._with(log_alpha)
-        if self._reversed:
-            point = ncx2.ilogcdf(log_alpha, dims, square)
-            line = np.minimum(log_alpha + 0.5 * square, 0.0)
-            caught = np.where(straight(point, dims, square), line, chi2.logcdf(point, dims))
-        else:
-            caught = ncx2.logsf(chi2.ilogsf(log_alpha, dims), dims, square)
-        return np.maximum(caught, log_alpha)[()]
+    @property
+    def _in_line(self) -> bool:
+        """Whether the kernels of one coordinate have the curve."""
+        mu, dims = self._parameters
+        return not self._reversed and bool(((dims == 1.0) & (mu <= _LARGEST_MU)).all())
 
     def _auc(self) -> Any:
         """Return the probability that the length is larger with the record."""
-        half = self._mu / np.sqrt(2.0)
+        half = self._parameters[0] / np.sqrt(2.0)
         result = np.array(1.0 - 2.0 * norm.sf(half) * norm.cdf(half))
         for i in np.ndindex(self.shape):
             mu, d = (parameter[i] for parameter in self._parameters)
@@ -234,8 +218,8 @@ class _RelaxedGaussian(Parametric[Any]):
         return result[()]
 
     def _delta(self, epsilon: Doubles) -> Any:
+        point, _ = self._cut(epsilon, epsilon)
         mu, dims, epsilon = np.broadcast_arrays(*self._beside(epsilon), epsilon)
-        point = cut(-epsilon if self._reversed else epsilon, mu, dims)
         return tails(point, mu, dims).delta(epsilon, self._reversed)[()]
 
     def _epsilon(self, delta: Doubles) -> Any:
@@ -261,12 +245,8 @@ class _RelaxedGaussian(Parametric[Any]):
         laws = tails(origin * np.exp(sign * move), mu, dims)
         epsilon = np.maximum(laws.epsilon(np.where(usual, delta, 0.0), self._reversed), 0.0)
         bound = 0.5 * mu * mu if self._reversed else np.full(mu.shape, np.inf)
-        edge = np.where((delta <= 0.0) & (most > 0.0), bound, 0.0)
+        edge = np.where((delta <= 0.0) & (mu > 0.0), bound, 0.0)
         return np.where(usual, epsilon, edge)[()]
-
-    def _alpha_per_power(self) -> Doubles:
-        bounded = np.exp(-0.5 * self._mu**2) if self._reversed else np.zeros(self.shape)
-        return np.where(self._mu > 0.0, bounded, 1.0)
 
 
 class _FarGaussian(_RelaxedGaussian):
@@ -282,60 +262,47 @@ class _FarGaussian(_RelaxedGaussian):
         steep: TradeOff[Any] = self._like(*self._parameters)
         return steep
 
-    def _half(self, like: Doubles) -> Doubles:
-        """Return mu^2/2, and inf beyond every double."""
+    def _most(self) -> Doubles:
         with np.errstate(over="ignore"):
-            return np.asarray(0.5 * aligned(self._mu, like) ** 2)
+            half = 0.5 * self._parameters[0] ** 2
+        return np.asarray(np.minimum(half, np.finfo(np.float64).max))
 
     def _touch(self, epsilon: float) -> tuple[float, float]:  # noqa: ARG002
         return 0.0, 0.0
 
-    def _length(self, alpha: Doubles) -> Doubles:
-        """Return the square of the length that a share alpha of records stays below, if above 0."""
-        with np.errstate(over="ignore"):
-            return np.asarray(np.maximum(aligned(self._mu, alpha) + norm.ppf(alpha), 0.0) ** 2)
+    def _hypothesis(self, member: bool, like: Doubles) -> tuple[Any, ...]:
+        return (norm,) if member else (chi2, self._beside(like)[1])
 
-    def _beyond(self, alpha: Doubles) -> Any:
-        """Return how far the threshold lies above mu."""
-        mu, dims = self._beside(alpha)
-        return np.sqrt(chi2.isf(alpha, dims)) - mu
-
-    def _missed(self, alpha: Doubles) -> Any:
+    def _moved(self, statistic: Doubles, like: Doubles) -> Doubles:
+        mu = self._beside(like)[0]
         if self._reversed:
-            return chi2.sf(self._length(alpha), self._beside(alpha)[1])
-        return norm.cdf(self._beyond(alpha))
-
-    def _caught(self, alpha: Doubles) -> Any:
-        if self._reversed:
-            return chi2.cdf(self._length(alpha), self._beside(alpha)[1])
-        return norm.sf(self._beyond(alpha))
-
-    def _log_power(self, log_alpha: Doubles) -> Any:
-        mu, dims = self._beside(log_alpha)
-        if self._reversed:
-            above = mu + norm.ilogcdf(log_alpha)
-            line = np.minimum(log_alpha + self._half(log_alpha), 0.0)
             with np.errstate(over="ignore"):
-                caught = np.where(above > 0.0, chi2.logcdf(above * above, dims), line)
-        else:
-            # Beyond chi2's quantiles dims no longer matters; -2 log_alpha itself might overflow.
-            distant = np.sqrt(2.0) * np.sqrt(-log_alpha)
-            near = np.sqrt(chi2.ilogsf(np.maximum(log_alpha, -1e100), dims))
-            caught = norm.logsf(np.where(log_alpha < -1e100, distant, near) - mu)
-        return np.maximum(caught, log_alpha)[()]
+                return np.maximum(mu + statistic, 0.0) ** 2
+        return np.sqrt(statistic) - mu
+
+    def _law(self, accused: bool, function: str, value: Doubles, like: Doubles) -> Any:
+        if accused or self._reversed or function != "ilogsf":
+            return super()._law(accused, function, value, like)
+        # Beyond chi2's quantiles dims no longer matters.
+        near = super()._law(accused, function, np.maximum(value, -1e100), like)
+        with np.errstate(over="ignore"):
+            return np.where(value < -1e100, -2.0 * value, near)
+
+    def _at_end(self, statistic: Doubles, like: Doubles) -> Flags:
+        return np.asarray(statistic <= -self._beside(like)[0])
 
     def _auc(self) -> Any:
         return np.ones(self.shape)[()]
 
     def _delta(self, epsilon: Doubles) -> Any:
-        return np.where(epsilon < self._half(epsilon), 1.0, 0.0)[()]
+        with np.errstate(over="ignore"):
+            half = 0.5 * self._beside(epsilon)[0] ** 2
+        return np.where(epsilon < half, 1.0, 0.0)[()]
 
     def _epsilon(self, delta: Doubles) -> Any:
-        epsilon = np.where(delta < 1.0, self._half(delta), 0.0)
+        with np.errstate(over="ignore"):
+            epsilon = np.where(delta < 1.0, 0.5 * self._beside(delta)[0] ** 2, 0.0)
         return np.where((delta <= 0.0) & (not self._reversed), np.inf, epsilon)[()]
-
-    def _alpha_per_power(self) -> Doubles:
-        return np.exp(-self._half(np.zeros(()))) if self._reversed else np.zeros(self.shape)
 
 
 def _area(curve: TradeOff, end: float) -> float:
@@ -480,11 +447,3 @@ def cut(epsilon: Doubles, mu: Doubles, dims: Doubles) -> Doubles:
     root = falling_root(gap, low, high)
     usual_or_line = np.where(dims == 1.0, closed, np.where(usual, root, most))
     return np.where(level > 0.0, usual_or_line, 0.0)
-
-
-def straight(point: Doubles, dims: Doubles, square: Doubles) -> Doubles:
-    """Whether the likelihood ratio has its last value, e^(-mu^2/2), to the last digit.
-
-    The probability of short lengths underflows long before their square does.
-    """
-    return np.asarray(point * (1.0 + square) < 1e-20 * dims)

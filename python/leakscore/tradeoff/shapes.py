@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from leakscore.distributions import norm
-from leakscore.numeric import bisect
+from leakscore.numeric import bisect, doubled, falling_root
 from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned, require_one
 from leakscore.tradeoff.premise import UNSTATED, Premise, joined
 from leakscore.typing import Doubles, Flags, Value
@@ -55,6 +55,119 @@ class Parametric(TradeOff[Value]):
     def _beside(self, argument: Doubles) -> list[Doubles]:
         """Give the parameters, their axes in front of the argument's."""
         return [aligned(parameter, argument) for parameter in self._parameters]
+
+
+class OneStatistic(Parametric[Any]):
+    """Tests that accuse large values of a statistic, or small ones if reversed.
+
+    A family gives the statistic's law under either hypothesis; `_low` of one whose members have the
+    smaller values. Where small values are accused, the largest ratio is that at 0.
+    """
+
+    __slots__ = ()
+    _low: ClassVar[bool] = False
+
+    @abstractmethod
+    def _hypothesis(self, member: bool, like: Doubles) -> tuple[Any, ...]:
+        """Give the law of the statistic, and its parameters."""
+
+    @abstractmethod
+    def _most(self) -> Doubles:
+        """Give the log-likelihood ratio of the accused where the statistic is 0."""
+
+    def _moved(self, statistic: Doubles, like: Doubles) -> Doubles:
+        """Convert from the unit of the law of the spared to that of the accused."""
+        del like
+        return statistic
+
+    def _cuts(self, ratio: Doubles, like: Doubles) -> tuple[Doubles, Doubles]:
+        """Give where the log-likelihood ratio of members is this, in both laws' units."""
+        raise NotImplementedError  # of a class whose delta and epsilon have closed forms
+
+    def _at_end(self, statistic: Doubles, like: Doubles) -> Flags:
+        """Whether the ratio is that at 0 to the last digit; quantiles below may underflow."""
+        del like
+        return np.asarray(statistic < 1e-280)
+
+    @property
+    def _small(self) -> bool:
+        """Whether small values are accused."""
+        return self._reversed != self._low
+
+    def _law(self, accused: bool, function: str, value: Doubles, like: Doubles) -> Any:
+        """Evaluate a function, named for large values, of the law of one hypothesis."""
+        law, *parameters = self._hypothesis(accused != self._reversed, like)
+        return getattr(law, _OTHER_TAIL[function] if self._small else function)(value, *parameters)
+
+    def _beta(self, alpha: Doubles) -> Any:
+        statistic = self._law(False, "isf", alpha, alpha)
+        return self._law(True, "cdf", self._moved(statistic, alpha), alpha)
+
+    def _power(self, alpha: Doubles) -> Any:
+        statistic = self._law(False, "isf", alpha, alpha)
+        power = self._law(True, "sf", self._moved(statistic, alpha), alpha)
+        if self._small:
+            with np.errstate(divide="ignore"):
+                line = np.exp(np.minimum(np.log(alpha) + aligned(self._most(), alpha), 0.0))
+            power = np.where(self._at_end(statistic, alpha), line, power)
+        return np.maximum(power, alpha)[()]
+
+    def _log_power(self, log_alpha: Doubles) -> Any:
+        statistic = self._law(False, "ilogsf", log_alpha, log_alpha)
+        log_power = self._law(True, "logsf", self._moved(statistic, log_alpha), log_alpha)
+        if self._small:
+            line = np.minimum(log_alpha + aligned(self._most(), log_alpha), 0.0)
+            log_power = np.where(self._at_end(statistic, log_alpha), line, log_power)
+        return np.maximum(log_power, log_alpha)[()]
+
+    def _cut(self, epsilon: Doubles, like: Doubles) -> tuple[Doubles, Doubles]:
+        """Return where the ratio of the accused is e^epsilon, in units of spared and accused."""
+        cuts = self._cuts(-epsilon if self._reversed else epsilon, like)
+        return cuts[::-1] if self._reversed else cuts
+
+    def _touch(self, epsilon: float) -> tuple[float, float]:
+        like = np.asarray(epsilon)
+        cut, moved = self._cut(like, like)
+        alpha, beta = self._law(False, "sf", cut, like), self._law(True, "cdf", moved, like)
+        return float(alpha), float(beta)
+
+    def _delta(self, epsilon: Doubles) -> Any:
+        return self._profile(epsilon, epsilon)[0][()]
+
+    def _profile(self, epsilon: Doubles, like: Doubles) -> tuple[Doubles, Doubles]:
+        """Return delta, and minus its derivative: power - e^epsilon alpha, and its second term."""
+        cut, moved = self._cut(epsilon, like)
+        log_power = self._law(True, "logsf", moved, like)
+        log_alpha = self._law(False, "logsf", cut, like)
+        missed, spared = self._law(True, "cdf", moved, like), self._law(False, "cdf", cut, like)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            weighted = np.exp(epsilon + log_alpha)
+            rare = -np.exp(log_power) * np.expm1(epsilon + log_alpha - log_power)
+            usual = -np.expm1(epsilon) + np.exp(epsilon) * spared - missed
+            sure = (1.0 - missed) - weighted
+        common = np.where(spared < 0.5, usual, sure)
+        delta = np.where(missed > 0.5, np.where(np.isneginf(log_power), 0.0, rare), common)
+        return np.clip(delta, 0.0, 1.0), np.where(np.isneginf(log_alpha), 0.0, weighted)
+
+    def _epsilon(self, delta: Doubles) -> Any:
+        most = aligned(np.asarray(self._advantage()), delta)
+        bound = aligned(self._most(), delta) if self._small else np.inf
+        most, bound, aim = np.broadcast_arrays(most, bound, delta)
+        usual = (aim > 0.0) & (aim < most)
+        high = np.where(usual, np.where(np.isinf(bound), 1.0, bound), 0.0)
+        if not self._small:
+            high = doubled(high, lambda high: usual & (self._profile(high, delta)[0] > aim))
+
+        def gap(epsilon: Doubles) -> tuple[Doubles, Doubles]:
+            profile, weighted = self._profile(epsilon, delta)
+            return np.log(profile / np.where(usual, aim, 1.0)), -weighted / profile
+
+        root = falling_root(gap, np.zeros_like(high), high)
+        return np.where(usual, root, np.where((aim <= 0.0) & (most > 0.0), bound, 0.0))[()]
+
+
+_PAIRS = (("cdf", "sf"), ("logcdf", "logsf"), ("ppf", "isf"), ("ilogcdf", "ilogsf"))
+_OTHER_TAIL = {tail: other for pair in _PAIRS for tail, other in (pair, pair[::-1])}
 
 
 class Derived(TradeOff[Value]):
@@ -331,7 +444,7 @@ class Arcs(Symmetric[Any]):
         return np.max([curve._epsilon(delta) for curve in self._curves], axis=0)[()]
 
     def _alpha_per_power(self) -> Doubles:
-        return np.min([curve._alpha_per_power() for curve in self._curves], axis=0)
+        return np.asarray(np.min([curve._alpha_per_power() for curve in self._curves], axis=0))
 
 
 def _on_chord(alpha: Doubles, first: Point, last: Point) -> tuple[Doubles, Doubles]:
@@ -341,7 +454,8 @@ def _on_chord(alpha: Doubles, first: Point, last: Point) -> tuple[Doubles, Doubl
         for number in (first.alpha, last.alpha, first.beta, last.beta, first.power, last.power)
     )
     width = np.maximum(end - start, 5e-324)
-    share, rest = (np.clip(part / width, 0.0, 1.0) for part in (alpha - start, end - alpha))
+    with np.errstate(over="ignore"):  # of chords beside which alpha lies
+        share, rest = (np.clip(part / width, 0.0, 1.0) for part in (alpha - start, end - alpha))
     return values[0] * rest + values[1] * share, values[2] * rest + values[3] * share
 
 

@@ -167,9 +167,6 @@ class _Shifted(Parametric[Any]):
         root = sign_change(gap, np.zeros(d.shape), high)
         return np.where(usual, root, np.where(delta <= 0.0, most, 0.0))[()]
 
-    def _alpha_per_power(self) -> Doubles:
-        return np.exp(-self._most())
-
     def _touch(self, epsilon: float) -> tuple[float, float]:
         test = _Test.at(np.asarray(epsilon), *self._parameters)
         return float(np.exp(test.log_alpha)), float(np.exp(test.log_beta))

@@ -8,11 +8,11 @@ import numpy as np
 
 from leakscore import validation
 from leakscore.distributions import chi2
-from leakscore.numeric import doubled, frozen, sign_change
+from leakscore.numeric import frozen
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.gaussian_curves import GaussianTradeOff, gaussian
 from leakscore.tradeoff.premise import EXACT_NOISE, Premise, about
-from leakscore.tradeoff.shapes import Hull, Parametric
+from leakscore.tradeoff.shapes import Hull, OneStatistic
 from leakscore.typing import Doubles
 
 _ZERO_GRADIENTS = "gradients of zero, so that a step releases nothing but its scaled noise"
@@ -20,71 +20,39 @@ _DIVIDED = "every step is divided by the expected batch, int(records * sample_ra
 _CONVEX = "full batches; every loss is smooth and strongly convex, as the contraction says"
 
 
-class _Scale(Parametric[Any]):
-    """N(0, s^2) in k coordinates, H0, against N(0, s^2 / r); reversed, the wider law is H1."""
+class _Scale(OneStatistic):
+    """N(0, s^2) in k coordinates, H0, against N(0, s^2 / r), by the sum of squares over s^2."""
 
     __slots__ = ()
     _title = "averaged_gaussian_attack: variances {1} in {0} coordinates"
+    _low = True
 
-    @property
-    def _law(self) -> tuple[Doubles, Doubles]:
-        return self._parameters[0], self._parameters[1]
+    def _hypothesis(self, member: bool, like: Doubles) -> tuple[Any, ...]:
+        del member
+        return chi2, self._beside(like)[0]
 
-    def _threshold(self, epsilon: Doubles) -> Doubles:
-        """Give the sum of squares, over the variance of H0, at which the log ratio is epsilon."""
-        df, ratio = self._law
-        if self._reversed:
-            return np.maximum((2.0 * epsilon + df * np.log(ratio)) / (1.0 - 1.0 / ratio), 0.0)
-        return np.maximum((df * np.log(ratio) - 2.0 * epsilon) / (ratio - 1.0), 0.0)
+    def _moved(self, statistic: Doubles, like: Doubles) -> Doubles:
+        ratio = self._beside(like)[1]
+        return statistic / ratio if self._reversed else statistic * ratio
 
-    def _logs(self, x: Doubles) -> tuple[Doubles, Doubles, Doubles]:
-        """Give logs of alpha, power and beta of the test at a sum of squares."""
-        df, ratio = self._law
-        if self._reversed:
-            return chi2.logsf(x, df), chi2.logsf(x / ratio, df), chi2.logcdf(x / ratio, df)
-        return chi2.logcdf(x, df), chi2.logcdf(x * ratio, df), chi2.logsf(x * ratio, df)
+    def _most(self) -> Doubles:
+        df, ratio = self._parameters
+        return np.asarray(0.5 * df * np.log(ratio))
 
-    def _rates(self, log_alpha: Doubles, log_rest: Doubles) -> tuple[Doubles, Doubles]:
-        df = self._law[0]
-        low, high = (log_rest, log_alpha) if self._reversed else (log_alpha, log_rest)
-        x = np.where(low < high, chi2.ilogcdf(low, df), chi2.ilogsf(high, df))
-        _, power, beta = self._logs(x)
-        return power, beta
-
-    def _delta(self, epsilon: Doubles) -> Any:
-        alpha, power, _ = self._logs(self._threshold(epsilon))
-        with np.errstate(invalid="ignore", over="ignore"):
-            gain = np.exp(power) * -np.expm1(np.minimum(epsilon + alpha - power, 0.0))
-        return np.where(np.isneginf(power), 0.0, np.nan_to_num(gain, nan=0.0))[()]
-
-    def _epsilon(self, delta: Doubles) -> Any:
-        df, ratio = self._law
-        top = np.full(delta.shape, 0.5 * df * np.log(ratio))
-        if self._reversed:
-            with np.errstate(invalid="ignore"):
-                top = doubled(top, lambda e: (self._delta(e) > delta) & (e < 1e300))
-        root = sign_change(lambda e: self._delta(e) - delta, np.zeros(delta.shape), top)
-        certain = (delta == 0.0) & bool(self._reversed)
-        return np.where(delta >= self._advantage(), 0.0, np.where(certain, np.inf, root))[()]
+    def _cuts(self, ratio: Doubles, like: Doubles) -> tuple[Doubles, Doubles]:
+        narrowed = self._beside(like)[1]
+        cut = np.maximum(2.0 * (self._most() - ratio) / (narrowed - 1.0), 0.0)
+        return cut, cut * narrowed
 
     def _auc(self) -> Any:
         from scipy.special import betainc
 
-        df, ratio = self._law
+        df, ratio = self._parameters
         return betainc(0.5 * df, 0.5 * df, ratio / (1.0 + ratio))
 
-    def _alpha_per_power(self) -> Doubles:
-        df, ratio = self._law
-        return np.asarray(0.0 if self._reversed else np.exp(-0.5 * df * np.log(ratio)))
-
-    def _touch(self, epsilon: float) -> tuple[float, float]:
-        alpha, _, beta = self._logs(self._threshold(np.asarray(epsilon)))
-        return float(np.exp(alpha)), float(np.exp(beta))
-
     def _symmetrized(self) -> TradeOff:
-        df, ratio = self._law
         wide = self if self._reversed else self.inverse()  # the larger delta at large epsilons
-        return Hull(wide.inverse(), wide, float(0.5 * df * np.log(ratio)))
+        return Hull(wide.inverse(), wide, float(self._most()))
 
 
 def averaged_gaussian_attack(
