@@ -11,7 +11,7 @@ from leakscore_app import report
 from leakscore_app.cli import main
 from leakscore_app.report import _report
 from leakscore_app.tables import table as whole
-from leakscore_app.tables.sources import blocks, texts
+from leakscore_app.tables.sources import texts
 from tests.helpers.streamed import short_files
 from tests.report.test_long_files import NAMES, N, numbers
 
@@ -61,8 +61,7 @@ def test_csv_gives_the_numbers_of_parquet(
     again = report.analyse(whole.read_table(path), **ASKED)
     assert numbers(found) == numbers(again)
     assert found.input.sha256 == again.input.sha256
-    monkeypatch.setattr(blocks.Memory, "keep", lambda *_: None)
-    monkeypatch.setattr(texts.ReadyPieces, "keep", lambda *_: None)
+    monkeypatch.setattr(texts.KeptPieces, "keep", lambda *_: None)
     forgetful = report.analyse(report.open_table(path), **ASKED)
     assert forgetful.to_json() == found.to_json()
 

@@ -13,7 +13,7 @@ from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.formats import delimited
 from leakscore_app.tables.sources import texts
 from leakscore_app.tables.sources.blocks import Source
-from leakscore_app.tables.sources.texts import ReadyPieces, TextPart, text_part
+from leakscore_app.tables.sources.texts import KeptPieces, TextPart, text_part
 from leakscore_app.tables.table import read_table
 
 RNG = np.random.default_rng(4)
@@ -89,7 +89,7 @@ def written(folder: Path, text: str, encoding: str = "utf-8") -> str:
 
 
 def part_of(path: str, **more: Any) -> TextPart | None:
-    return text_part(path, "a.csv", ReadingOptions(**more), ReadyPieces(), Categories())
+    return text_part(path, "a.csv", ReadingOptions(**more), KeptPieces(), Categories())
 
 
 def rows_of(part: TextPart, columns: tuple[str, ...]) -> np.ndarray:

@@ -20,7 +20,6 @@ from leakscore_app.tables.conventions import (
     ALL,
     CONVENTIONS,
     MISSING,
-    SINGLE,
     booleans_of,
     conventions_of,
 )
@@ -28,9 +27,6 @@ from leakscore_app.tables.conventions import (
 _THREE = r"^[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}$"
 _PLAIN = r"^[+-]?[0-9.,]+(?:[eE][+-]?[0-9]+)?$"
 _SLICE, _BEGIN = 4096, 64
-
-
-_POINT = SINGLE["."].conventions
 
 
 @dataclass
@@ -63,8 +59,6 @@ class Survey:
         Word that stands for a missing value -> its cells.
     bad_cell : str
         The cell of the row `bad`, where pieces were added.
-    whole : bool
-        Whether all values that were seen are whole numbers, none negative.
     """
 
     cells: int = 0
@@ -78,7 +72,6 @@ class Survey:
     notes: list[str] = field(default_factory=list)
     absent: dict[str, int] = field(default_factory=dict)
     bad_cell: str = ""
-    whole: bool = True
     text: Any = None
     _plain: dict[int, npt.NDArray[np.float64]] = field(default_factory=dict)
     _different: _Different | None = None
@@ -98,12 +91,6 @@ class Survey:
         if self.bad is None and piece.bad is not None:
             self.bad, self.bad_cell = start + piece.bad, piece.shown(piece.bad)
 
-    def see(self, values: npt.NDArray[np.float64]) -> None:
-        """Look at the values of the next piece, NaN where there is none."""
-        if self.whole:
-            finite = values[np.isfinite(values)]
-            self.whole = bool(((finite == np.floor(finite)) & (finite >= 0)).all())
-
     @property
     def odd(self) -> bool:
         """Whether yes and no, or signs about numbers, stand in it: all cells must be alike."""
@@ -113,11 +100,6 @@ class Survey:
     def complete(self) -> bool:
         """Whether all cells are numbers, whatever stands in other pieces."""
         return self.bad is None and not self.odd and self.near == 0 and self.numbers == self.cells
-
-    @property
-    def decided(self) -> bool:
-        """Whether its points are decimal marks, whatever follows, and it holds fractions."""
-        return self.complete and self.conventions | _POINT == _POINT and not self.whole
 
     def numeric(self, typed: int = 0) -> bool:
         """Whether at least half of the cells, and of `typed` numbers beside them, are numbers."""

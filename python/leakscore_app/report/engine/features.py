@@ -281,7 +281,7 @@ class Features(Source):
     @property
     def table(self) -> Source:
         """The columns that are read."""
-        return Source(self.parts, self.read, self.size, self.missing, self.memory, self.levels)
+        return Source(self.parts, self.read, self.size, self.missing, self.levels)
 
     def inputs(
         self, span: Span | None = None
@@ -652,7 +652,6 @@ def _source_of(
         statistic.names,
         size,
         source.missing,
-        source.memory,
         source.levels,
         source.columns,
         statistic,

@@ -7,7 +7,7 @@ import io
 import itertools
 import re
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -304,39 +304,18 @@ class RaggedError(ValueError):
 
 def split(data: bytes, delimiter: str, width: int) -> Rows:
     """Return columns of text and the line of each row, without rows of blank cells."""
-    table, blank = cells_of(data, delimiter, width, {})
+    table, blank = _cells_of(data, delimiter, width)
     columns = list(table.columns)
     return _without_blank_rows(columns, _lines(columns, blank, b'"' in data))
 
 
-def cells_of(
-    data: bytes, delimiter: str, width: int, kinds: Mapping[int, Any], among: Iterable[int] = ()
-) -> tuple[Any, list[int]]:
-    """Let pyarrow split lines into columns, and read them as these types, otherwise as text.
-
-    Parameters
-    ----------
-    data : bytes
-    delimiter : str
-    width : int
-        Cells of a line.
-    kinds : mapping
-        Number of a column -> type of pyarrow.
-    among : iterable of int
-        The columns that are read, if not all.
-
-    Returns
-    -------
-    table : pyarrow.Table
-    blank : list of int
-        Lines that hold no row, from 1.
+def _cells_of(data: bytes, delimiter: str, width: int) -> tuple[Any, list[int]]:
+    """Let pyarrow split lines into columns of text, and return the lines that hold no row, from 1.
 
     Raises
     ------
     RaggedError
         If a line has another number of cells.
-    pyarrow.ArrowInvalid
-        If a cell is not of its type.
     """
     import pyarrow
     import pyarrow.csv as reader
@@ -352,7 +331,6 @@ def cells_of(
         return "skip"
 
     names = [str(j) for j in range(width)]
-    text = pyarrow.string()
     try:
         table = reader.read_csv(
             pyarrow.BufferReader(data),
@@ -364,11 +342,10 @@ def cells_of(
                 invalid_row_handler=refuse,
             ),
             reader.ConvertOptions(
-                column_types={name: kinds.get(j, text) for j, name in enumerate(names)},
+                column_types=dict.fromkeys(names, pyarrow.string()),
                 null_values=[""],
                 strings_can_be_null=True,
                 check_utf8=False,
-                include_columns=[str(j) for j in among],
             ),
         )
     except pyarrow.ArrowInvalid:

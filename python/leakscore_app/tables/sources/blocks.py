@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -79,8 +79,6 @@ def part_of(batches: Iterable[Doubles], first: int, last: int | None) -> Iterato
 
 ROWS = 65_536
 """Rows of a block."""
-REMEMBERED = 160_000_000
-"""Bytes of decoded blocks that are kept from one pass to the next."""
 
 
 class Part(Protocol):
@@ -106,14 +104,6 @@ class Part(Protocol):
 
     def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
         """Yield rows [first, last) of some columns, in batches of any size, as float64."""
-
-
-@runtime_checkable
-class Decoded(Part, Protocol):
-    """A part whose rows cost more to read than to keep."""
-
-    def require_same(self) -> None:
-        """Refuse a file that changed since it was looked at first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,44 +158,6 @@ class Span:
     start: int
 
 
-@dataclass(eq=False)
-class Memory:
-    """Blocks that were decoded once and are kept, up to a number of bytes, for the next passes.
-
-    Attributes
-    ----------
-    most : int
-        Bytes that are kept.
-    """
-
-    most: int = REMEMBERED
-    _of: tuple[object, ...] = ()
-    _blocks: dict[tuple[int, int], Doubles] = field(default_factory=dict, repr=False)
-    _size: int = 0
-
-    def of(self, source: Source) -> Memory:
-        """Return this; forget blocks of other columns, sizes or numbers for missing values."""
-        of = (source.columns, source.size, source.missing)
-        if of != self._of:
-            self._of, self._size = of, 0
-            self._blocks.clear()
-        return self
-
-    def get(self, part: int, first: int) -> Doubles | None:
-        """Return the block of a part that begins with this row, if it is kept."""
-        return self._blocks.get((part, first))
-
-    def keep(self, part: int, first: int, values: Doubles) -> None:
-        """Keep a block, if there is room."""
-        if (part, first) not in self._blocks and self._size + values.nbytes <= self.most:
-            self._blocks[part, first] = values if values.base is None else values.copy()
-            self._size += values.nbytes
-
-    def __reduce__(self) -> tuple[type[Memory], tuple[int]]:
-        """Travel empty, and keep nothing: a task reads its blocks once."""
-        return Memory, (0,)
-
-
 @dataclass(frozen=True, eq=False)
 class LineNumbers:
     """The line of each row: `offsets` more than its number from the rows `starts` on."""
@@ -231,8 +183,6 @@ class Source:
         Rows of a block.
     missing : tuple of float
         Numbers that stand for a missing value.
-    memory : Memory
-        Shared by the sources of one table.
     levels : frozenset of str
         Columns of numbers of levels, or of 0 and 1 for one: `missing` says nothing of them.
     """
@@ -241,7 +191,6 @@ class Source:
     columns: tuple[str, ...]
     size: int = ROWS
     missing: tuple[float, ...] = ()
-    memory: Memory = field(default_factory=Memory)
     levels: frozenset[str] = frozenset()
 
     @property
@@ -286,26 +235,14 @@ class Source:
     def _cut(
         self, part: int, first: int, last: int | None, number: int, start: int
     ) -> Iterator[Block]:
-        source = self.parts[part]
-        memory = self.memory.of(self) if isinstance(source, Decoded) else None
-        if isinstance(source, Decoded) and memory is not None:
-            stop = source.rows if last is None else last
-            source.require_same()
-            while (values := memory.get(part, first)) is not None and first != stop:
-                yield Block(number, start, values)
-                number, start, first = number + 1, start + len(values), first + len(values)
-            if first == stop:
-                return
-        read = source.batches(self.columns, first, last)
+        read = self.parts[part].batches(self.columns, first, last)
         for values in cut(read, self.size, len(self.columns)):
             if self.missing:
                 absent = np.isin(values, self.missing)
                 absent[:, [name in self.levels for name in self.columns]] = False
                 values = np.where(absent, np.nan, values)
-            if memory is not None:
-                memory.keep(part, first, values)
             yield Block(number, start, values)
-            number, start, first = number + 1, start + len(values), first + len(values)
+            number, start = number + 1, start + len(values)
 
 
 def cut(batches: Iterable[Doubles], size: int, width: int) -> Iterator[Doubles]:

@@ -18,7 +18,7 @@ from leakscore_app.tables.sources.arrays import NpyPart
 from leakscore_app.tables.sources.blocks import Source
 from leakscore_app.tables.sources.frames import ParquetPart
 from leakscore_app.tables.sources.opened import Opened
-from leakscore_app.tables.sources.texts import ReadyPieces, TextPart, text_part
+from leakscore_app.tables.sources.texts import KeptPieces, TextPart, text_part
 from leakscore_app.tables.table import table_of_path
 
 _PIECE = 1 << 20
@@ -38,10 +38,10 @@ def of_files(paths: Sequence[str], options: ReadingOptions) -> Opened | None:
     ValueError
         If the files have other columns, or one is damaged.
     """
-    ready, categories = ReadyPieces(), Categories.of(options)
+    kept, categories = KeptPieces(), Categories.of(options)
     parts: list[FilePart] = []
     for path in paths:
-        part = _part_of(path, options, ready, categories, alone=len(paths) == 1)
+        part = _part_of(path, options, kept, categories, alone=len(paths) == 1)
         if part is None:
             return None
         parts.append(part)
@@ -124,7 +124,7 @@ def _require_same_columns(first: FilePart, part: FilePart) -> None:
 
 
 def _part_of(
-    path: str, options: ReadingOptions, ready: ReadyPieces, categories: Categories, *, alone: bool
+    path: str, options: ReadingOptions, kept: KeptPieces, categories: Categories, *, alone: bool
 ) -> FilePart | None:
     if path == "-" or not Path(path).is_file():
         return None
@@ -136,7 +136,7 @@ def _part_of(
     if start.startswith(b"\x93NUMPY"):
         plain = plain and not (options.groups or options.proportions)
         return NpyPart.of(path, name) if plain else None
-    part_of_text = text_part(path, name, options, ready, categories)
+    part_of_text = text_part(path, name, options, kept, categories)
     if part_of_text is None and not alone:
         _refuse_part(path, name, options)
     return part_of_text

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,7 @@ from leakscore_app.tables.categories import (
 )
 from leakscore_app.tables.cells import ReadingOptions, without_values
 from leakscore_app.tables.columns import GROUP, read_as_missing, voted
-from leakscore_app.tables.conventions import CONVENTIONS, is_summary
+from leakscore_app.tables.conventions import ALL, is_summary
 from leakscore_app.tables.files import File, newlines_in
 from leakscore_app.tables.formats import delimited
 from leakscore_app.tables.formats.layout import (
@@ -40,9 +40,8 @@ from leakscore_app.tables.formats.layout import (
     require_no_other,
     sample_of,
 )
-from leakscore_app.tables.numbers import Survey, doubles_of, survey_of
+from leakscore_app.tables.numbers import Survey, survey_of
 from leakscore_app.tables.sources.blocks import (
-    REMEMBERED,
     LineNumbers,
     State,
     require_same,
@@ -76,6 +75,10 @@ class Form:
     layout: Layout
     begin: int
     above: int
+
+    def split(self, data: bytes) -> delimited.Rows:
+        """Read a piece; all of its columns are text."""
+        return delimited.split(data, self.delimiter, self.layout.width)
 
 
 class AtOnceError(ValueError):
@@ -148,50 +151,6 @@ def pieces_of(file: Any, begin: int) -> Iterator[tuple[int, bytes]]:
         size_read = _LATER * PIECE
 
 
-def numbers_of(
-    form: Form, data: bytes, plain: Sequence[int], text: Sequence[int]
-) -> tuple[dict[int, Any], npt.NDArray[np.int64], int] | None:
-    """Read a piece with some columns as plain numbers and others as text.
-
-    Parameters
-    ----------
-    form : Form
-    data : bytes
-    plain, text : sequence of int
-        Columns.
-
-    Returns
-    -------
-    columns : dict of int to pyarrow.ChunkedArray
-    lines : ndarray of int
-        Of each row, from 1 for the first line of the piece.
-    ends : int
-        How many lines end in the piece.
-    or None, if some cell of `plain` is no plain number or a row may be blank.
-    """
-    import pyarrow
-
-    kinds = dict.fromkeys(plain, pyarrow.float64())
-    among = sorted([*plain, *text])
-    try:
-        table, blank = delimited.cells_of(data, form.delimiter, form.layout.width, kinds, among)
-    except pyarrow.ArrowInvalid:
-        return None
-    rows, ends = len(table), newlines_in(data)
-    if rows + len(blank) != ends + (not data.endswith(b"\n")):
-        return None
-    columns = dict(zip(among, table.columns, strict=True))
-    if not any(column.null_count == 0 for column in columns.values()):
-        return None  # some row may be blank in all columns
-    lines = np.delete(np.arange(1, rows + len(blank) + 1), np.array(blank, np.int64) - 1)
-    return columns, lines, ends
-
-
-def texts_of(form: Form, data: bytes) -> delimited.Rows:
-    """Read a piece with all columns as text; see `numbers_of`."""
-    return delimited.split(data, form.delimiter, form.layout.width)
-
-
 _LABELLED = 5  # rows at the end that are searched for labels of sums
 
 
@@ -214,14 +173,12 @@ class TextPart:
         Name of a column without numbers -> why it is not judged.
     convention : int
         In which its numbers are read.
-    decided : frozenset of str
-        Columns in which points are decimal marks, so that pyarrow reads plain numbers.
     lines : LineNumbers
     notes : tuple of str
     named, unnamed : bool
         Whether the columns have names, and whether the first one has none of its own.
     sha256 : str
-    ready : ReadyPieces
+    kept : KeptPieces
     levels : dict
         Name of a column -> the categories in its place.
     """
@@ -237,13 +194,12 @@ class TextPart:
     pieces: tuple[Piece, ...]
     excluded: dict[str, str]
     convention: int
-    decided: frozenset[str]
     lines: LineNumbers
     notes: tuple[str, ...]
     named: bool
     unnamed: bool
     sha256: str
-    ready: ReadyPieces
+    kept: KeptPieces
     levels: Levels = field(default_factory=dict)
 
     def require_same(self) -> None:
@@ -261,64 +217,68 @@ class TextPart:
             for piece in self.pieces[at:]:
                 if piece.start >= stop:
                     break
-                values = self.ready.take(self.path, piece.start, columns)
+                values = self.kept.get(self.path, piece.start, columns)
                 if values is None:
                     file.seek(piece.begin)
                     values = self._values(file.read(piece.size), columns)
+                    self.kept.keep(self.path, piece.start, columns, values)
                 yield values[max(first - piece.start, 0) : stop - piece.start]
         self.require_same()
 
     def _values(self, data: bytes, names: Sequence[str]) -> Doubles:
         chosen = {name: self.columns.index(name) for name in read_for(names, self.levels)}
-        points = CONVENTIONS[self.convention].decimal == "."
-        plain = [j for name, j in chosen.items() if points and name in self.decided]
-        text = [j for j in chosen.values() if j not in plain]
-        split = numbers_of(self.form, data, plain, text)
-        columns: Any = texts_of(self.form, data).columns if split is None else split[0]
+        columns = self.form.split(data).columns
         cells = {name: columns[j] for name, j in chosen.items()}
         return rows_of(cells, names, self.levels, partial(_doubles, convention=self.convention))
 
 
 def _doubles(column: Any, convention: int) -> Doubles:
-    if str(column.type) == "double":
-        return doubles_of(column)
     return survey_of(column, words={}, missing=frozenset()).values(convention)
 
 
+MOST_KEPT = 160_000_000
+"""Bytes of decoded pieces that are kept from one pass to the next."""
+
+
 @dataclass(eq=False)
-class ReadyPieces:
-    """Columns that were decoded while texts were looked at, for the first pass over them.
+class KeptPieces:
+    """Numbers of texts that were decoded once, for the next passes over them.
 
     Attributes
     ----------
     most : int
-        Bytes that are kept.
+        Bytes that may still be kept.
     """
 
-    most: int = REMEMBERED
+    most: int = MOST_KEPT
     _pieces: dict[tuple[str, int], tuple[list[str], Doubles]] = field(default_factory=dict)
 
-    def keep(self, path: str, start: int, columns: Mapping[str, Doubles]) -> None:
-        """Keep the piece that begins with a row of a file, if there is room."""
-        size = sum(column.nbytes for column in columns.values())
-        if 0 < size <= self.most:
-            self._pieces[path, start] = list(columns), np.column_stack([*columns.values()])
-            self.most -= size
+    def keep(self, path: str, start: int, names: Sequence[str], values: Doubles) -> None:
+        """Keep some columns of the piece that begins with a row of a file, if there is room."""
+        if (path, start) not in self._pieces and values.nbytes <= self.most:
+            self._pieces[path, start] = list(names), values
+            self.most -= values.nbytes
 
-    def take(self, path: str, start: int, columns: Sequence[str] = ()) -> Doubles | None:
-        """Return some columns of a piece that is kept, and keep it no longer."""
-        names, values = self._pieces.pop((path, start), ([], None))
+    def forget(self, path: str, start: int) -> None:
+        """Keep a piece no longer."""
+        if (path, start) in self._pieces:
+            self.most += self._pieces.pop((path, start))[1].nbytes
+
+    def get(self, path: str, start: int, columns: Sequence[str]) -> Doubles | None:
+        """Return some columns of a piece; None if they are not kept, and others no longer."""
+        names, values = self._pieces.get((path, start), ((), None))
         if values is None or not set(columns) <= set(names):
+            self.forget(path, start)
             return None
         return values if names == list(columns) else values[:, [*map(names.index, columns)]]
 
-    def __reduce__(self) -> tuple[type[ReadyPieces], tuple[int]]:
-        """Travel empty."""
-        return ReadyPieces, (0,)
+    def __reduce__(self) -> tuple[type[KeptPieces], tuple[int]]:
+        """Travel empty, and keep nothing: a task reads its blocks once."""
+        return KeptPieces, (0,)
 
 
 def text_part(
-    path: str, name: str, options: ReadingOptions, ready: ReadyPieces, categories: Categories
+    path: str, name: str, options: ReadingOptions, kept: KeptPieces, categories: Categories
 ) -> TextPart | None:
     """Look at all cells of a csv file; None if it is to be read as a whole.
 
@@ -327,7 +287,7 @@ def text_part(
     path, name : str
     options : ReadingOptions
         `columns` and `exclude` are names of the file's columns.
-    ready : ReadyPieces
+    kept : KeptPieces
         Keeps what is decoded on the way.
     categories : Categories
         Gets the levels of columns of categories.
@@ -337,7 +297,7 @@ def text_part(
         with Path(path).open("rb") as file:
             _, start = next(pieces_of(file, 0), (0, b""))
             form = form_of(name, start, options)
-            reading = _Reading(path, name, options, form, ready, categories)
+            reading = _Reading(path, name, options, form, kept, categories)
             file.seek(0)
             reading.digest.update(file.read(form.begin))
             for begin, data in pieces_of(file, form.begin):
@@ -361,7 +321,7 @@ class _Reading:
     name: str
     options: ReadingOptions
     form: Form
-    ready: ReadyPieces
+    kept: KeptPieces
     categories: Categories
     digest: Any = field(default_factory=hashlib.sha256)
     rows: int = 0
@@ -390,27 +350,21 @@ class _Reading:
         """Look at the next piece."""
         self.digest.update(data)
         require_plain(self.name, data, self.form.delimiter)
-        plain = [j for j in self.published if self.seen[j].decided] if self.pieces else []
-        text = [j for j in (*self.published, *self.coded) if j not in plain]
-        split = numbers_of(self.form, data, plain, text) if plain else None
-        columns: Any
-        if split is None:
-            rows = texts_of(self.form, data)
-            columns, lines, ends = rows.columns, rows.lines, newlines_in(data)
-            self.first_blank = self.first_blank or [*(self.line + rows.blank[:1]).tolist()]
-            self.blank += len(rows.blank)
-        else:
-            columns, lines, ends = split
+        rows = self.form.split(data)
+        self.first_blank = self.first_blank or [*(self.line + rows.blank[:1]).tolist()]
+        self.blank += len(rows.blank)
         if not self.pieces:
-            self._require_no_label(columns, slice(0, 1))
+            self._require_no_label(rows.columns, slice(0, 1))
         for j in self.coded:
-            self.categories.add(self.name, self.columns[j], columns[j])
-        values = self._look(columns)
+            self.categories.add(self.name, self.columns[j], rows.columns[j])
+        values = self._look(rows.columns)
+        if values:
+            names = [self.columns[j] for j in values]
+            self.kept.keep(self.path, self.rows, names, np.column_stack([*values.values()]))
         self.pieces.append(Piece(begin, len(data), self.rows))
-        self._count(lines)
-        self.ready.keep(self.path, self.rows, {self.columns[j]: values[j] for j in values})
-        self.line += ends
-        self.rows += len(lines)
+        self._count(rows.lines)
+        self.line += newlines_in(data)
+        self.rows += len(rows.lines)
         self.last = data
 
     def _look(self, columns: Any) -> dict[int, Doubles]:
@@ -418,20 +372,14 @@ class _Reading:
         values, surveys = {}, {}
         for j in self.published:
             seen, column = self.seen[j], columns[j]
-            if str(column.type) == "double":
-                values[j] = doubles_of(column)
-                seen.cells += len(column) - column.null_count
-                seen.numbers += len(column) - column.null_count
-            else:
-                surveys[j] = survey_of(column, words={}, missing=frozenset())
-                seen.add(surveys[j], self.rows)
+            surveys[j] = survey_of(column, words={}, missing=frozenset())
+            seen.add(surveys[j], self.rows)
         if not self.pieces:
             self.convention = self._vote()[0]
         for j, survey in surveys.items():
             if self.seen[j].complete:
                 values[j] = survey.values(self.convention)
-                self.seen[j].see(values[j])
-                if self.seen[j].whole and may_hold_codes(columns[j]):
+                if self.seen[j].conventions == ALL and may_hold_codes(columns[j]):
                     raise AtOnceError
         return values
 
@@ -466,7 +414,7 @@ class _Reading:
 
     def part(self, state: State) -> TextPart:
         """Return what was found."""
-        last = texts_of(self.form, self.last)
+        last = self.form.split(self.last)
         if len(last.lines) <= _LABELLED and self.rows > len(last.lines):
             raise AtOnceError
         self._require_no_label(last.columns, slice(-_LABELLED, None))
@@ -474,7 +422,7 @@ class _Reading:
         notes[:0] = without_values(self.blank, self.first_blank)
         if convention != self.convention:
             for piece in self.pieces:
-                self.ready.take(self.path, piece.start)
+                self.kept.forget(self.path, piece.start)
         excluded = dict.fromkeys(self.categories.groups, GROUP)
         starts, offsets = (np.array(each, np.int64) for each in zip(*self.breaks, strict=True))
         places = LineNumbers(starts, offsets)
@@ -487,10 +435,9 @@ class _Reading:
             excluded[self.columns[j]] = seen.words(place, seen.bad_cell)
         absent = {self.columns[j]: seen.absent for j, seen in self.seen.items() if seen.complete}
         notes += read_as_missing(absent)
-        decided = [self.columns[j] for j, seen in self.seen.items() if seen.decided]
         layout = self.form.layout
         return TextPart(
             self.path, self.name, self.columns, self.rows, state, self.form, tuple(self.pieces),
-            excluded, convention, frozenset(decided), places, (*layout.notes, *notes),
-            layout.header != "no", self.unnamed, self.digest.hexdigest(), self.ready,
+            excluded, convention, places, (*layout.notes, *notes),
+            layout.header != "no", self.unnamed, self.digest.hexdigest(), self.kept,
         )  # fmt: skip
