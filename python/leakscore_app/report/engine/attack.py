@@ -21,6 +21,7 @@ from leakscore.numeric import bisect
 from leakscore.reference import Reference
 from leakscore.statistics import GLM, Cox, Regression
 from leakscore_app.report._model import ALPHA, Doubles
+from leakscore_app.report.engine import learned
 from leakscore_app.report.engine.leakage import released_leverages
 from leakscore_app.report.engine.population import Integers, Population
 
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 
 _DRAWN_TOGETHER = 2**20  # records that are drawn at once
 _MOST_PRODUCTS = 2e10  # of the refits of a game
+_LEARNED, _LEAST_LEARNED = (
+    4,
+    1000,
+)  # rounds learned from: a quarter more of those judged, or so many
 LINEAR = 0.02
 """Leverage up to which coefficients are linear in a record, beside a game's error."""
 NEARLY_LINEAR = 0.07
@@ -479,31 +484,59 @@ class Refits:
 
     def rounds(
         self, population: Population, attack: LinearAttack, rounds: int, rng: np.random.Generator
-    ) -> tuple[Doubles, Doubles]:
-        """Play one person; return the scores with their records in the fit and without them.
+    ) -> list[learned.Pair]:
+        """Play one person; return each attack's scores with their records in the fit and without.
+
+        The first attack is linear. The informed attacker learns others from rounds that are not
+        judged. Noise is drawn: no score need be linear in it.
 
         A sample without a fit counts as the lowest score: of what only the person and few others
         tell, a fit tells that one of them is in it. Coefficients have a bias, which the attacker
         knows as the population is known.
         """
         (strand,) = attack.strands
-        weight = np.zeros(self.equations.named.shape[1])
-        weight[self.places] = strand.weight / population.scale
-        with_them, without = (
-            np.concatenate(
-                [
-                    self.equations.refitted(weights) @ weight
-                    for weights in self._samples(strand, inside, rounds // 2, rng, population)
-                ]
-            )
-            for inside in (strand.rows, strand.rows[:0])
-        )
-        middle, lowest = np.nanmean(without), min(np.nanmin(with_them), np.nanmin(without))
-        with_them, without = (
-            attack.score((np.nan_to_num(moves, nan=lowest) - middle)[:, None])
-            for moves in (with_them, without)
-        )
-        return with_them, without
+        seen = self._moves(population, attack, rounds, rng)
+        with_them, without = _along(seen, strand.weight)
+        middle = np.nanmean(without)
+        with_them, without = _filled((with_them - middle, without - middle))
+        attacks = [(attack.score(with_them[:, None]), attack.score(without[:, None]))]
+        if attack.attacker == "informed":
+            count = max(rounds // _LEARNED, _LEAST_LEARNED)
+            drawn = self._moves(population, attack, count, rng)
+            directions = self._directions(population, attack)
+            pairs = [
+                (_along(drawn, each), _along(seen, each)) for each in (directions, *directions.T)
+            ]
+            attacks.append(_filled(learned.quadratic(*pairs[0])))
+            attacks += [_filled(learned.nearest(*pair)) for pair in pairs[1:]]
+        return attacks
+
+    def _moves(
+        self, population: Population, attack: LinearAttack, rounds: int, rng: np.random.Generator
+    ) -> learned.Pair:
+        """Return moves (T, d) of the published coefficients in the population's units."""
+        (strand,) = attack.strands
+        noise = attack.noise / float(np.linalg.norm(strand.weight))
+        pair = []
+        for inside in (strand.rows, strand.rows[:0]):
+            samples = self._samples(strand, inside, rounds // 2, rng, population)
+            moves = np.concatenate([self.equations.refitted(weights) for weights in samples])
+            moves = moves[:, self.places] / population.scale
+            pair.append(moves + noise * rng.standard_normal(moves.shape) if noise else moves)
+        return pair[0], pair[1]
+
+    def _directions(self, population: Population, attack: LinearAttack) -> Doubles:
+        """Return two directions, (d, 2): of the largest shift, and of what a record holds fast.
+
+        They are one but where a record shifts next to nothing: who is there pulls the coefficients
+        to the fit of their own response, whatever their residual.
+        """
+        (strand,) = attack.strands
+        widest = strand.rows[int(self.leverages[strand.rows].argmax())]
+        pull = (self.equations.rows[widest] @ self.equations.named)[self.places] / population.scale
+        variance = strand.size * attack.noise**2 / float(strand.weight @ strand.weight)
+        known = population.without(attack.index)
+        return np.column_stack([strand.weight, weight_of(known, "informed", pull, variance)])
 
     def _samples(
         self,
@@ -529,6 +562,16 @@ class Refits:
             weights = np.bincount(chosen.ravel(), minlength=count * size).reshape(count, size)
             weights[:, inside] = 1
             yield weights.astype(np.float64)
+
+
+def _along(pair: learned.Pair, directions: Doubles) -> learned.Pair:
+    return pair[0] @ directions, pair[1] @ directions
+
+
+def _filled(pair: learned.Pair) -> learned.Pair:
+    """Put the lowest number where there is none."""
+    lowest = min(np.nanmin(each) for each in pair)
+    return np.nan_to_num(pair[0], nan=lowest), np.nan_to_num(pair[1], nan=lowest)
 
 
 def weight_of(reference: Reference, attacker: str, away: Doubles, noise_variance: float) -> Doubles:

@@ -133,10 +133,12 @@ def played(
         skewness *= float(np.mean(pull**3) / np.mean(pull**2) ** 1.5)
         return against_theory(attack, row, outcomes, rng, skewness)
     if refits is not None and len(attack.strands) == 1:
-        outcomes = refits.rounds(population, attack, rounds, rng)
-    else:
-        draw = rounds_of_one if attack.plain else rounds_of_several
-        outcomes = draw(attack, others, rounds, rng, replace=not population.finite)
+        linear, *learned_from = refits.rounds(population, attack, rounds, rng)
+        skewness = skewness_of(attack, others)
+        game = against_theory(attack, row, linear, rng, skewness, noise_drawn=True)
+        return _with_better(game, learned_from)
+    draw = rounds_of_one if attack.plain else rounds_of_several
+    outcomes = draw(attack, others, rounds, rng, replace=not population.finite)
     game = against_theory(attack, row, outcomes, rng, skewness_of(attack, others))
     if not game.differs or population.finite or not attack.plain:
         return game
@@ -150,15 +152,39 @@ def against_theory(
     outcomes: tuple[Doubles, Doubles],
     rng: np.random.Generator,
     skewness: float,
+    *,
+    noise_drawn: bool = False,
 ) -> Game:
-    """Hold the scores of a game, with the person in the mean and without, against the theory."""
+    """Hold the scores of a game, with the person in the mean and without, against the theory.
+
+    Of scores in which the noise is not drawn, the chances over it are known.
+    """
     line, target = attack.line, attack.target
     score = float(leakage.leakage_score(target, line, attack.n, noise_std=attack.noise))
     # The score's slope, a/n over the variance of the mean, carries the noise over to the score.
     mean_variance = float(line.cov[0]) / attack.n + attack.noise**2
-    drawn = _Drawn(*outcomes, float(target[0]) / attack.n / mean_variance * attack.noise)
+    noise = 0.0 if noise_drawn else float(target[0]) / attack.n / mean_variance * attack.noise
+    drawn = _Drawn(*outcomes, noise)
     game = _game(drawn, score, rng, skewness=skewness)
     return Game(row=row, attacker=attack.attacker, noise_std=attack.noise, reason=None, **game)
+
+
+def _with_better(game: Game, attacks: Sequence[tuple[Doubles, Doubles]]) -> Game:
+    """Return a game with advantage and power of the attacks by which they may be largest."""
+    curve = tradeoff.gaussian(leakage=game.leakage)
+    played = [(game.advantage, game.power)]
+    played += [_counted(curve, *scores, game.leakage)[:2] for scores in attacks]
+    advantage, power = (max(of, key=_upper_of) for of in zip(*played, strict=True))
+    differs = _differ(advantage, power, game.false_positives)
+    return replace(game, advantage=advantage, power=power, differs=differs)
+
+
+def _upper_of(compared: Compared) -> float:
+    return compared.simulated if compared.upper is None else compared.upper
+
+
+def _differ(*compared: Compared) -> bool:
+    return any(abs(each.z) > DIFFERENCE for each in compared)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +217,7 @@ def _game(
         "mean": (_mean(-score / 2, score, nonmembers), _mean(score / 2, score, members)),
         "variance": (_variance(score, nonmembers), _variance(score, members)),
         "skewness": skewness,
-        "differs": any(abs(each.z) > DIFFERENCE for each in (advantage, power, false_positives)),
+        "differs": _differ(advantage, power, false_positives),
         "roc": _roc(curve, members, nonmembers),
         "members": members,
         "nonmembers": nonmembers,

@@ -1,0 +1,68 @@
+"""Scores of coefficients that an attacker learns from rounds of their own.
+
+A record of large leverage narrows the spread of the coefficients by being there: both tails tell
+of it, and a linear score looks at one. Where few records hold a value, the coefficients lie at a
+few points, others with the record than without it. The attacker knows the population, so samples
+with the record and without it can be drawn and fitted at home. What is learned from these is a
+fixed score of the rounds that are judged.
+
+Projections of moves of the coefficients, (T, k), are NaN of samples without a fit. So are scores.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from leakscore.distributions import norm
+from leakscore_app.report._model import Doubles
+
+Pair = tuple[Doubles, Doubles]
+"""Of rounds with the record, and of rounds without it."""
+
+_NEAR = 0.01  # of the rounds learned from, on either side
+
+
+def quadratic(rounds: Pair, seen: Pair) -> Pair:
+    """Score by the quadratic in normal scores that fits best which rounds are with the record.
+
+    Normal scores, of the ranks among the rounds that are learned from, have no heavy tails.
+    """
+    drawn = [each[~np.isnan(each[:, 0])] for each in rounds]
+    order = np.sort(np.concatenate(drawn), axis=0)
+    inside = np.repeat([0.5, -0.5], [len(each) for each in drawn])
+    design = _terms(order, np.concatenate(drawn))
+    fit = np.linalg.lstsq(design, inside)[0]
+    with_it, without = (
+        np.where(np.isnan(each[:, 0]), np.nan, _terms(order, each) @ fit) for each in seen
+    )
+    return with_it, without
+
+
+def _terms(order: Doubles, projections: Doubles) -> Doubles:
+    """Return 1, normal scores, and products of two, one row for each round."""
+    below = np.column_stack(
+        [
+            np.searchsorted(line, column, "left") + np.searchsorted(line, column, "right")
+            for line, column in zip(order.T, projections.T, strict=True)
+        ]
+    )
+    scores = np.asarray(norm.ppf((below + 1) / (2 * len(order) + 2)))
+    first, second = np.triu_indices(scores.shape[1])
+    return np.column_stack([np.ones(len(scores)), scores, scores[:, first] * scores[:, second]])
+
+
+def nearest(rounds: Pair, seen: Pair) -> Pair:
+    """Score by the share with the record of the nearest rounds; projections are (T,)."""
+    drawn = [each[~np.isnan(each)] for each in rounds]
+    every = np.concatenate(drawn)
+    order = np.argsort(every, kind="stable")
+    inside = np.append(0, np.cumsum(order < len(drawn[0])))
+    near = max(1, round(_NEAR * len(every)))
+
+    def score(each: Doubles) -> Doubles:
+        place = np.searchsorted(every[order], each)
+        low, high = np.maximum(place - near, 0), np.minimum(place + near, len(every))
+        share = (inside[high] - inside[low]) / np.maximum(high - low, 1)
+        return np.where(np.isnan(each), np.nan, share - 0.5)
+
+    return score(seen[0]), score(seen[1])
