@@ -81,7 +81,7 @@ def _head(report: Content, verdict: Verdict) -> list[list[doc.Part]]:
     asks = f"The attacker knows {informed.knows}, not the other members, and asks: is that {who}"
     guarantee = (
         "This is not a differential-privacy guarantee. Without noise no epsilon exists. The "
-        "numbers hold for these two attackers and their linear scores; an attacker who knows more, "
+        "numbers hold for these two attackers and their scores; an attacker who knows more, "
         "such as other members, may learn more."
     )
     decimals = report.release.decimals
@@ -431,12 +431,13 @@ def _games(report: Content) -> doc.Section:
     return doc.Section("Theory beside the simulated game", [table, doc.PageOnly(drawn)])
 
 
-_LINEAR = (
-    "Both attackers use a linear score: they add up the published numbers with weights. A use that "
-    "is not linear can tell more. One is checked, column by column: if the values of all other "
-    "records go in steps (whole thousands), so does their sum, and a record off the steps leaves "
-    "its remainder."
+_STEPS = (
+    "A use that is not linear can tell more. One is checked, column by column: if the values of "
+    "all other records go in steps (whole thousands), so does their sum, and a record off the "
+    "steps leaves its remainder."
 )
+_ADDED = "Both attackers use a linear score: they add up the published numbers with weights"
+_LINEAR = f"{_ADDED}. {_STEPS}"
 _UNCHECKED = (
     "Not checked: steps that columns have only together, values that lie near steps, not on them, "
     "and columns that follow from others."
@@ -449,7 +450,8 @@ def _coefficients(report: Content) -> str:
         return ""
     return (
         f"those of the largest leverages above {NEARLY_LINEAR} are played, too; samples are fitted "
-        f"again where a record's leverage is above {LINEAR}; "
+        f"again where a record's leverage is above {LINEAR}, and the informed attacker's score is "
+        "the best of a linear one and of others that are learned from more rounds; "
     )
 
 
@@ -457,7 +459,10 @@ def _arithmetic(report: Content) -> doc.Section:
     """Say what remainders of sums tell, and of what that is all."""
     arithmetic = report.arithmetic
     if arithmetic.unchecked:
-        none = f"{_LINEAR} It is not checked here: {arithmetic.unchecked}."
+        others = ""
+        if _coefficients(report):
+            others = " (of coefficients that are fitted again, the informed one other scores, too)"
+        none = f"{_ADDED}{others}. {_STEPS} It is not checked here: {arithmetic.unchecked}."
         return doc.Section("Arithmetic", [doc.Paragraph(none)])
     if not arithmetic.records:
         none = f"{_LINEAR} No record is off such steps. {_UNCHECKED}"

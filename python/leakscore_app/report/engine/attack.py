@@ -1,7 +1,8 @@
 """Attacks that are linear in the released means: whom they are played on, and what games draw.
 
 Both attackers' scores are linear in the released mean: a round needs only the projection w'x of
-the records that it draws, so each game is one-dimensional and exact.
+the records that it draws, so each game is one-dimensional and exact. Coefficients that are fitted
+again in every round are looked at from several sides.
 """
 
 from __future__ import annotations

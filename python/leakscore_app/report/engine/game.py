@@ -11,7 +11,8 @@ largest P - F, and the power at a rate alpha is at most the largest P - c F + c 
 >= 0: the tangent of slope c lies above the ROC curve. The thresholds at which these are largest are
 numbers of the two laws, not of the rounds. So an upper end that holds at every fixed threshold,
 each by itself, holds at that one, and the largest of the ends is above the quantity: nothing is
-paid for the many thresholds.
+paid for the many thresholds. Nor for several scores, each of which hangs on other rounds than
+these: of the best one, too, the largest end is above the quantity.
 
 At a fixed threshold the rounds, taken in pairs of one with the record and one without it, are
 independent draws of a bounded variable, whose mean is asked for: hit less c times alarm. Its upper
@@ -22,8 +23,9 @@ Pearson. No counterexample to its level is known; here it is enumerated for few 
 simulated for many. The quantile is found by the saddle point of the sum of exponential variables,
 whose tail is right to 0.1 % of itself (Lugannani and Rice 1980, in the form of Barndorff-Nielsen).
 
-With Gaussian noise, hits and alarms are chances, and each class has the score as a control variate:
+With Gaussian noise on a mean, hits and alarms are chances, and each class has the score as a control variate:
 its mean is known, and its slope is that of the Gaussian theory, so it does not hang on the rounds.
+Of coefficients that are fitted again no such mean is known: their noise is drawn, and rounds count.
 """
 
 from __future__ import annotations
@@ -157,7 +159,7 @@ def against_theory(
 ) -> Game:
     """Hold the scores of a game, with the person in the mean and without, against the theory.
 
-    Of scores in which the noise is not drawn, the chances over it are known.
+    The chances over the noise are computed, unless it is in the scores (`noise_drawn`).
     """
     line, target = attack.line, attack.target
     score = float(leakage.leakage_score(target, line, attack.n, noise_std=attack.noise))
