@@ -23,9 +23,10 @@ Pearson. No counterexample to its level is known; here it is enumerated for few 
 simulated for many. The quantile is found by the saddle point of the sum of exponential variables,
 whose tail is right to 0.1 % of itself (Lugannani and Rice 1980, in the form of Barndorff-Nielsen).
 
-With Gaussian noise on a mean, hits and alarms are chances, and each class has the score as a control variate:
-its mean is known, and its slope is that of the Gaussian theory, so it does not hang on the rounds.
-Of coefficients that are fitted again no such mean is known: their noise is drawn, and rounds count.
+With Gaussian noise on a mean, hits and alarms are chances, and each class has the score as a
+control variate: its mean is known, and its slope is that of the Gaussian theory, so it does not
+hang on the rounds. Of coefficients that are fitted again no such mean is known: their noise is
+drawn, and rounds count.
 """
 
 from __future__ import annotations
