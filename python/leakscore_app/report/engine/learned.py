@@ -12,6 +12,7 @@ Projections of moves of the coefficients, (T, k), are NaN of samples without a f
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from leakscore.distributions import norm
 from leakscore_app.report._model import Doubles
@@ -40,15 +41,16 @@ def quadratic(rounds: Pair, seen: Pair) -> Pair:
 
 def _terms(order: Doubles, projections: Doubles) -> Doubles:
     """Return 1, normal scores, and products of two, one row for each round."""
-    below = np.column_stack(
-        [
-            np.searchsorted(line, column, "left") + np.searchsorted(line, column, "right")
-            for line, column in zip(order.T, projections.T, strict=True)
-        ]
-    )
-    scores = np.asarray(norm.ppf((below + 1) / (2 * len(order) + 2)))
+    pairs = zip(order.T, projections.T, strict=True)
+    ranks = np.column_stack([_twice_below(*pair) for pair in pairs])
+    scores = np.asarray(norm.ppf((ranks + 1) / (2 * len(order) + 2)))
     first, second = np.triu_indices(scores.shape[1])
     return np.column_stack([np.ones(len(scores)), scores, scores[:, first] * scores[:, second]])
+
+
+def _twice_below(order: Doubles, values: Doubles) -> npt.NDArray[np.int64]:
+    """Return twice how many are below each value; of those that are equal half count."""
+    return np.searchsorted(order, values, "left") + np.searchsorted(order, values, "right")
 
 
 def nearest(rounds: Pair, seen: Pair) -> Pair:
@@ -60,7 +62,7 @@ def nearest(rounds: Pair, seen: Pair) -> Pair:
     near = max(1, round(_NEAR * len(every)))
 
     def score(each: Doubles) -> Doubles:
-        place = np.searchsorted(every[order], each)
+        place = _twice_below(every[order], each) // 2
         low, high = np.maximum(place - near, 0), np.minimum(place + near, len(every))
         share = (inside[high] - inside[low]) / np.maximum(high - low, 1)
         return np.where(np.isnan(each), np.nan, share - 0.5)
