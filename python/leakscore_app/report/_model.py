@@ -181,7 +181,11 @@ class Reason:
 
 @dataclass(frozen=True, eq=False)
 class Game:
-    """One record in the simulated game, half of the rounds with it and half without."""
+    """One record in the simulated game, half of the rounds with it and half without.
+
+    Of coefficients that are fitted again, advantage and power are those of the best of several
+    scores; all other numbers are those of the linear one.
+    """
 
     row: int
     attacker: str
