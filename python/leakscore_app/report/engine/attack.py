@@ -536,8 +536,8 @@ class Refits:
         widest = strand.rows[int(self.leverages[strand.rows].argmax())]
         pull = (self.equations.rows[widest] @ self.equations.named)[self.places] / population.scale
         variance = strand.size * attack.noise**2 / float(strand.weight @ strand.weight)
-        known = population.without(attack.index)
-        return np.column_stack([strand.weight, weight_of(known, "informed", pull, variance)])
+        reference = population.without(attack.index)
+        return np.column_stack([strand.weight, weight_of(reference, "informed", pull, variance)])
 
     def _samples(
         self,
