@@ -11,7 +11,7 @@ import pytest
 from scipy import special
 
 from leakscore.audit import Audit, critical_value
-from leakscore.audit.bands import BAND_METHODS, Band, band
+from leakscore.audit.bands import BAND_METHODS, Band, band, beta_bounds
 from tests.oracles import audit as thresholds_of
 from tests.oracles import bands as oracle
 
@@ -163,3 +163,9 @@ def test_mean_bound_of_gaussian_scores() -> None:
         values = np.array([float(audit.epsilon(1e-5, method=method)) for audit in audits])
         error = values.std() / math.sqrt(values.size)
         assert abs(values.mean() - expected) < 0.005 + 4 * math.hypot(error, 0.002)
+
+
+@pytest.mark.parametrize("levels", [[0.1, np.nan, 0.3], [np.nan] * 3])
+def test_a_bound_that_is_none_is_no_bound(levels: list[float]) -> None:
+    with pytest.raises(RuntimeError, match="no bound found for"):
+        beta_bounds(np.arange(1, 4), 10, np.array(levels))
