@@ -1,4 +1,4 @@
-"""What is kept of scores at the edges: as many rounds as may be ranked, one score, zeros of a sign."""
+"""What is kept of scores at the edges: as many rounds as may be ranked, one score, zeros."""
 
 from __future__ import annotations
 
@@ -46,8 +46,11 @@ def test_one_score_of_a_class() -> None:
 
 @pytest.mark.parametrize(
     ("members", "nonmembers", "constant"),
-    [([1, 1], [1, 1], True), ([1, 1, 2], [1, 1], False), ([1, 1], [1, 1, 2], False)]
-    + [([0, 1, 1], [1, 1], False), ([1, 1], [0, 1, 1], False)],
+    [
+        ([1, 1], [1, 1], True),
+        *(([1, 1, 2], [1, 1], False), ([1, 1], [1, 1, 2], False)),
+        *(([0, 1, 1], [1, 1], False), ([1, 1], [0, 1, 1], False)),
+    ],
 )
 def test_constant_scores(members: list[int], nonmembers: list[int], constant: bool) -> None:
     assert Audit(members, nonmembers).constant is constant
