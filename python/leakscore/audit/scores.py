@@ -194,7 +194,7 @@ class ClassScores:
             places = np.searchsorted(scores, thresholds.astype(scores.dtype), side="right")
             inside = places < scores.size
             following[inside] = np.minimum(following[inside], scores[places[inside]])
-        return following + 0.0  # -0.0 becomes 0.0
+        return following
 
     def frontier(self, fpr_band: Band, fnr_band: Band) -> Frontier:
         """Return the thresholds that can be best for any objective that falls with both bounds."""
@@ -251,7 +251,7 @@ class ClassScores:
             members = members[self.n_members - 1 - ranks[1]]
         places = np.unique(np.concatenate([nonmembers, members]))[::-1]
         return Points(
-            np.append(places.astype(np.float64) + 0.0, -np.inf),
+            np.append(places.astype(np.float64), -np.inf),
             *(
                 Flagged.from_above(
                     x.size - np.searchsorted(x, places, side="right"),
