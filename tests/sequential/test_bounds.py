@@ -15,7 +15,7 @@ from scipy.stats import ncx2
 
 from leakscore.sequential import _uniform
 from leakscore.sequential._octaves import Ratio
-from leakscore.sequential._uniform import _BELOW, _Lattice, _means, _Sum
+from leakscore.sequential._uniform import _BELOW, _Lattice, _means, _Sum, uniform_error_rates
 
 U = 2.0**-53
 
@@ -27,7 +27,9 @@ def exact_square(masses: np.ndarray, other: np.ndarray) -> list[Fraction]:
     return [Fraction(int(c), 2**2200) for c in product]
 
 
-@pytest.mark.parametrize(("cells", "factor"), [(16, 500.0), (200, 1500.0), (1000, 2000.0)])
+@pytest.mark.parametrize(
+    ("cells", "factor"), [(16, 500.0), (17, 1000.0), (200, 1500.0), (1000, 2000.0)]
+)
 @pytest.mark.parametrize("itself", [True, False])
 def test_error_of_a_sum(cells: int, factor: float, itself: bool) -> None:
     """The bound takes the largest value of a transform for all of them: the more, the wider."""
@@ -135,6 +137,30 @@ def test_thresholds_outside_the_lattice() -> None:
     cells = lattice.laws[0][0].size - 2
     assert low[1] in (cells - 5, cells - 4)
     assert high[1] in (cells, cells + 1)
+
+
+@pytest.mark.parametrize(("distance", "n"), [(9.0, 10**6), (2.0, 10**4), (0.0, 40)])
+def test_where_a_lattice_starts(distance: float, n: int) -> None:
+    """A ratio is below with 1e-15; where that is next to the end, the lattice starts at 0."""
+    step = Ratio(distance, n, 1)
+
+    def low(top: float) -> float:
+        return _Lattice(step, np.array([0.2]), np.array([5]), top).low
+
+    for top in (0.0, 0.5 * step.largest):
+        below, _ = step.at_most(np.log([low(top)]) + top)
+        assert below[0] == pytest.approx(1e-15, rel=1e-3, abs=0.0)
+    least = np.log(low(0.0))
+    assert low(least + 1.5e-6) == pytest.approx(1.0 - 1.5e-6, abs=1e-9)
+    assert [low(least + more) for more in (9e-7, 1e-7, 0.0, -0.5, -20.0)] == [0.0] * 5
+
+
+def test_the_largest_ratio_and_distances_beyond_reach() -> None:
+    largest = Ratio(9.0, 10, 2).largest
+    alpha, beta = uniform_error_rates([largest, largest + 1.0], 9.0, 10, 2, 5)
+    assert np.array([*alpha, *beta]).tolist() == [[0.0, 0.0]] * 2 + [[1.0, 1.0]] * 2
+    with pytest.raises(ValueError, match="squared_mahalanobis"):
+        uniform_error_rates(0.5, 1.01 * 2.0**200 / 10, 10, 1, 5)
 
 
 def test_every_step_pays_its_slack() -> None:
