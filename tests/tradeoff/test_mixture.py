@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-from leakscore.tradeoff import gaussian, misspecified, subsampled_mean
+from leakscore.tradeoff import gaussian, laplace, misspecified, subsampled_mean
 
 RATES = [1e-9, 0.1, 0.5, 0.97]
 LEAKAGES = [1e-6, 0.4, 8.883, 60.0]
@@ -155,3 +155,15 @@ def test_misspecified() -> None:
     for own, shared, name in ((-1.0, 0.0, "m_targ"), (0.0, 1.0, "m_scal"), (1.0, np.inf, "m_scal")):
         with pytest.raises(ValueError, match=name):
             misspecified(own, shared)
+
+
+@pytest.mark.parametrize("rate", [1e-9, 0.3, 0.97])
+def test_a_mixture_of_laplace_laws_inverted_ends_in_straight_lines(rate: float) -> None:
+    """Where few are accused, the ratio of both laws is at one end of its range; so at the other."""
+    mu = 1.5
+    inverse = laplace(mu).subsample(rate).inverse()
+    least, most = (1.0 - rate) + rate * np.exp(-mu), (1.0 - rate) + rate * np.exp(mu)
+    for log_alpha in (-700.0, -60.0, -5.0):
+        assert inverse.log_power(log_alpha) == pytest.approx(log_alpha - np.log(least), rel=1e-14)
+    for gap in (2.0**-45, 2.0**-20):
+        assert inverse(1.0 - gap) == pytest.approx(gap / most, rel=1e-13)

@@ -299,18 +299,17 @@ class StatedPair(KnownLaw):
             raise RuntimeError("a stated pair without a law")
         return self.law
 
-    @property
-    def _numbers(self) -> tuple[object, ...]:
-        law = self.whole()
-        arrays = (law.points, *law.dominating)
-        return self.hidden, self.guarantee, self.log_finite, *(part.tobytes() for part in arrays)
-
     def __eq__(self, other: object) -> bool:
-        """Compare laws: by what `KnownLaw` has, all stated pairs would be steps of one."""
-        return isinstance(other, StatedPair) and self._numbers == other._numbers
+        return isinstance(other, StatedPair) and self._numbers() == other._numbers()
 
     def __hash__(self) -> int:
-        return hash(self._numbers)
+        return hash(self._numbers())
+
+    def _numbers(self) -> tuple[object, ...]:
+        """Give all that makes a difference: equal steps are counted together, others are not."""
+        law = self.whole()
+        arrays = (part.tobytes() for part in (law.points, *law.dominating))
+        return (self.hidden, self.guarantee, self.log_finite, *arrays)
 
 
 def stated_pair(log_alpha: Doubles, log_beta: Doubles) -> StatedPair:
