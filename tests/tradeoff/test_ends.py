@@ -90,6 +90,15 @@ def test_sums_that_rise_by_e64_are_moved_beyond_their_rounding(sign: float) -> N
         assert sign * float(_ends._moved(found, sign)[0] - exact) > 0.0
 
 
+def test_a_million_terms_that_round_away_alone_are_not_lost() -> None:
+    """Each is a quarter of the last digit of the sum, all together 5.5e-11 of it."""
+    masses = np.full(1_000_000, np.log(2.0**-54))
+    with mp.workdps(40):
+        exact = float(mp.log1p(1_000_000 * mp.exp(mp.mpf(float(masses[0])))))
+    assert _core.running_log_sums(0.0, masses)[-1] == pytest.approx(exact, rel=1e-4)
+    assert _core.running_log_sums(0.0, masses)[500_000] == pytest.approx(exact / 2, rel=1e-4)
+
+
 def test_hidden_mass_is_given_to_the_attacker() -> None:
     """Rare and huge losses are cut off: beyond the cut, delta is still no less than the truth."""
     mu, rate = 9.0, 1e-12
