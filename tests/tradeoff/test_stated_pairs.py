@@ -49,15 +49,17 @@ def test_an_advantage_is_at_most_one_and_nothing_has_none() -> None:
 
 
 def test_how_probable_finite_losses_are_is_rounded_down() -> None:
-    """Nothing but an infinite loss is told, so that beta at 0 is that it does not occur."""
-    for log_rest in -np.random.default_rng(0).uniform(0.01, 0.3, size=20):
+    """Nothing but an infinite loss is told: of one probability under H0, of another under H1."""
+    for first, second in -np.random.default_rng(0).uniform(0.01, 0.3, size=(20, 2)):
         parts: Any = [
-            (Polygon(np.array([-np.inf, log]), np.array([log, -np.inf]), "guarantee"), count)
-            for log, count in ((log_rest, 998), (-0.1, 1))
+            (Polygon(np.array([-np.inf, x]), np.array([y, -np.inf]), "guarantee"), count)
+            for x, y, count in ((first, second, 998), (-0.1, -0.3, 1))
         ]
-        exact = 998 * Fraction(log_rest) + Fraction(-0.1)
-        for logs in (compose(parts).vertices[0][1:], compose(parts).vertices[1][:1]):  # type: ignore[attr-defined]
-            assert exact * (1 + Fraction(3e-15)) <= Fraction(logs[0]) <= exact
+        found: Any = compose(parts)
+        logs = found.vertices[0][-1], found.vertices[1][0]
+        for log, each, alone in zip(logs, (first, second), (-0.1, -0.3), strict=True):
+            exact = 998 * Fraction(each) + Fraction(alone)
+            assert exact * (1 + Fraction(3e-15)) <= Fraction(log) <= exact
 
 
 @pytest.mark.parametrize("turn", [1, -1])

@@ -1,0 +1,64 @@
+"""What is cut off a law, or was lost of it, counts as perfectly distinguished."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from leakscore.tradeoff.composition.laws import Losses, StatedPair, lower_curve, upper_curve
+from leakscore.typing import Doubles
+
+
+def law(seed: int) -> Losses:
+    """Sixty outcomes, of which some are rare, and the same ones of an attacker's statistic."""
+    rng = np.random.default_rng(seed)
+    places = np.arange(60) - rng.uniform(25.0, 35.0)
+    logs = [-np.abs(places) * step - 3.0 for step in rng.uniform(0.4, 0.8, size=4)]
+    normed = [values - np.log(np.exp(values).sum()) for values in logs]
+    points = np.cumsum(rng.exponential(size=60))
+    return Losses(points, (normed[0], normed[1]), (normed[2], normed[3]), 0.0, 0.0, (1e-7, 3e-8))
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("hidden", [1e-4, 1e-2])
+def test_all_that_is_cut_off_is_lost(seed: int, hidden: float) -> None:
+    whole = law(seed)
+    cut = replace(StatedPair(law=whole), hidden=hidden).losses
+    assert whole.statistic is not None
+    assert cut.statistic is not None
+    kept = np.isin(whole.points, cut.points)
+    first, last = np.flatnonzero(kept)[[0, -1]]
+    assert kept[first : last + 1].all()
+    assert not kept[0]
+    assert not kept[-1]
+    gone = []
+    for before, after in zip(
+        (*whole.dominating, *whole.statistic), (*cut.dominating, *cut.statistic), strict=True
+    ):
+        np.testing.assert_array_equal(before[kept], after)
+        gone.append(math.fsum(np.exp(before[~kept])))
+    for i in (0, 1):
+        more = cut.lost[i] - whole.lost[i]
+        assert max(gone) <= more
+        assert more <= 1.01 * max(sum(gone[:2]), *gone[2:])
+    for tail in (slice(None, first), slice(last + 1, None)):  # no more than was allowed
+        assert np.exp(whole.dominating[0][tail]).sum() <= 0.5 * hidden
+    without = replace(StatedPair(law=whole._replace(statistic=None)), hidden=hidden).losses
+    np.testing.assert_array_equal(without.points, cut.points)
+    assert without.lost[0] - whole.lost[0] >= max(gone[:2])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_lost_is_rounded_up(seed: int) -> None:
+    """Of one outcome, and another that was lost: 1e-12 to 1e-2 under H0, three times under H1."""
+    lost = 10.0 ** -np.random.default_rng(seed).uniform(2.0, 12.0)
+    rest: tuple[Doubles, Doubles] = np.log1p([-lost]), np.log1p([-3.0 * lost])
+    losses = Losses(np.zeros(1), rest, rest, 0.0, 0.0, (lost, 3.0 * lost))
+    log_alpha = upper_curve(losses, "informed").vertices[0]
+    assert 0.0 < log_alpha[1] - mp.log(lost) < 4e-12
+    log_beta = lower_curve(losses, "guarantee", "informed").vertices[1]
+    assert -4e-12 < log_beta[0] - mp.log1p(-3.0 * lost) <= 0.0
