@@ -1,4 +1,4 @@
-"""What is cut off a law, or was lost of it, counts as perfectly distinguished."""
+"""Laws that err: what is cut off or was lost counts as perfectly distinguished; wrong masses."""
 
 from __future__ import annotations
 
@@ -62,3 +62,29 @@ def test_what_is_lost_is_rounded_up(seed: int) -> None:
     assert 0.0 < log_alpha[1] - mp.log(lost) < 4e-12
     log_beta = lower_curve(losses, "guarantee", "informed").vertices[1]
     assert -4e-12 < log_beta[0] - mp.log1p(-3.0 * lost) <= 0.0
+
+
+@pytest.mark.parametrize("signs", [(1, 1), (1, -1), (-1, 1), (-1, -1)])
+@pytest.mark.parametrize("seed", range(5))
+def test_masses_that_err_bound_the_curve_of_those_that_do_not(
+    seed: int, signs: tuple[int, int]
+) -> None:
+    """All masses of a law err by nearly as much as is said; every vertex is within the bounds."""
+    rng, error = np.random.default_rng(seed), 1e-6
+    ratios = np.sort(rng.normal(size=40) * 2.0)
+    under_h0 = rng.exponential(size=40) ** 4
+    under_h0 /= under_h0.sum()
+    under_h1 = under_h0 * np.exp(ratios)
+    under_h1 /= under_h1.sum()
+    pair = np.log(under_h0), np.log(under_h1)
+    given = pair[0] + 0.999 * error * signs[0], pair[1] + 0.999 * error * signs[1]
+    losses = Losses(pair[1] - pair[0], given, given, error, 0.0, (0.0, 0.0))
+    low, high = lower_curve(losses, "guarantee", "informed"), upper_curve(losses, "informed")
+    alpha = np.array([math.fsum(under_h0[i:]) for i in range(1, 40)])
+    beta = np.array([math.fsum(under_h1[:i]) for i in range(1, 40)])
+    assert (low(alpha) <= beta).all()
+    assert (beta <= high(alpha) + 1e-17).all()  # alpha is rounded
+    # Of the smaller of a rate and 1 less the rate, and of what the other may make of it.
+    steepest = np.exp(np.abs(ratios).max() + 1.0)
+    small = np.minimum(beta, 1.0 - beta) + steepest * np.minimum(alpha, 1.0 - alpha)
+    assert (high(alpha) - low(alpha) <= 6.0 * error * small + 1e-14).all()

@@ -159,3 +159,11 @@ def test_rare_counts_of_the_absolute_sum_are_given_to_the_attack_as_misses() -> 
     counts, mass = _binomial(10_000, 0.01)
     assert counts[0] > 0.0 or counts[-1] < 10_000
     assert float(mass.sum()) == pytest.approx(1.0, abs=1e-10)
+
+
+def test_the_ends_of_what_hardly_tells_anything() -> None:
+    distance = 1e-14
+    low, high = ends([(GaussianStep(distance, 1.0), 1)], "guarantee", "informed")
+    rest = np.log1p(-distance)
+    np.testing.assert_array_equal(low.vertices, [[-np.inf, rest], [rest, -np.inf]])
+    np.testing.assert_array_equal(high.vertices, [[-np.inf, 0.0], [0.0, -np.inf]])
