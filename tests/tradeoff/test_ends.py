@@ -53,7 +53,7 @@ def test_vertices_are_below_the_sums(
     sums = law(count, offset, top)
     # Beyond either end there may be any mass: no error rate is 1 less the other sum.
     sums = replace(sums, log_below=0.0, log_above=-float(sums.points[-1]))
-    found_alpha, found_beta = _ends._lower(sums, -np.inf)
+    found_alpha, found_beta = _ends._lower(sums, -np.inf, 0.0)
     alpha, beta = exact_errors(sums)
     for found, exact in ((found_alpha[::-1], alpha), (found_beta[::-1], beta)):
         usual = np.isfinite(found) & (exact < -0.1)
@@ -67,7 +67,7 @@ def test_vertices_are_below_the_sums(
 def test_tests_err_at_least_as_often_as_said() -> None:
     """The same of the attack's error rates, which are rounded up."""
     sums = law(100_000, -3.1, 8.3)
-    alpha, beta = _ends._tests(sums, sums)
+    alpha, beta = _ends._tests(sums, sums, 0.0)
     total = np.logaddexp(sums.low[0].astype(WIDE), sums.low[1].astype(WIDE))
     above = np.logaddexp.accumulate(np.append(WIDE(-np.inf), total[::-1]))[::-1]
     below = np.logaddexp.accumulate(np.append(WIDE(-np.inf), total))

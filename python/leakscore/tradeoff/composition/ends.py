@@ -304,7 +304,7 @@ def _revealed_only(log_none: float, kind: Kind, adversary: str) -> Polygon:
     return certified_lower((log_alpha, log_beta), kind, adversary)
 
 
-def _lower(sums: BlockMasses, hidden: float, moved: float = 0.0) -> tuple[Doubles, Doubles]:
+def _lower(sums: BlockMasses, hidden: float, moved: float) -> tuple[Doubles, Doubles]:
     """Take every vertex of the dominating pair at the least possible alpha and beta.
 
     A test of the true laws is a test of the dominating pair. The vertices of that pair lie above
@@ -327,7 +327,7 @@ def _lower(sums: BlockMasses, hidden: float, moved: float = 0.0) -> tuple[Double
     return lower_hull(alpha[::-1], beta[::-1])
 
 
-def _tests(h0: BlockMasses, h1: BlockMasses, lost: float = 0.0) -> Points:
+def _tests(h0: BlockMasses, h1: BlockMasses, lost: float) -> Points:
     """Give every test of a threshold at its largest possible alpha and beta.
 
     An output whose loss was lost is not accused or, in a second set of tests, accused.
