@@ -20,7 +20,7 @@ def law(seed: int) -> Losses:
     logs = [-np.abs(places) * step - 3.0 for step in rng.uniform(0.4, 0.8, size=4)]
     normed = [values - np.log(np.exp(values).sum()) for values in logs]
     points = np.cumsum(rng.exponential(size=60))
-    return Losses(points, (normed[0], normed[1]), (normed[2], normed[3]), 0.0, 0.0, (1e-7, 3e-8))
+    return Losses(points, (normed[0], normed[1]), (normed[2], normed[3]), 0.0, 0.0, (3e-3, 1e-2))
 
 
 @pytest.mark.parametrize("seed", range(10))
