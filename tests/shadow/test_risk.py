@@ -102,7 +102,7 @@ def test_scores_that_do_not_vary() -> None:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(ValueError, match="one of them is transposed"):
+    with pytest.raises(ValueError, match="like scores: one of them is transposed"):
         risk(SCORES, INCLUDED.T)
     with pytest.raises(ValueError, match="2 of 300 records"):
         risk(SCORES, np.where(np.arange(300) < 2, True, INCLUDED))

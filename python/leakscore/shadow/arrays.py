@@ -109,24 +109,26 @@ def scored(how: ShadowScore, observed: object, signals: object, included: object
     return values.finish(how.scores(values.values, how.fit(shadow)))
 
 
-def read(signals: object, included: object, *, augmented: bool = True) -> Shadow:
+def read(
+    signals: object, included: object, *, augmented: bool = True, name: str = "signals"
+) -> Shadow:
     """Check the shapes of both and the mask; signals are checked by the sums over them."""
-    values = validation.real_array("signals", signals)
+    values = validation.real_array(name, signals)
     mask = validation.real_array("included", included)
     axes = "(K, N) or (K, N, A)" if augmented else "(K, N)"
     if values.ndim not in ((2, 3) if augmented else (2,)):
         raise ValueError(
-            f"signals of shape {values.shape} must be {axes}: models, records"
+            f"{name} of shape {values.shape} must be {axes}: models, records"
             + (", augmentations" if augmented else "; this score takes no augmentations")
         )
     if values.size == 0:
-        raise ValueError(f"signals of shape {values.shape} must not be empty")
+        raise ValueError(f"{name} of shape {values.shape} must not be empty")
     if mask.shape != values.shape[:2]:
         turned = mask.ndim == 2 and mask.shape[::-1] == values.shape[:2]
         hint = ": is the order observed, signals, included?" if values.dtype.kind == "b" else ""
         raise ValueError(
             f"included of shape {mask.shape} must be {values.shape[:2]}, models by records"
-            " like signals" + (": one of them is transposed" if turned else hint)
+            f" like {name}" + (": one of them is transposed" if turned else hint)
         )
     if values.dtype.kind == "b":  # a dtype that C++ does not read
         values = values.view(np.uint8)

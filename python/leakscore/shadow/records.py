@@ -218,7 +218,7 @@ def _read(name: str, scores: npt.ArrayLike, included: npt.ArrayLike) -> Shadow:
         raise ValueError(
             f"{name} of shape {values.shape} must be (S, N): at least 3 target models, and records"
         )
-    shadow = arrays.read(values, included)
+    shadow = arrays.read(values, included, name=name)
     arrays.finite(name, values)
     return shadow
 
