@@ -22,14 +22,10 @@ from leakscore.tradeoff import (
 )
 from leakscore.tradeoff.premise import UNSTATED
 from leakscore.tradeoff.shapes import Between
+from tests.audit.test_models import sampled
 from tests.oracles import refuted as oracle
 
 quantile = functools.cache(oracle.quantile)
-
-
-def sampled(seed: int = 3, shift: float = 2.0, n1: int = 400, n0: int = 300) -> Audit:
-    rng = np.random.default_rng(seed)
-    return Audit(rng.normal(shift, 1.0, n1), rng.normal(0.0, 1.0, n0))
 
 
 def laplace_curve(mu: mpmath.mpf) -> oracle.Curve:

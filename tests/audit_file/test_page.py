@@ -97,14 +97,6 @@ def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_page_is_well_formed_and_fetches_nothing(found: Judgement) -> None:
-    root = page(found)
-    tags = {element.tag.removeprefix(XHTML) for element in root.iter()}
-    assert not tags & {"script", "link", "img", "iframe", "object", "embed", "base", "form"}
-    for element in root.iter():
-        for name, value in element.attrib.items():
-            assert name not in ("src", "href", "srcset", "data", "action"), (element.tag, name)
-            assert not name.startswith("on")
-            assert "url(" not in value
     require_policy(found.to_html())
 
 

@@ -13,6 +13,7 @@ from leakscore import shadow
 from leakscore.audit import Audit, one_run
 from leakscore_app.audits.scores import Rounds, read_scores
 from tests.helpers.audited import parsed, run
+from tests.helpers.audited import write_models as write
 
 RNG = np.random.default_rng(3)
 N, K = 240, 8
@@ -24,12 +25,6 @@ TWO, TWO_MEMBERS = MARGINS[:2], MASKS[:2]
 SHADOWS = {"signals": SIGNALS, "included": INCLUDED}
 ONE = SHADOWS | {"observed": TWO[0], "member": TWO_MEMBERS[0]}
 NAMES = ("base", "one-step", "paired", "bayes", "lira")
-
-
-def write(folder: Path, **arrays: Any) -> str:
-    path = folder / "models.npz"
-    np.savez(path, **arrays)
-    return str(path)
 
 
 def score(name: str, *arrays: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ import pytest
 
 import leakscore_app
 from leakscore import shadow
-from leakscore_app.cli import main
 from tests import ROOT
+from tests.helpers import audited
+from tests.helpers.audited import write_models as write
 
 RNG = np.random.default_rng(6)
 N = 120
@@ -26,18 +28,7 @@ PAIRS = np.stack([HALF, ~HALF], axis=1).reshape(12, N)
 SIGNALS = RNG.normal(size=(12, N)) + GAIN * PAIRS
 OF_SCORES = {"scores": SCORES, "included": INCLUDED}
 OF_MODELS = {"signals": SIGNALS, "included": PAIRS}
-
-
-def write(folder: Path, **arrays: Any) -> str:
-    path = folder / "models.npz"
-    np.savez(path, **arrays)
-    return str(path)
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    code = main(["risk", *map(str, arguments)])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
+run = partial(audited.run, command="risk")
 
 
 def parsed(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:

@@ -16,6 +16,7 @@ from leakscore.games import (
     _sampling,
     fixed_target,
 )
+from tests.helpers.layouts import strided
 from tests.oracles import games as oracle
 
 RNG = np.random.default_rng(11)
@@ -126,12 +127,6 @@ def test_rows_are_those_of_the_slow_twin(replace: bool, exclude: int | None) -> 
         assert 3 * outputs[t, 0] == pytest.approx(sum(4.0 ** others[row] for row in drawn))
 
 
-def _strided(X: np.ndarray) -> np.ndarray:
-    wide = np.zeros((2 * X.shape[0], 3 * X.shape[1]), dtype=X.dtype)
-    wide[::2, ::3] = X
-    return wide[::2, ::3]
-
-
 def _read_only(X: np.ndarray) -> np.ndarray:
     copy = X.copy()
     copy.flags.writeable = False
@@ -148,7 +143,7 @@ def _unaligned(X: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("rows", [20, 400], ids=["counted", "summed"])
 @pytest.mark.parametrize(
     "layout",
-    [np.asfortranarray, _strided, _read_only, _unaligned, lambda X: X[::-1, ::-1][::-1, ::-1]],
+    [np.asfortranarray, strided, _read_only, _unaligned, lambda X: X[::-1, ::-1][::-1, ::-1]],
     ids=["fortran", "strided", "read-only", "unaligned", "reversed"],
 )
 @pytest.mark.parametrize("dtype", ["f8", "f4", "f2", ">f8", ">f4", "i1", "u2", ">i4", "i8", "?"])

@@ -25,8 +25,16 @@ def write_scores(folder: Path, scores: Any = SCORES, member: Any = MEMBER) -> Pa
     return path
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    code = main(["audit", *(str(argument) for argument in arguments)])
+def write_models(folder: Path, **arrays: Any) -> str:
+    path = folder / "models.npz"
+    np.savez(path, **arrays)
+    return str(path)
+
+
+def run(
+    capsys: pytest.CaptureFixture[str], *arguments: object, command: str = "audit"
+) -> tuple[int, str, str]:
+    code = main([command, *map(str, arguments)])
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 

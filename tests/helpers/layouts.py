@@ -13,7 +13,8 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 
-def _strided(X: Array) -> Array:
+def strided(X: Array) -> Array:
+    """Return the array as part of a larger one."""
     wide = np.zeros((2 * X.shape[0], 3 * X.shape[1]), dtype=X.dtype)
     wide[::2, ::3] = X
     return wide[::2, ::3]
@@ -50,7 +51,7 @@ def read_only(X: Array) -> Array:
 LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "C": np.ascontiguousarray,
     "Fortran": np.asfortranarray,
-    "strided": _strided,
+    "strided": strided,
     "reversed": lambda X: X[::-1, ::-1].copy()[::-1, ::-1],
     "byte-swapped": lambda X: X.astype(X.dtype.newbyteorder()),
     "byte-swapped Fortran": lambda X: np.asfortranarray(X.astype(X.dtype.newbyteorder())),

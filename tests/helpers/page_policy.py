@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 
 class _Page(HTMLParser):
@@ -40,6 +41,14 @@ def require_policy(text: str) -> None:
 
     Nothing is fetched, whatever the policy says.
     """
+    root = ElementTree.fromstring(text.partition("\n")[2])  # it is well-formed XML, too
+    tags = {element.tag.rpartition("}")[2] for element in root.iter()}
+    assert not tags & {"script", "link", "img", "iframe", "object", "embed", "base", "form"}
+    for element in root.iter():
+        for name, value in element.attrib.items():
+            assert name not in ("src", "href", "srcset", "data", "action"), (element.tag, name)
+            assert not name.startswith("on")
+            assert "url(" not in value
     page = _Page()
     page.feed(text)
     page.close()

@@ -15,6 +15,7 @@ from leakscore.leakage import (
     second_order_leakage,
 )
 from leakscore.tradeoff import gaussian
+from tests.leakage.test_shaped import dense
 
 RNG = np.random.default_rng(0)
 D = 6
@@ -28,10 +29,6 @@ REFERENCES = [
 each_kind = pytest.mark.parametrize("reference", REFERENCES, ids=lambda r: r.kind)
 
 
-def full(reference: Reference) -> np.ndarray:
-    return np.diag(reference.cov) if reference.cov.ndim == 1 else reference.cov
-
-
 @each_kind
 @pytest.mark.parametrize("noise_std", [0.0, 0.3, np.linspace(0.1, 0.6, D)])
 def test_cross_leakage(reference: Reference, noise_std: float) -> None:
@@ -39,7 +36,7 @@ def test_cross_leakage(reference: Reference, noise_std: float) -> None:
     value = cross_leakage(attack, true, reference, n, noise_std=noise_std)
     noise = np.diag(np.broadcast_to(noise_std, D) ** 2)
     left, right = attack - reference.mean, true - reference.mean
-    expected = left @ np.linalg.solve(full(reference) + n * noise, right.T) / n
+    expected = left @ np.linalg.solve(dense(reference) + n * noise, right.T) / n
     np.testing.assert_allclose(value, expected, rtol=1e-11)
     both = cross_leakage(attack[0], attack[0], reference, n, neighbours="add-remove")
     alone = leakage_score(attack[0], reference, n, neighbours="add-remove")
@@ -93,7 +90,7 @@ def test_second_order_is_nearer_to_simulated_advantage() -> None:
 def test_sequences_against_the_whole_covariance(reference: Reference, noise_std: float) -> None:
     counts, z = np.array([5, 12, 13, 40]), TABLE[:2]
     noise = np.diag(np.broadcast_to(noise_std, D) ** 2)
-    cov = np.kron(1 / np.maximum.outer(counts, counts), full(reference))
+    cov = np.kron(1 / np.maximum.outer(counts, counts), dense(reference))
     cov += np.kron(np.eye(4), noise)
     for step in range(4):
         values = release_leakage(z, reference, counts, step=step, noise_std=noise_std)

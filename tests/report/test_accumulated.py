@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from leakscore_app import report
 from tests.oracles.leakage import groups_left_out
+from tests.report.test_numbers import advantage
 
 ROWS, OLD, NEVER = 300, 150, 1e300
 PERSON = np.arange(ROWS)
@@ -30,10 +30,6 @@ def parts(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         groups_left_out(values, PERSON, [OLD, NEVER], BATCH),
         groups_left_out(values, PERSON, [NEVER, ROWS - OLD], BATCH),
     )
-
-
-def advantage(leakage: float) -> float:
-    return float(2 * stats.norm.cdf(np.sqrt(leakage) / 2) - 1)
 
 
 def with_noise(values: np.ndarray, noise: np.ndarray) -> float:

@@ -74,6 +74,23 @@ def test_n_is_larger_than_the_table(statistic: str) -> None:
         (["--weights", "z", "--weights-are", "ratio"], "--weights 'z'"),
         (["--statistic", "regression", "--response", "g"], "'g' must be judged, but"),
         (["--statistic", "correlations", "--columns", "a"], "two at least"),
+        (["--statistic", "quantile"], "may be the value of a record itself"),
+        (["--statistic", "median"], "a published median may be the value of a record itself"),
+        (["--statistic", "maximum"], "a published maximum is the value of a record itself"),
+        (["--statistic", "minimum"], "publish counts between fixed limits instead"),
+        (["--statistic", "regression"], "--response COLUMN"),
+        (["--response", "a"], "--response COLUMN"),
+        (["--statistic", "regression", "--response", "z"], "--response 'z'"),
+        (["--group-by", "g", "--statistic", "sum"], "one of them at a time"),
+        (["--group-by", "who"], "no column 'who'; it has"),
+        (["--group-by", "G"], "no column 'G' (did you mean g?); it has g, a, b (--group-by)"),
+        (
+            ["--groupby", "g"],
+            "there is no option --groupby; did you mean --group-by? (see leakscore report",
+        ),
+        (["--max_noise=2"], "there is no option --max_noise; did you mean --max-noise?"),
+        (["--weights", "z"], "--weights 'z'"),
+        (["--group-by", "g", "--min-cell", "0"], "--min-cell 0"),
     ],
 )
 def test_refused(

@@ -11,6 +11,7 @@ from scipy import stats
 from leakscore.audit import Audit
 from leakscore_app import report
 from leakscore_app.report.engine.leakage import Budget
+from tests.report.test_numbers import advantage, power
 
 
 @pytest.fixture(scope="module")
@@ -32,14 +33,6 @@ def leakages(values: np.ndarray, n: int, noise: np.ndarray | float = 0.0) -> np.
         cov = np.cov(others.T, ddof=0) + n * np.diag(np.broadcast_to(noise, len(x)) ** 2)
         found.append(away @ np.linalg.solve(cov, away) / n)
     return np.array(found)
-
-
-def advantage(leakage: float) -> float:
-    return float(2 * stats.norm.cdf(np.sqrt(leakage) / 2) - 1)
-
-
-def power(leakage: float) -> float:
-    return float(stats.norm.sf(stats.norm.isf(0.01) - np.sqrt(leakage)))
 
 
 @pytest.mark.parametrize("limit", [0.05, 0.5])

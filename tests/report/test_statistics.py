@@ -172,40 +172,6 @@ def test_small_cells_need_the_game() -> None:
     assert any(game.differs for game in result.games)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--statistic", "quantile"], "may be the value of a record itself"),
-        (["--statistic", "median"], "a published median may be the value of a record itself"),
-        (["--statistic", "maximum"], "a published maximum is the value of a record itself"),
-        (["--statistic", "minimum"], "publish counts between fixed limits instead"),
-        (["--statistic", "regression"], "--response COLUMN"),
-        (["--response", "a"], "--response COLUMN"),
-        (["--statistic", "regression", "--response", "z"], "--response 'z'"),
-        (["--group-by", "g", "--statistic", "sum"], "one of them at a time"),
-        (["--group-by", "who"], "no column 'who'; it has"),
-        (["--group-by", "G"], "no column 'G' (did you mean g?); it has g, a, b (--group-by)"),
-        (
-            ["--groupby", "g"],
-            "there is no option --groupby; did you mean --group-by? (see leakscore report",
-        ),
-        (["--max_noise=2"], "there is no option --max_noise; did you mean --max-noise?"),
-        (["--weights", "z"], "--weights 'z'"),
-        (["--group-by", "g", "--min-cell", "0"], "--min-cell 0"),
-    ],
-)
-def test_refused(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: list[str], message: str
-) -> None:
-    path = tmp_path / "t.csv"
-    rows = [f"{'uv'[i % 2]},{i * i % 17},{i * 7 % 11}" for i in range(40)]
-    path.write_text("\n".join(["g,a,b", *rows]))
-    assert main(["report", str(path), *arguments]) == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-
-
 def test_groups_of_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     rng = np.random.default_rng(0)

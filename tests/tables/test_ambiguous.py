@@ -9,15 +9,9 @@ from typing import Any
 import pytest
 
 from leakscore_app.report import analyse
-from leakscore_app.tables.table import Table, read_table
+from tests.tables.test_reading import read
 
 NAN = float("nan")
-
-
-def read(tmp_path: Path, content: str | bytes, name: str = "table.csv", **options: Any) -> Table:
-    path = tmp_path / name
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return read_table(str(path), **options)
 
 
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {

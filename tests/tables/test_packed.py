@@ -13,15 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore_app.tables.table import Table, read_table
+from leakscore_app.tables.table import read_table
+from tests.tables.test_reading import read
 
 NAN = float("nan")
-
-
-def read(tmp_path: Path, content: str | bytes, name: str = "table.csv", **options: Any) -> Table:
-    path = tmp_path / name
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return read_table(str(path), **options)
 
 
 @pytest.mark.parametrize(

@@ -69,11 +69,7 @@ class Chart:
 
     def line(self, xs: Iterable[float], ys: Iterable[float], style: str, name: str = "") -> None:
         """Draw a line through points."""
-        points = " ".join(
-            f"{self.left(x):.1f},{self.top(y):.1f}" for x, y in zip(xs, ys, strict=True)
-        )
-        self._marks.append(f'<polyline class="{style}" points="{points}"/>')
-        self._named(name, style)
+        self._through("polyline", xs, ys, style, name)
 
     def dots(self, xs: Iterable[float], ys: Iterable[float], style: str, name: str = "") -> None:
         """Draw one dot for every point."""
@@ -120,10 +116,15 @@ class Chart:
 
     def region(self, xs: Iterable[float], ys: Iterable[float], style: str, name: str = "") -> None:
         """Fill what a closed line goes round."""
+        self._through("polygon", xs, ys, style, name)
+
+    def _through(
+        self, shape: str, xs: Iterable[float], ys: Iterable[float], style: str, name: str
+    ) -> None:
         points = " ".join(
             f"{self.left(x):.1f},{self.top(y):.1f}" for x, y in zip(xs, ys, strict=True)
         )
-        self._marks.append(f'<polygon class="{style}" points="{points}"/>')
+        self._marks.append(f'<{shape} class="{style}" points="{points}"/>')
         self._named(name, style)
 
     def legend(self, name: str, style: str) -> None:

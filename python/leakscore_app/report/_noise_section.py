@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from math import floor, log10
 
 from leakscore_app.document import document as doc
-from leakscore_app.report._model import Compared, Content, Noise, Told
+from leakscore_app.report._model import Compared, Content, Noise, Told, Verdict
 from leakscore_app.report._verdict import (
+    PUBLISH,
     budget,
     capitalised,
     named,
@@ -16,6 +17,7 @@ from leakscore_app.report._verdict import (
     plus_minus,
     rounded_up,
     several,
+    to_publish,
 )
 
 _NOISY_COLUMNS = 40  # that a text lists
@@ -218,18 +220,16 @@ def _rounded_down(value: float) -> str:
     return f"{floor(value / step) * step:.3g}"
 
 
-def numbers_to_publish(
-    numbers: dict[str, float] | None, noisy: bool, statistic: str
-) -> Iterator[doc.Section]:
+def numbers_to_publish(report: Content, verdict: Verdict) -> Iterator[doc.Section]:
     """List the numbers to publish; a text of very many names the file that has them all."""
+    numbers, noisy = to_publish(report, verdict), verdict.decision != PUBLISH
     if numbers is None:
         return
     columns = {"name": numbers, "value": [f"{value:.10g}" for value in numbers.values()]}
     caption = "With one draw of the noise" if noisy else "Without noise"
     shown = _in_words(doc.TextTable.of(columns, caption), caption, "--csv")
-    more = [_ONE_DRAW] if noisy else []
-    if statistic == "covariance":
-        more.insert(0, _MATRIX + (_INDEFINITE if noisy else ""))
+    more = [_MATRIX + _INDEFINITE * noisy] if report.release.statistic == "covariance" else []
+    more += [_ONE_DRAW] * noisy
     yield doc.Section("The numbers to publish", [shown, *map(doc.Paragraph, more)])
 
 

@@ -26,7 +26,6 @@ from leakscore_app.report._model import (
 )
 from leakscore_app.report._noise_section import noise_section, numbers_to_publish
 from leakscore_app.report._verdict import (
-    PUBLISH,
     capitalised,
     label,
     limited,
@@ -36,7 +35,6 @@ from leakscore_app.report._verdict import (
     plus_minus,
     texts_of,
     times,
-    to_publish,
 )
 from leakscore_app.report.engine.attack import LINEAR, NEARLY_LINEAR
 from leakscore_app.tables.doubts import option
@@ -53,11 +51,7 @@ def document(report: Content, verdict: Verdict, notices: Sequence[Notice]) -> do
         f"leakscore report: {report.input.name}",
         _head(report, verdict),
         (
-            *numbers_to_publish(
-                to_publish(report, verdict),
-                verdict.decision != PUBLISH,
-                report.release.statistic,
-            ),
+            *numbers_to_publish(report, verdict),
             _counts(report),
             _worst(report),
             *_refits(report),

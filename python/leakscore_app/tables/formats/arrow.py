@@ -54,7 +54,7 @@ def unpacked_bytes_of_file(data: Any) -> int:
         raise ValueError("its footer is not at its end")
     buffer = memoryview(data)[-10 - size : -10]
     footer = _Table(buffer, struct.unpack_from("<I", buffer, 0)[0])
-    places = [start for field in (2, 3) for start in footer.blocks(field)]
+    places = [start for field in (2, 3) for (start,) in footer.structs(field, "<q", 24)]
     if not all(0 <= start < len(data) for start in places):
         raise ValueError("its footer points beyond its end")
     messages = (pyarrow.ipc.read_message(data.slice(start)) for start in places)
@@ -82,7 +82,7 @@ def _lengths(message: Any) -> Iterator[int]:
     if batch is None or batch.table(3) is None:
         return
     body = memoryview(message.body)
-    for offset, length in batch.pairs(2):
+    for offset, length in batch.structs(2, "<qq", 16):
         if length >= 8:
             (announced,) = struct.unpack_from("<q", body, offset)
             if announced < _RAW:
@@ -120,25 +120,15 @@ class _Table:
             return None
         return _Table(self._data, field + struct.unpack_from("<I", self._data, field)[0])
 
-    def pairs(self, index: int) -> Iterator[tuple[int, int]]:
-        """Yield the structs of two whole numbers of a vector."""
+    def structs(self, index: int, form: str, size: int) -> Iterator[tuple[int, ...]]:
+        """Yield the first whole numbers of the structs of a vector."""
         field = self._field(index)
         if field is None:
             return
         start = field + struct.unpack_from("<I", self._data, field)[0]
         (count,) = struct.unpack_from("<I", self._data, start)
         for k in range(count):
-            yield struct.unpack_from("<qq", self._data, start + 4 + 16 * k)
-
-    def blocks(self, index: int) -> Iterator[int]:
-        """Yield where the messages of a footer's vector begin."""
-        field = self._field(index)
-        if field is None:
-            return
-        start = field + struct.unpack_from("<I", self._data, field)[0]
-        (count,) = struct.unpack_from("<I", self._data, start)
-        for k in range(count):
-            yield struct.unpack_from("<q", self._data, start + 4 + 24 * k)[0]
+            yield struct.unpack_from(form, self._data, start + 4 + size * k)
 
 
 _FLOAT = 8
