@@ -148,6 +148,32 @@ class Moments:
         if other._count:
             self._add("other", other._count, other._mean, other._scatter)
 
+    def part(self, columns: npt.ArrayLike) -> Moments:
+        """Return the moments of some of the columns.
+
+        Parameters
+        ----------
+        columns : (k,) array_like of int
+
+        Returns
+        -------
+        Moments
+
+        Examples
+        --------
+        >>> import leakscore
+        >>> moments = leakscore.Moments(2)
+        >>> moments.update([[0.0, 5.0], [4.0, 5.0]])
+        >>> moments.part([0]).mean, moments.part([0]).cov
+        (array([2.]), array([[4.]]))
+        """
+        at = np.asarray(columns, dtype=np.intp)
+        full = self._scatter.ndim == 2
+        some = Moments(at.size, "full" if full else "diagonal")
+        scatter = self._scatter[np.ix_(at, at)] if full else self._scatter[at]
+        some._add("columns", self._count, self._mean[at], scatter)
+        return some
+
     def _add(self, name: str, count: int, mean: Doubles, scatter: Doubles) -> None:
         total = self._count + count
         share = count / total

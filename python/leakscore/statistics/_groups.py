@@ -228,22 +228,20 @@ class Several(Statistic):
 
         Parameters
         ----------
-        values : (N, d) array_like
+        values : (N, d) array_like or Moments
 
         Returns
         -------
         Several
-
-        Raises
-        ------
-        TypeError
-            If they are moments.
         """
-        if isinstance(values, Moments):
-            raise TypeError("values must be records: not all parts are told by moments")
-        array = self._checked(values)
-        parts = [part.prepare(array[:, self._places(part)]) for part in self.parts]
-        return replace(self, parts=tuple(parts))
+        if not isinstance(values, Moments):
+            values = self._checked(values)
+        given: list[Moments | Doubles] = [
+            values.part(at) if isinstance(values, Moments) else values[:, at]
+            for _, at in self.tables
+        ]
+        parts = zip(self.parts, given, strict=True)
+        return replace(self, parts=tuple(part.prepare(each) for part, each in parts))
 
     def units(self, means: npt.ArrayLike, n: int) -> Doubles:
         """Return the units of the parts; see `Statistic.units`.

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import single_threaded_blas, validation
-from leakscore.statistics import Several, Statistic
+from leakscore.statistics import Statistic
 from leakscore_app._visible import visible
 from leakscore_app.report.engine.analysis import Analysis
-from leakscore_app.report.engine.features import categories_of, learns, parts_of
+from leakscore_app.report.engine.features import categories_of, parts_of
 from leakscore_app.report.engine.population import Shrinkage
 from leakscore_app.report.engine.setup import AnalysisOptions, checked
 from leakscore_app.report.engine.whole import WholeTable
@@ -372,7 +372,7 @@ def why_whole(opened: Opened, table: Tabular, options: AnalysisOptions) -> str:
     if options.previous is not None:
         return "earlier means"
     if options.statistic is not None and not _is_blockwise(options.statistic):
-        return "known weights, and several statistics that learn from the records"
+        return "known weights"
     if options.shrinkage is not None:
         return "a shrunk covariance"
     if options.sensitive is not None:
@@ -386,8 +386,6 @@ def why_whole(opened: Opened, table: Tabular, options: AnalysisOptions) -> str:
 
 def _is_blockwise(statistic: Statistic) -> bool:
     """Tell whether features of a block need no more than moments of the columns."""
-    if isinstance(statistic, Several) and learns(statistic):
-        return False
     return all(part.blockwise for part in parts_of(statistic))
 
 
