@@ -111,7 +111,7 @@ def test_exit_codes_and_outputs(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     code, text, _ = run(capsys, path, "--worst", 3)
     assert code == 0
     certified = shadow.risk(SCORES, INCLUDED).n_certified[0]
-    assert text.startswith(f"{certified} of 120 records certified to be found")
+    assert text.startswith(f"{certified} of 120 records are certified to be found")
     assert max(map(len, text.splitlines())) <= 80
     few = write(tmp_path, scores=SCORES[:, :4], included=INCLUDED[:, :4])
     assert run(capsys, few, "--check", "--quiet", "--few-records") == (0, "", "")

@@ -292,9 +292,10 @@ def _document(report: RiskReport) -> doc.Document:
 
 
 def _head(report: RiskReport) -> Iterator[doc.Part]:
+    are = "is" if report.n_certified == 1 else "are"
     yield doc.Heading(
-        f"{report.n_certified} of {counted(report.n_records, 'record')} certified to be found in "
-        f"more than {_percent(report.least_power)} of the models that were trained on them"
+        f"{report.n_certified} of {counted(report.n_records, 'record')} {are} certified to be "
+        f"found in more than {_percent(report.least_power)} of the models that were trained on them"
     )
     yield doc.Paragraph(
         f"The threshold of the attack ({visible(report.attack)}) accuses {_percent(report.fpr)} of "
