@@ -180,6 +180,7 @@ def test_noise_of_a_covariance_is_in_its_own_standard_errors() -> None:
     error = (away[:, 0] * away[:, 1]).std() / np.sqrt(len(away))
     expected = result.noise.standard_errors * error
     assert result.noise.noise_std["age*dose"] == pytest.approx(expected, rel=1e-9)
+    assert any(remedy.what == f"{2 * len(away)} records" for remedy in result.remedies)
     drawn = json.loads(result.to_json())["noise"]["noisy_mean"]
     for shown in (" ".join(result.to_text().split()), result.to_html()):
         assert f"{drawn['age*dose']:.10g}" in shown

@@ -88,7 +88,7 @@ def _without_worst(table: JudgedTable) -> Iterator[Change]:
 
 def _more_records(table: JudgedTable, budget: Budget) -> Iterator[Change]:
     """Average more records: of the same population, or of this table if it is the population."""
-    population = table.population
+    population, mean = table.population, table.statistic.kind in ("mean", "sum")
     sizes = [population.n * growth for growth in GROWTHS]
     if not population.finite:
         worst = float(population.informed().max()) * population.n
@@ -100,7 +100,7 @@ def _more_records(table: JudgedTable, budget: Budget) -> Iterator[Change]:
         missing = max(n - population.size, 0)
         yield Change(
             "larger n",
-            f"the mean of {n} records",
+            f"the mean of {n} records" if mean else f"{n} records",
             f"{missing} more records than there are" if missing else "none",
             table.release(population.larger(n)),
             {"records_missing": missing},
