@@ -23,6 +23,12 @@ def _seen(X: Any, cov: Any = "full", **options: Any) -> Any:
     return moments.reference(**options).cov
 
 
+def _part(columns: Any) -> Any:
+    moments = leakscore.Moments(good.DIM)
+    moments.update(good.SMALL)
+    return moments.part(columns).cov
+
+
 def _repeated(repeats: Any) -> Any:
     moments = leakscore.Moments(good.DIM)
     moments.update(good.SMALL, repeats)
@@ -103,6 +109,7 @@ REFERENCES: dict[str, list[Call]] = {
         Call(lambda X: _seen(X, "diagonal", ddof=1), {"X": good.TABLE}),
         Call(_repeated, {"repeats": np.arange(1, 61)}),
     ],
+    "Moments.part": [Call(_part, {"columns": np.arange(3)})],
     "Moments.merge": [Call(_merged, {"X": good.TABLE})],
     "Moments.from_bytes": [Call(_merged, {"X": good.TABLE})],
     "Moments.reference": [

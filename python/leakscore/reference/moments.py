@@ -167,7 +167,9 @@ class Moments:
         >>> moments.part([0]).mean, moments.part([0]).cov
         (array([2.]), array([[4.]]))
         """
-        at = np.asarray(columns, dtype=np.intp)
+        at = _validate_counts.whole("columns", columns, 0).astype(np.intp)
+        if at.ndim != 1 or not at.size or at.max() >= self.dim:
+            raise ValueError(f"columns={at.tolist()} must be numbers of columns below {self.dim}")
         full = self._scatter.ndim == 2
         some = Moments(at.size, "full" if full else "diagonal")
         scatter = self._scatter[np.ix_(at, at)] if full else self._scatter[at]
