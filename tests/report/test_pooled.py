@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from leakscore import statistics
+from leakscore.leakage.groups import Groups
 from leakscore_app import report
 from leakscore_app.report.engine.pooled import Pooled, PooledCells
+from leakscore_app.report.engine.population import Published
 
 SIZES = [50, 12, 6, 2, 1]
 DIM = 2
@@ -125,3 +127,38 @@ def test_columns_that_are_constant_within_cells() -> None:
     assert "told where g=a" in result.input.dependent_columns
     small = np.isin(CELL, [0, 1, 2, 3])
     assert np.isfinite(result.informed.leakage[small]).all()
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+def test_earlier_means_of_cells_are_told_with_the_present_one(noise: float) -> None:
+    """Both means as one release, by the definition: a record of the first 40 is in both."""
+    cells = PooledCells.of(Z, CELL)
+    assert cells is not None
+    batch = (np.arange(71) >= 40).astype(np.int64)
+    published = Published(Groups(np.arange(71)), batch, np.array([40, 31]))
+    people = Pooled(cells, 71, finite=False, published=published)
+    joint = people.noisy_from_the_start(noise) if noise else people.informed()
+    alone = people.of_one_mean().informed()
+    counts = np.array([40.0, 71.0])
+    together = 1 / np.maximum.outer(counts, counts)  # covariance of the means, over C
+    place = [h * 3 for h in range(1, 5)] + [h * 3 + 1 + j for h in range(5) for j in range(2)]
+    for person in (*PEOPLE, 3, 60):
+        mean, cov = law_without(person)
+        own = np.zeros(len(mean))
+        own[3 * CELL[person] : 3 * CELL[person] + 3] = [1.0, *Z[person]]
+        away = (own - mean)[place] / people.scale
+        law = cov[np.ix_(place, place)] / np.outer(people.scale, people.scale)
+        shift = np.kron(np.array([person < 40, 1.0]) / counts, away)
+        noisy = np.kron(together, law) + noise**2 * np.eye(2 * len(law))
+        assert joint[person] == pytest.approx(shift @ np.linalg.solve(noisy, shift), rel=1e-9)
+        assert alone[person] == pytest.approx(away @ np.linalg.solve(law, away) / 71, rel=1e-9)
+
+
+def test_cells_of_few_records_after_an_earlier_mean_are_judged_to_the_end() -> None:
+    """What the report says beside the verdict: the present mean alone, noise on every mean."""
+    options: dict[str, Any] = {"previous": 40, "rounds": 400, "max_noise": 99.0}
+    table = report.table_of(Z, ["x", "y"], groups={"g": [*"abc" * 23, "a", "b"]})
+    result = report.analyse(
+        table, statistic=statistics.GroupMeans("g"), max_advantage=0.3, min_cell=2, **options
+    )
+    assert "noise on every mean" in [remedy.kind for remedy in result.remedies]

@@ -357,6 +357,15 @@ class Population:
             larger.correction = 1 - larger.n / self.size
         return larger
 
+    def of_one_mean(self) -> Population:
+        """Return the release of the present mean alone."""
+        alone, batch = copy.copy(self), np.zeros_like(self.published.batch)
+        alone.published = Published(self.owned, batch, np.array([self.n]))
+        for of_all in ("divisors", "told", "_informed", "_table"):
+            alone.__dict__.pop(of_all, None)
+        alone.__dict__ |= {"_told": None, "_known": {}}
+        return alone
+
     def in_sample(self) -> Doubles:
         """Leakage with the person in the reference: too small for the unusual ones."""
         person, batch, sums = self.published.sums(self.centred)
@@ -492,10 +501,10 @@ class Population:
             variance = noise_std**2 * scale
             weight = (vector / np.sqrt(sizes))[batch]
             scores[alone] += (weight**2 * self._distances(variance))[self.owned.first[alone]]
-            noisy = self._noisy(variance)
-            scores += grouped.distances(
-                self.values, noisy, self.owned, np.zeros_like(batch), weight
-            )
+            if not alone.all():
+                scores += grouped.distances(
+                    self.values, self._noisy(variance), self.owned, np.zeros_like(batch), weight
+                )
         return scores
 
     def _leakages(self, variance: float | None, chosen: npt.NDArray[np.bool_]) -> Doubles:

@@ -36,7 +36,7 @@ from leakscore_app.report.engine.judged import Clipped, JudgedRelease, JudgedTab
 from leakscore_app.report.engine.leakage import counts_of, narrowing_of, refits_of, risk_of
 from leakscore_app.report.engine.listed import list_sets
 from leakscore_app.report.engine.pooled import Pooled
-from leakscore_app.report.engine.population import Population, Published
+from leakscore_app.report.engine.population import Population
 from leakscore_app.report.engine.remedies import CLIPS
 from leakscore_app.report.engine.setup import (
     AnalysisOptions,
@@ -379,13 +379,7 @@ def previous_of(people: Population, scores: Doubles, earlier: Earlier, rows: Int
         Numbers of the records.
     """
     published = people.published
-    alone = Population(
-        people.values,
-        people.n,
-        finite=False,
-        shrinkage=people.shrinkage,
-        published=Published(published.owned, np.zeros_like(published.batch), np.array([people.n])),
-    ).informed()
+    alone = people.of_one_mean().informed()
     return Previous(
         rows_published=earlier.rows,
         records_published=(*earlier.records, people.size),
