@@ -204,3 +204,17 @@ def test_refused(values: np.ndarray) -> None:
         ids = [*map(str, range(39)), blank]
         with pytest.raises(ValueError, match="record 40 has no id, as 1 of 40 records"):
             report.analyse(report.table_of(table, ids=ids), rounds=200)
+
+
+def test_a_trait_of_one_person_s_records_alone_gives_that_person_away(
+    values: np.ndarray, person: np.ndarray
+) -> None:
+    """Nobody else has it, so without this person's five records its column has no spread."""
+    trait = np.isin(np.arange(ROWS), [50, 140]).astype(float)
+    result = judged(np.column_stack([values, trait]), person, max_noise=9.0)
+    worst = result.drivers[0]
+    assert result.verdict.given_away == (worst.row,) == (4,)
+    assert worst.columns[0].column == "column 4"
+    assert worst.columns[0].share > 0.9
+    assert all(np.isnan(driver.leakage_without) for driver in worst.columns)
+    assert result.to_dict()["drivers"][0]["columns"][0]["leakage_without"] is None

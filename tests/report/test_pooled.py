@@ -162,3 +162,20 @@ def test_cells_of_few_records_after_an_earlier_mean_are_judged_to_the_end() -> N
         table, statistic=statistics.GroupMeans("g"), max_advantage=0.3, min_cell=2, **options
     )
     assert "noise on every mean" in [remedy.kind for remedy in result.remedies]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_trait_of_one_record_gives_it_away_in_cells_of_few(seed: int) -> None:
+    """What is left of the trait's variance without that record is rounding, of either sign."""
+    rng = np.random.default_rng(seed)
+    trait = (np.arange(60) == 2).astype(float)
+    values = np.column_stack([rng.normal(size=(60, 2)), rng.lognormal(3, 1, size=60), trait])
+    group = rng.integers(3, size=60)
+    table = report.table_of(values, [*"abcd"], groups={"g": np.array(list("uvw"))[group].tolist()})
+    result = report.analyse(table, statistic=statistics.GroupMeans("g"), min_cell=2, rounds=200)
+    assert 3 in result.verdict.given_away
+    cells = PooledCells.of(values, group)
+    assert cells is not None
+    known = Pooled(cells, 60, finite=False).without(2)
+    assert (known.variances == 0).sum() == 1
+    assert (known.variances >= 0).all()

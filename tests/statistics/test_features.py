@@ -215,3 +215,10 @@ def test_products_block_by_block(rows: int) -> None:
     a, b, c = X.T
     expected = np.column_stack([a, b, c, a * a, a * b, a * c, b * b, b * c, c * c])
     np.testing.assert_array_equal(told, expected)
+
+
+def test_the_mean_of_an_empty_cell_is_no_number_and_no_warning() -> None:
+    cells = statistics.GroupMeans("g").on(["x", "g"], {"g": ("u", "v")})
+    numbers = cells.estimates([0.0, 3.0, 0.0], 20)
+    assert numbers[:2].tolist() == [0.0, 3.0]
+    assert np.isnan(numbers[2])

@@ -277,7 +277,8 @@ class Statistic(ABC):
         fitted = self._estimates()
         if fitted is not None:
             return fitted
-        return np.asarray(np.asarray(means, dtype=np.float64) * self.units(means, n))
+        with np.errstate(invalid="ignore"):  # the mean of an empty cell is NaN
+            return np.asarray(np.asarray(means, dtype=np.float64) * self.units(means, n))
 
     def _estimates(self) -> Doubles | None:
         """Return what was fitted, where a feature is by how much a record shifts that."""

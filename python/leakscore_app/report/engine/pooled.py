@@ -267,7 +267,10 @@ class PooledLaw(TableLaw):
         for h, cell in enumerate(self.cells):
             part = cell.without(row[cell.places]) if h == of else cell
             mean[cell.places], cov[np.ix_(cell.places, cell.places)] = part.moments(others)
-        return Reference(mean, cov - np.outer(mean, mean))
+        cov -= np.outer(mean, mean)
+        alike = np.diag(cov) <= _NOTHING  # the others, of a feature of variance 1 with the record
+        cov[alike] = cov[:, alike] = 0.0
+        return Reference(mean, cov)
 
     def distances(self, values: Doubles) -> Doubles:
         """Return the squared distance of each record from all others, (k,)."""

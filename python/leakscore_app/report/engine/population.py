@@ -34,7 +34,7 @@ from leakscore.leakage.joint import release_modes
 from leakscore.leakage.owned import OwnedTable
 from leakscore.leakage.wish import Wish
 from leakscore.numeric import frozen
-from leakscore.reference import Reference, left_out
+from leakscore.reference import Reference, SingularCovarianceError, left_out
 from leakscore_app.report._model import Doubles
 from leakscore_app.tables.records import independent_columns
 
@@ -659,19 +659,26 @@ class Population:
 
         M = sum_j a_j (C^-1 a)_j is exact and a share may be negative. Without column j,
         M falls by (C^-1 a)_j^2 / (C^-1)_jj. A record at the mean has no leakage to share. What
-        remains is the in-sample M of a person of one record, and otherwise a leakage.
+        remains is the in-sample M of a person of one record, and otherwise a leakage, not computed
+        of a person of several without whom a column has no spread: the shares are in sample, too.
         """
+        singular = False
         if self.owned.alone[person]:
             others, sums = self.reference, self.centred[[self.owned.first[person]]]
         else:
             others = self.without(person)
+            try:
+                others.invertible()
+            except SingularCovarianceError:
+                others, singular = self.reference, True
             sums = self.shifts(person, others)
         weight = others.solve(sums)
         products = np.sum(sums * weight, axis=0)
         total = float(sums.ravel() @ weight.ravel())
         precision = np.diag(others.solve(np.eye(self.dim)))
         shares = products / total if total else np.zeros_like(products)
-        return shares, total - np.sum(weight**2, axis=0) / precision
+        remaining = total - np.sum(weight**2, axis=0) / precision
+        return shares, np.full(self.dim, np.nan) if singular else remaining
 
     def left_out(self, person: int, remaining: Doubles) -> Doubles:
         """Leakage of a person, left out, from what `shares` says remains (no shrinkage).
