@@ -56,19 +56,23 @@ from leakscore_app.report.engine.attack import (
 from leakscore_app.report.engine.cells import cells_of_blocks
 from leakscore_app.report.engine.crowd import (
     THRESHOLDS,
-    Clipping,
     Crowd,
     View,
     clipped_view,
     guess_of,
-    level_counts,
     outcomes,
     view_of,
     view_without,
 )
 from leakscore_app.report.engine.features import Features, by_group, features_of
 from leakscore_app.report.engine.judged import Change, Clipped, JudgedRelease, JudgedTable, Outcome
-from leakscore_app.report.engine.leakage import identified, narrowed, released_leverages, risk_of
+from leakscore_app.report.engine.leakage import (
+    by_level,
+    identified,
+    narrowed,
+    released_leverages,
+    risk_of,
+)
 from leakscore_app.report.engine.noise import TheoryNoise
 from leakscore_app.report.engine.pooled import PooledLaw
 from leakscore_app.report.engine.population import Population
@@ -236,7 +240,7 @@ class BlockTable(JudgedTable):
                 np.zeros(0, np.int64) if ties is not None else histogram.middle
                 for ties, histogram in zip(self._ties, self._histograms, strict=True)
             )
-            guesses = tuple(guess for guess in self._guesses if guess is not None)
+            guesses = tuple(self._guesses.values())
             project = Project(self.law, bins, directions, self._limits, guesses, self.steps)
         third: Third = self._pass(project, f"projecting records for {what}")
         self._third = self._third or third
@@ -310,9 +314,11 @@ class BlockTable(JudgedTable):
         return tuple(limits.reshape(len(CLIPS), 2, -1))
 
     @cached_property
-    def _guesses(self) -> list[TableLaw | None]:
-        """Laws of the clipped tables, of the sample."""
-        return [guess_of(self.law, limits, self.scored.sample.values) for limits in self._limits]
+    def _guesses(self) -> dict[int, TableLaw]:
+        """Laws of the clipped tables, of the sample, as far as they can be guessed."""
+        sample = self.scored.sample.values
+        guesses = (guess_of(self.law, limits, sample) for limits in self._limits)
+        return {place: guess for place, guess in enumerate(guesses) if guess is not None}
 
     def release(self, population: Population) -> View:
         """Return changed kept records as a release."""
@@ -323,14 +329,14 @@ class BlockTable(JudgedTable):
     def clipped(self, share: float) -> Clipped | None:
         """Return the release of clipped values; None if nothing varies any more."""
         place, third = CLIPS.index(share), self._read
-        worst: list[WorstRows | None] = [None] * len(CLIPS)
-        guessed = [k for k, guess in enumerate(self._guesses) if guess is not None]
-        for k, counted in zip(guessed, third.guessed.counts, strict=True):
-            worst[k] = counted.kept
-        clipping = Clipping(
-            self._limits[place], third.clipped[place], self._guesses[place], worst[place]
+        counted = dict(zip(self._guesses, third.guessed.counts, strict=True)).get(place)
+        return clipped_view(
+            self.population,
+            self._limits[place],
+            third.clipped[place],
+            guess=self._guesses.get(place),
+            worst=None if counted is None else counted.kept,
         )
-        return clipped_view(self.population, clipping)
 
     def without_worst(self, count: int) -> View | None:
         """Return the release without the worst records."""
@@ -410,7 +416,7 @@ class BlockTable(JudgedTable):
             scores, row = _middle(self._histograms[place], middle)
             worst_score, worst_row = ends[place]
             scores = np.array([*(scores / self.divisor), worst_score])
-            above, rows = level_counts(self.scored.above[place]), (row + 1, worst_row + 1)
+            above, rows = by_level(self.scored.above[place]), (row + 1, worst_row + 1)
             counts.append(identified(attacker, self.size, above, scores=scores, rows=rows))
         return counts[0], counts[1]
 

@@ -20,6 +20,7 @@ from leakscore.reference import Moments, Reference, SingularCovarianceError
 from leakscore_app.passes.scores import Count, Views, WorstRows
 from leakscore_app.report._model import ALPHA, LEVELS, Doubles
 from leakscore_app.report.engine.judged import Clipped, Outcome
+from leakscore_app.report.engine.leakage import by_level
 from leakscore_app.report.engine.pooled import LawPopulation, PooledLaw
 from leakscore_app.report.engine.population import Shape
 from leakscore_app.report.engine.survey import law_of
@@ -190,16 +191,6 @@ class View:
     bound: float = np.inf
 
 
-@dataclass(frozen=True, eq=False)
-class Clipping:
-    """A clipped table: its limits and moments, the law that was guessed, and its worst rows."""
-
-    limits: Doubles
-    moments: Moments
-    guess: TableLaw | None
-    worst: WorstRows | None
-
-
 def divisor_of(crowd: Crowd) -> float:
     """Return what the scores of a release are divided by."""
     return float(crowd.n * crowd.correction)
@@ -216,23 +207,28 @@ def view_of(crowd: Crowd) -> View:
     return View(crowd.law, divisor_of(crowd), 1.0, refitted)
 
 
-def clipped_view(crowd: Crowd, clipping: Clipping) -> Clipped | None:
-    """Return the release of clipped values; None if nothing varies any more."""
-    moments = clipping.moments
-    law = _clipped_law(crowd.law, clipping.limits, moments)
+def clipped_view(
+    crowd: Crowd,
+    limits: Doubles,
+    moments: Moments,
+    *,
+    guess: TableLaw | None,
+    worst: WorstRows | None,
+) -> Clipped | None:
+    """Return the release of clipped values; None if nothing varies any more.
+
+    `worst` are its worst rows by the law that was guessed, if one was.
+    """
+    law = _clipped_law(crowd.law, limits, moments)
     moved = np.abs(moments.mean / crowd.scale - crowd.law.mean).max()
     shift = float(moved) * float(np.sqrt(crowd.n))
-    return None if law is None else Clipped(_guessed(law, clipping, crowd), shift)
-
-
-def _guessed(law: TableLaw, clipping: Clipping, crowd: Crowd) -> View:
-    """Return the view of a clipped table, with its worst rows by the guess if that was good."""
-    plain = View(law, divisor_of(crowd), np.inf, {})
-    guess, worst = clipping.guess, clipping.worst
-    if guess is None or worst is None or len(law.kept) < len(guess.kept):
-        return plain
-    least = float(worst.scores[-1]) if law.rows > len(worst.rows) else 0.0
-    return replace(plain, kept=worst, bound=bound_by_guess(law, guess, least))
+    if law is None:
+        return None
+    view = View(law, divisor_of(crowd), np.inf, {})
+    if guess is not None and worst is not None and len(law.kept) >= len(guess.kept):
+        least = float(worst.scores[-1]) if law.rows > len(worst.rows) else 0.0
+        view = replace(view, kept=worst, bound=bound_by_guess(law, guess, least))
+    return Clipped(view, shift)
 
 
 def bound_by_guess(law: TableLaw, guess: TableLaw, least: float) -> float:
@@ -432,7 +428,7 @@ class _ScoredRows:
         order = np.lexsort((self.rows, -self.scores))
         worst = int(order[0])
         leakage = float(self.scores[worst]) / view.divisor
-        return Outcome(int(self.rows[worst]) + 1, leakage, level_counts(self.above))
+        return Outcome(int(self.rows[worst]) + 1, leakage, by_level(self.above))
 
 
 def _by_kept(view: View, crowd: Crowd) -> _ScoredRows:
@@ -473,9 +469,3 @@ def _refit(
             rows.scores[place] = float(others.squared_mahalanobis(row))
         except SingularCovarianceError:  # in some direction only this record varies
             rows.scores[place] = np.inf
-
-
-def level_counts(above: np.ndarray) -> dict[str, int]:
-    """Return the counts above each level of power, by its name."""
-    levels = zip(LEVELS, above.tolist(), strict=True)
-    return {f"{100 * level:g}%": int(count) for level, count in levels}

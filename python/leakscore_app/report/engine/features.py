@@ -29,8 +29,8 @@ from leakscore_app.passes.scores import SAMPLED
 from leakscore_app.report._model import Doubles
 from leakscore_app.report.engine.pooled import (
     FOLLOWS,
-    CrossedLevels,
     GroupedSource,
+    MeasureCells,
     PooledCells,
 )
 from leakscore_app.report.engine.setup import AnalysisOptions
@@ -518,14 +518,10 @@ def _grouped(
     codes = np.zeros((len(crossed), len(statistic.columns)))
     for j, (name, code) in enumerate(zip(levels, np.unravel_index(crossed, sizes), strict=True)):
         codes[:, j] = numbers[name][code] if name in numbers else code
-    return GroupedSource.of(
-        source,
-        passes,
-        CrossedLevels(sizes, crossed, statistic.cell_of(codes), counted.cells[crossed]),
-        statistic=statistic,
-        law=base.law,
-        columns=tuple(source.columns.index(name) for name in base.columns),
-    )
+    places = np.array([source.columns.index(name) for name in base.columns], np.intp)
+    cell, law = statistic.cell_of(codes), base.law
+    measure = MeasureCells(sizes, crossed, cell, places, law.mean * law.scale, law.scale)
+    return GroupedSource.of(source, passes, measure, counted.cells[crossed], statistic=statistic)
 
 
 def _judged(

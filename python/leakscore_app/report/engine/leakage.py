@@ -175,7 +175,13 @@ def identified(
 
 def above(power: Doubles) -> dict[str, int]:
     """Count the records above each level of power."""
-    return {f"{100 * level:g}%": int((power > level).sum()) for level in LEVELS}
+    return by_level(np.array([(power > level).sum() for level in LEVELS]))
+
+
+def by_level(counts: np.ndarray) -> dict[str, int]:
+    """Return the counts above each level of power, by its name."""
+    levels = zip(LEVELS, counts.tolist(), strict=True)
+    return {f"{100 * level:g}%": int(count) for level, count in levels}
 
 
 def drivers_of(

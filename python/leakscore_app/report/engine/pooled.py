@@ -612,16 +612,6 @@ class MeasureCells:
 
 
 @dataclass(frozen=True, eq=False)
-class CrossedLevels:
-    """Combinations of levels that hold records: their numbers, cells, and how many records."""
-
-    levels: tuple[int, ...]
-    numbers: Integers
-    cell: Integers
-    records: npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
 class GroupedSource(CellsByGroup):
     """A table by group that is read block by block.
 
@@ -640,11 +630,10 @@ class GroupedSource(CellsByGroup):
         cls,
         source: Source,
         passes: Callable[..., CellMoments],
-        crossed: CrossedLevels,
+        measure: MeasureCells,
+        records: Integers,
         *,
         statistic: GroupMeans,
-        law: TableLaw,
-        columns: tuple[int, ...],
     ) -> GroupedSource | None:
         """Look at cells; None if none is small, or all together tell no covariance.
 
@@ -654,25 +643,17 @@ class GroupedSource(CellsByGroup):
             Its first columns are those of categories.
         passes : callable
             Takes source, pass and its name; returns the merged result.
-        crossed : CrossedLevels
+        measure : MeasureCells
+            Whose cells are those of the whole table by group.
+        records : (m,) ndarray of int
+            How many have each combination of levels.
         statistic : GroupMeans
-        law : TableLaw
-            Of the columns of numbers.
-        columns : tuple of int
-            Where these are in the source.
         """
-        numbers, cell = np.unique(crossed.cell, return_inverse=True)
-        sizes, dim = np.bincount(cell, crossed.records), len(columns)
+        numbers, cell = np.unique(measure.cell, return_inverse=True)
+        sizes, dim = np.bincount(cell, records), len(measure.places)
         if not _suffice(sizes, dim) or (sizes >= RECORDS * (1 + dim)).all():
             return None
-        measure = MeasureCells(
-            crossed.levels,
-            crossed.numbers,
-            cell,
-            np.array(columns, np.intp),
-            law.mean * law.scale,
-            law.scale,
-        )
+        measure = replace(measure, cell=cell)
         moments = passes(source, measure, "looking at cells")
         return cls(moments, numbers, statistic, source, measure)
 
