@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from leakscore import statistics
 from leakscore_app import report
 from leakscore_app.cli import main
 from leakscore_app.report import _report
@@ -75,6 +76,24 @@ def test_columns_that_are_asked_for(
     monkeypatch.setattr(_report, "LONG", 1000)
     assert main(["report", path, "--exclude", "age"]) == 1
     assert capsys.readouterr().err == refusal
+
+
+def test_a_column_of_one_value_with_holes_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which of its cells are missing may tell something, whatever holds the table."""
+    values = np.random.default_rng(1).normal(size=(1500, 3))
+    values[:, 1] = np.where(np.arange(1500) % 9, 5.0, np.nan)
+    for longest in (10**6, 1000):
+        monkeypatch.setattr(_report, "LONG", longest)
+        seen = report.analyse(values, n=200, rounds=400, missing="columns").input
+        assert seen.columns_unjudged == ("column 2",)
+        assert seen.columns_published == 3
+
+
+def test_columns_are_counted_that_a_statistic_names() -> None:
+    values = frame(np.random.default_rng(2).uniform(1, 2, (300, 3)), ("a", "b", "w"))
+    mean = statistics.WeightedMean("w")
+    seen = report.analyse(values, columns=("a",), statistic=mean, rounds=400).input
+    assert (seen.columns_published, seen.columns_unjudged) == (2, ())
 
 
 def test_columns_of_a_frame_that_are_not_judged() -> None:
