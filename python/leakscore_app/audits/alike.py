@@ -150,7 +150,7 @@ class Alike(Findings):
             (
                 doc.Section(f"What tells {members} apart", [table]),
                 doc.Section("To know", [doc.Notices(self.notices)]),
-                doc.Section("What was read", [doc.Definitions([("file", self.name), *read])]),
+                words.read([("file", self.name), *read]),
             ),
         )
 

@@ -10,7 +10,7 @@ import base64
 import binascii
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,8 +31,8 @@ class WatchOptions:
 
     Attributes
     ----------
-    score, member, delimiter, decimal : str or None
-        Of the file.
+    form : dict
+        score, member, delimiter and decimal of the file, or None.
     lower_is_member : bool or None
         Whether small scores speak for a member.
     claim : Claim or None
@@ -47,10 +47,7 @@ class WatchOptions:
         Where to keep what is counted.
     """
 
-    score: str | None
-    member: str | None
-    delimiter: str | None
-    decimal: str | None
+    form: Mapping[str, str | None]
     lower_is_member: bool | None
     claim: Claim | None
     delta: float
@@ -331,7 +328,7 @@ def _document(evidence: Evidence) -> doc.Document:
         (
             *([doc.Section("What is open", [doc.Notices(notes)])] if notes else []),
             words.holds(monitor.assumptions),
-            doc.Section("What was read", [doc.Definitions(list(_read(evidence)))]),
+            words.read(_read(evidence)),
         ),
     )
 

@@ -283,8 +283,7 @@ def _document(report: RiskReport) -> doc.Document:
     notes = [doc.note("limit", sentence) for sentence in limits]
     sections.append(doc.Section("What this does not show", [doc.Notices(notes)]))
     if report.input is not None:
-        read = doc.Definitions(list(_read_of(report.input)))
-        sections.append(doc.Section("What was read", [read]))
+        sections.append(words.read(_read_of(report.input)))
     head = [list(_head(report))]
     if report.notices:
         head.insert(0, [doc.Notices(report.notices)])

@@ -34,9 +34,7 @@ def document(findings: Certificates, notices: Sequence[Notice]) -> doc.Document:
             *_methods(findings),
             rates(findings),
             doc.Section("What this does not show", [doc.Notices(notices)]),
-            doc.Section(
-                "What was read", [doc.Definitions(list(read_of(findings.input, findings.setting)))]
-            ),
+            words.read(read_of(findings.input, findings.setting)),
         ),
     )
 
@@ -74,13 +72,12 @@ def said_of_claim(findings: Certificates) -> str:
 def _head(findings: Certificates, doubts: Sequence[Notice]) -> Iterator[list[doc.Part]]:
     """The bound, or the first of several; before it what makes it worthless or doubtful."""
     seen, bound = findings.input, findings.bounds.bounds[0]
-    most = words.lower_bound(float(bound.max_certifiable))
-    zero = " A bound of 0 is no evidence; it is not privacy." if bound.epsilon == 0 else ""
+    most = words.at_most(float(bound.epsilon), float(bound.max_certifiable))
     of_one = "" if words.shared(seen) else " Records of one model are no independent rounds."
     lead = (
         f"{_taken(findings)}{counted(seen.members, 'member')} and "
-        f"{counted(seen.nonmembers, 'non-member')}; even perfect separation of this many could "
-        f"certify only {most}.{zero}{of_one}"
+        f"{counted(seen.nonmembers, 'non-member')}; even perfect separation of this many "
+        f"{most}{of_one}"
     )
     first = (doc.Heading(heading(findings)), doc.Paragraph(lead, "lead"))
     yield from words.head(doubts, said_of_claim(findings), *first)

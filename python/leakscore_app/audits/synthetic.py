@@ -656,7 +656,7 @@ def _document(audit: SyntheticAudit) -> doc.Document:
             doc.Section("The attacks, on the half on which they are chosen", [tried]),
             doc.Section("The best attack on the other half", rates),
             doc.Section("To know", [doc.Notices(notes)]),
-            doc.Section("What was read", [doc.Definitions(list(_read(audit)))]),
+            words.read(_read(audit)),
         ),
     )
 

@@ -189,11 +189,10 @@ def _head_of(training: OneTraining) -> str:
 
 def _document(training: OneTraining) -> doc.Document:
     bound, seen = training.bounds[0], training.input
-    zero = " A bound of 0 is no evidence; it is not privacy." if bound.epsilon == 0 else ""
-    most = words.lower_bound(bound.max_certifiable)
+    most = words.at_most(bound.epsilon, bound.max_certifiable)
     lead = (
         f"One training with {bound.canaries} canaries, {seen.members} of them "
-        f"in; even if all guesses were right, this many could certify only {most}.{zero}"
+        f"in; even if all guesses were right, this many {most}"
     )
     first = (doc.Heading(_head_of(training)), doc.Paragraph(lead, "lead"))
     return doc.Document(
@@ -202,9 +201,7 @@ def _document(training: OneTraining) -> doc.Document:
         (
             doc.Section("Certified bounds, guesses counted at every size", [_table(training)]),
             words.holds(bound.assumptions),
-            doc.Section(
-                "What was read", [doc.Definitions(list(sections.read_of(seen, training.setting)))]
-            ),
+            words.read(sections.read_of(seen, training.setting)),
         ),
     )
 

@@ -59,13 +59,7 @@ def watch(path: str, options: WatchOptions, show: Show) -> Evidence:
     with opened(path) as lines:
         if options.state is not None:
             begun = load(options.state, begun, grows=lines.grows)
-        rows = RoundParser(
-            lines.name,
-            score=options.score,
-            member=options.member,
-            delimiter=options.delimiter,
-            decimal=options.decimal,
-        )
+        rows = RoundParser(lines.name, **options.form)
         return _Watch(options, lines, rows=rows, state=begun, show=show).run()
 
 

@@ -18,6 +18,7 @@ from leakscore_app.audits.model import (
 )
 from leakscore_app.audits.shadows import ShadowAttack
 from leakscore_app.document.document import (
+    Definitions,
     Notice,
     Notices,
     Paragraph,
@@ -83,6 +84,17 @@ def shared(seen: AuditInput) -> str:
 def holds(assumptions: Iterable[str], title: str = "The confidence holds if") -> Section:
     """Return the section of what must be true."""
     return Section(title, [Notices([note("assumption", each) for each in assumptions])])
+
+
+def read(pairs: Iterable[tuple[str, str]]) -> Section:
+    """Return the section of what was read."""
+    return Section("What was read", [Definitions(list(pairs))])
+
+
+def at_most(epsilon: float, most: float) -> str:
+    """Say what so many scores could certify, and that nothing is no evidence."""
+    zero = " A bound of 0 is no evidence; it is not privacy." if epsilon == 0 else ""
+    return f"could certify only {lower_bound(most)}.{zero}"
 
 
 def head(doubts: Sequence[Notice], said: str, *parts: Part) -> list[list[Part]]:

@@ -323,9 +323,10 @@ def _of_watch(options: argparse.Namespace) -> Any:
     from leakscore_app.audits.evidence import WatchOptions
     from leakscore_app.audits.watch import watch
 
-    names = ("score", "member", "delimiter", "decimal", "lower_is_member", "confidence")
+    names = ("lower_is_member", "confidence", "inclusion", "idle", "state")
     given = WatchOptions(
-        **_cli.given(options, *names, "inclusion", "idle", "state"),
+        **_cli.given(options, *names),
+        form=_cli.given(options, "score", "member", "delimiter", "decimal"),
         claim=_claim(options),
         delta=options.delta[0],
         setting=_setting(options),
