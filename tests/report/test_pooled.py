@@ -53,9 +53,10 @@ PEOPLE = [int(np.flatnonzero(h == CELL)[k]) for h, k in [(0, 0), (0, 9), (1, 3),
 @pytest.mark.parametrize("variance", [0.0, 0.3])
 @pytest.mark.parametrize("finite", [False, True])
 def test_distances_are_those_of_the_definition(variance: float, finite: bool) -> None:
-    cells = PooledCells.of(Z, CELL)
+    means = statistics.GroupMeans("g").on(("g", "x", "y"), {"g": tuple("abcde")})
+    cells = PooledCells.of(Z, CELL, means)
     assert cells is not None
-    assert cells.small.tolist() == [False, True, True, True, True]
+    assert cells.small == ("g=b", "g=c", "g=d", "g=e")
     people = Pooled(cells, 60, finite=finite)
     place = [h * 3 for h in range(1, 5)] + [h * 3 + 1 + j for h in range(5) for j in range(2)]
     share = 1 - 60 / 71 if finite else 1.0

@@ -85,8 +85,8 @@ class Report(Content, Findings):
             **self._named("pooled_cells", "effective_n"),
         }
         listed = {"which": self.listed_as, "count": len(self.listed), "of": self.records}
-        known = {name: value for name, value in where_known.items() if value not in (None, ())}
-        return {**always, **known, "records_listed": listed}
+        present = {name: value for name, value in where_known.items() if value not in (None, ())}
+        return {**always, **present, "records_listed": listed}
 
     def _named(self, *names: str) -> dict[str, Any]:
         return {name: getattr(self, name) for name in names}
