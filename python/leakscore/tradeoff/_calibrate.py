@@ -48,14 +48,9 @@ _FAMILIES: dict[str, Family] = {
         strategy_matrix, participation, noise
     ),
 }
-_CONSTRUCTORS: dict[Any, str] = {
-    **{make: name for name, make in _SLOW.items()},
-    gaussian: "gaussian",
-    laplace: "laplace",
-    relaxed_gaussian: "relaxed_gaussian",
-    relaxed_laplace: "relaxed_laplace",
-    correlated_gaussian: "correlated_gaussian",
-}
+_CLOSED = gaussian, laplace, relaxed_gaussian, relaxed_laplace, correlated_gaussian
+_CONSTRUCTORS = frozenset[Any]((*_CLOSED, *_SLOW.values()))
+_REQUIREMENTS = ("epsilon", "delta"), ("advantage",), ("power", "alpha"), ("curve",)
 
 _LOWEST, _HIGHEST = 1e-6, 1e12
 _LOWEST_SLOW, _HIGHEST_SLOW = 0.05, 1e6
@@ -151,9 +146,8 @@ def calibrate(
     """
     make, name = _family(family)
     _require_fitting(family, make, fixed)
-    requirement = _requirement(
-        epsilon=epsilon, delta=delta, advantage=advantage, power=power, alpha=alpha, curve=curve
-    )
+    numbers = {"epsilon": epsilon, "delta": delta, "advantage": advantage, "power": power}
+    requirement = _requirement(numbers | {"alpha": alpha, "curve": curve})
     slow = name in _SLOW or not name
 
     def excess(noise: float) -> float:
@@ -211,44 +205,25 @@ def _difference(value: float, target: float) -> float:
     return value - target
 
 
-def _requirement(
-    *,
-    epsilon: float | None,
-    delta: float | None,
-    advantage: float | None,
-    power: float | None,
-    alpha: float | None,
-    curve: TradeOff | None,
-) -> _Requirement:
+def _requirement(given: dict[str, Any]) -> _Requirement:
     """Check that there is exactly one requirement."""
-    given = (
-        epsilon is not None or delta is not None,
-        advantage is not None,
-        power is not None or alpha is not None,
-        curve is not None,
-    )
-    if (
-        sum(given) != 1
-        or (epsilon is None) != (delta is None)
-        or (power is None) != (alpha is None)
-    ):
+    if tuple(name for name, value in given.items() if value is not None) not in _REQUIREMENTS:
         raise TypeError(
             "calibrate() takes exactly one requirement: epsilon and delta, advantage, power and "
             "alpha, or curve"
         )
-    if epsilon is not None:
-        return _privacy(validation.scalar("epsilon", epsilon, 0.0), delta)
-    if advantage is not None:
-        most = validation.scalar("advantage", advantage, 0.0, 1.0)
-        return _Requirement(
-            f"advantage={most!r}", "advantage", lambda f: float(f.advantage()), most
-        )
-    if power is not None:
-        most = validation.scalar("power", power, 0.0, 1.0)
-        level = validation.scalar("alpha", alpha, 0.0, 1.0)
-        words = f"power={most!r} at alpha={level!r}"
-        return _Requirement(words, "power", lambda f: float(f.power(level)), most)
-    return _above(curve)
+    if given["epsilon"] is not None:
+        return _privacy(validation.scalar("epsilon", given["epsilon"], 0.0), given["delta"])
+    if given["curve"] is not None:
+        return _above(given["curve"])
+    if given["advantage"] is not None:
+        most = validation.scalar("advantage", given["advantage"], 0.0, 1.0)
+        words = f"advantage={most!r}"
+        return _Requirement(words, "advantage", lambda f: float(f.advantage()), most)
+    most = validation.scalar("power", given["power"], 0.0, 1.0)
+    level = validation.scalar("alpha", given["alpha"], 0.0, 1.0)
+    words = f"power={most!r} at alpha={level!r}"
+    return _Requirement(words, "power", lambda f: float(f.power(level)), most)
 
 
 def _privacy(epsilon: float, delta: Any) -> _Requirement:
@@ -279,8 +254,9 @@ def _family(family: Any) -> tuple[Family, str]:
         return _FAMILIES[name], name
     if not callable(family):
         raise TypeError(f"family={family!r} must be a name or a function of the noise")
-    name = _CONSTRUCTORS.get(family, "")
-    return (_FAMILIES[name], name) if name else (family, "")
+    if family not in _CONSTRUCTORS:
+        return family, ""
+    return _FAMILIES[family.__name__], family.__name__
 
 
 def _require_fitting(family: object, make: Family, fixed: dict[str, Any]) -> None:

@@ -152,18 +152,29 @@ class OneStatistic(Parametric[Any]):
     def _epsilon(self, delta: Doubles) -> Any:
         most = aligned(np.asarray(self._advantage()), delta)
         bound = aligned(self._most(), delta) if self._small else np.inf
-        most, bound, aim = np.broadcast_arrays(most, bound, delta)
-        usual = (aim > 0.0) & (aim < most)
-        high = np.where(usual, np.where(np.isinf(bound), 1.0, bound), 0.0)
-        if not self._small:
-            high = doubled(high, lambda high: usual & (self._profile(high, delta)[0] > aim))
 
         def gap(epsilon: Doubles) -> tuple[Doubles, Doubles]:
             profile, weighted = self._profile(epsilon, delta)
-            return np.log(profile / np.where(usual, aim, 1.0)), -weighted / profile
+            return np.log(profile / delta), -weighted / profile
 
+        return solved_profile(gap, delta, most, bound)
+
+
+def solved_profile(
+    gap: Callable[[Doubles], tuple[Doubles, Doubles]], delta: Doubles, most: Any, bound: Any
+) -> Any:
+    """Return where delta(epsilon), `most` at 0, has fallen to delta: at `bound` at the latest.
+
+    `gap` gives the log of delta(epsilon) / delta, and its derivative.
+    """
+    most, bound, delta = np.broadcast_arrays(most, bound, delta)
+    usual, unbounded = (delta > 0.0) & (delta < most), np.isinf(bound)
+    high = np.where(usual, np.where(unbounded, 1.0, bound), 0.0)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        if unbounded.any():
+            high = doubled(high, lambda high: usual & unbounded & (gap(high)[0] > 0.0))
         root = falling_root(gap, np.zeros_like(high), high)
-        return np.where(usual, root, np.where((aim <= 0.0) & (most > 0.0), bound, 0.0))[()]
+    return np.where(usual, root, np.where((delta <= 0.0) & (most > 0.0), bound, 0.0))[()]
 
 
 _PAIRS = (("cdf", "sf"), ("logcdf", "logsf"), ("ppf", "isf"), ("ilogcdf", "ilogsf"))

@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.distributions import norm
-from leakscore.numeric import doubled, falling_root, frozen, gauss_panels, sign_change
+from leakscore.numeric import falling_root, frozen, gauss_panels
 from leakscore.tradeoff.curve import TradeOff, aligned, log_rest
 from leakscore.tradeoff.gaussian_curves import gaussian
-from leakscore.tradeoff.shapes import Mirrored, Parametric, either
+from leakscore.tradeoff.shapes import Mirrored, Parametric, either, solved_profile
 from leakscore.typing import Doubles, Flags, Scalar
 
 _LARGEST = 1e50  # of the arguments: squares of what the inverse curve has are doubles
@@ -140,7 +140,7 @@ class _Shifted(Parametric[Any]):
 
     def _delta(self, epsilon: Doubles) -> Any:
         finite = np.abs(epsilon) < np.inf
-        delta = np.exp(_log_delta(np.where(finite, epsilon, 0.0), *self._beside(epsilon)))
+        delta = np.exp(_log_delta(np.where(finite, epsilon, 0.0), *self._beside(epsilon))[0])
         return np.where(finite, delta, np.where(epsilon < 0.0, 1.0, 0.0))[()]
 
     def _most(self) -> Doubles:
@@ -151,21 +151,14 @@ class _Shifted(Parametric[Any]):
         return np.where(r < 1.0, top, np.inf)
 
     def _epsilon(self, delta: Doubles) -> Any:
-        most = aligned(np.maximum(self._most(), 0.0), delta)
-        d, r, most, delta = np.broadcast_arrays(*self._beside(delta), most, delta)
-        with np.errstate(divide="ignore"):
-            aim = np.log(delta)
-        usual = (delta > 0.0) & (aim < _log_delta(np.zeros(d.shape), d, r))
-        aim = np.where(usual, aim, 0.0)
+        d, r, _ = np.broadcast_arrays(*self._beside(delta), delta)
 
-        def gap(epsilon: Doubles) -> Doubles:
-            return np.maximum(np.where(usual, _log_delta(epsilon, d, r) - aim, -1.0), -1e300)
+        def gap(epsilon: Doubles) -> tuple[Doubles, Doubles]:
+            log_delta, log_paid = _log_delta(epsilon, d, r)
+            return log_delta - np.log(delta), -np.exp(log_paid - log_delta)
 
-        unbounded = usual & np.isinf(most)
-        high = np.where(unbounded, 1.0, np.where(usual, most, 0.0))
-        high = doubled(high, lambda end: unbounded & (gap(end) > 0.0))
-        root = sign_change(gap, np.zeros(d.shape), high)
-        return np.where(usual, root, np.where(delta <= 0.0, most, 0.0))[()]
+        bound = aligned(np.maximum(self._most(), 0.0), delta)
+        return solved_profile(gap, delta, aligned(np.asarray(self._advantage()), delta), bound)
 
     def _touch(self, epsilon: float) -> tuple[float, float]:
         test = _Test.at(np.asarray(epsilon), *self._parameters)
@@ -245,8 +238,8 @@ class _Test(NamedTuple):
         return cls.by(CentredInterval(centre, near, half), d, r)
 
 
-def _log_delta(epsilon: Doubles, d: Doubles, r: Doubles) -> Doubles:
-    """Return the log of power less e^epsilon alpha at a finite epsilon."""
+def _log_delta(epsilon: Doubles, d: Doubles, r: Doubles) -> tuple[Doubles, Doubles]:
+    """Return logs of power less e^epsilon alpha, at a finite epsilon, and of that second term."""
     d, r, epsilon = np.broadcast_arrays(d, r, epsilon)
     test = _Test.at(epsilon, d, r)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
@@ -257,7 +250,7 @@ def _log_delta(epsilon: Doubles, d: Doubles, r: Doubles) -> Doubles:
     if close.any():
         part = CentredInterval(*(field[close] for field in test.interval))
         result[close] = _integrated(part, epsilon[close], d[close], r[close])
-    return result
+    return result, epsilon + test.log_alpha
 
 
 def _balance(test: _Test, epsilon: Doubles, d: Doubles, r: Doubles) -> Doubles:
