@@ -16,7 +16,7 @@ from leakscore.leakage.joint import Neighbours, game, leakages
 from leakscore.leakage.noise.problem import Problem
 from leakscore.leakage.noise.subspace import WideProblem
 from leakscore.leakage.owned import OwnedTable, earlier_counts
-from leakscore.leakage.wish import SAFE, Wish, least_multiple
+from leakscore.leakage.wish import SAFE, Wish
 from leakscore.reference import Reference, SingularCovarianceError, dense, forms, left_out
 from leakscore.reference.left_out import CovarianceFit
 from leakscore.reference.low_rank import LARGEST_MATRIX
@@ -388,14 +388,11 @@ def for_targets(
         reference=reference,
         problem=problem,
         owner=people.owner,
-        n=wish.n,
+        wish=wish,
         per_record=per_record,
-        independent=wish.independent,
         weights=weights,
-        least=least_multiple(wish, reach),
-        reach=reach,
+        divisor=divisor,
         leakage=leakage,
-        max_leakage=wish.budget,
     )
     return solve(task, kept)
 
@@ -491,7 +488,7 @@ def noise_for_table(
     fit = _plain_fit(table, reference)
     budget = largest_leakage(max_advantage, epsilon, delta, max_power, at_fpr, max_leakage)
     share = 1.0 if population == "infinite" else _left_to_chance(n, fit.rows)
-    wish = Wish(n, budget, shape == "optimal-diagonal", weights, None, radius)
+    wish = Wish(n, budget, shape == "optimal-diagonal", weights, radius=radius)
     if ids is not None or previous is not None:
         owned = _owned(table, reference, fit, n, ids=ids, previous=previous, share=share)
         if previous is not None or not owned.owned.alone.all():
@@ -598,14 +595,11 @@ def _left_out(table: Array, reference: Reference, wish: Wish, law: _LeftOut) -> 
         reference=reference,
         problem=_problem(law.floor, table, reference.mean, limits, reference=reference, kept=kept),
         owner=np.arange(len(table)),
-        n=wish.n,
+        wish=wish,
         per_record=float(wish.n),
-        independent=wish.independent,
         weights=weights,
-        least=least_multiple(wish, law.share * wish.n * wish.budget * SAFE),
-        reach=wish.n * wish.budget * SAFE,
+        divisor=wish.n,
         leakage=leakage,
-        max_leakage=wish.budget,
         share=law.share,
     )
     return solve(task, kept)

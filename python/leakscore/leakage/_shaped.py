@@ -12,6 +12,7 @@ from leakscore.leakage.noise.persons import PersonsProblem
 from leakscore.leakage.noise.problem import Indices, Problem, regular
 from leakscore.leakage.noise.subspace import WideProblem
 from leakscore.leakage.noise.whole import least_noise, least_wide_noise
+from leakscore.leakage.wish import SAFE, Wish, least_multiple
 from leakscore.reference import Reference, SingularCovarianceError, dense
 from leakscore.results import Result
 from leakscore.typing import Array, Doubles, Flags
@@ -119,19 +120,20 @@ class Task:
     """The limits, in the columns that matter."""
     owner: Indices
     """The person of each row."""
-    n: int
+    wish: Wish
     per_record: float
-    independent: bool
     weights: Doubles
-    least: float
-    """C + S must be at least so many times C."""
-    reach: float
-    """Largest squared distance without noise that is within the limit."""
+    divisor: float
+    """Leakage is a squared distance without noise over it."""
     leakage: Callable[[Doubles], Doubles]
     """Leakage of every person under noise on the mean with a factor (d, r)."""
-    max_leakage: float
     share: float = 1.0
     """Of a record's covariance, that is left to chance: 1 - n/N of a finite population."""
+
+    @property
+    def reach(self) -> float:
+        """Largest squared distance without noise that is within the limit."""
+        return self.divisor * self.wish.budget * SAFE
 
     def rows_of(self, persons: Indices) -> Indices:
         """Return the rows of some persons."""
@@ -203,8 +205,10 @@ class _Inner:
                 task.problem,
                 task.weights[kept],
                 task.named,
-                independent=task.independent,
-                least=task.least,
+                independent=task.wish.independent,
+                least=least_multiple(
+                    task.wish, task.share * task.divisor * task.wish.budget * SAFE
+                ),
             )
 
     @property
@@ -242,7 +246,7 @@ def solve(task: Task, kept: Flags) -> ShapedNoise:
     outer[kept] = factor / np.sqrt(task.per_record)
     after = task.leakage(outer)
     for push in range(60):  # the last bits: the limit is met as the public functions compute it
-        if after.max() <= task.max_leakage:
+        if after.max() <= task.wish.budget:
             break
         outer *= 1 + 1e-15 * 2**push
         after = task.leakage(outer)
@@ -253,14 +257,14 @@ def solve(task: Task, kept: Flags) -> ShapedNoise:
 
 def _described(task: Task, factor: Doubles, inner: _Inner, after: Doubles) -> ShapedNoise:
     std = np.sqrt(np.square(factor).sum(axis=1))
-    cost = task.n * float(task.weights @ np.square(std))
-    bound = task.n / task.per_record * inner.answer.bound  # of the noise on a record
-    standard_error = np.sqrt(task.reference.variances / task.n)
+    cost = task.wish.n * float(task.weights @ np.square(std))
+    bound = task.wish.n / task.per_record * inner.answer.bound  # of the noise on a record
+    standard_error = np.sqrt(task.reference.variances / task.wish.n)
     with np.errstate(divide="ignore"):
         units = np.divide(std, standard_error, out=np.zeros_like(std), where=std > 0)
     worst = int(np.argmax(after))
     noisy = factor.any()
-    met = after > task.max_leakage * (1 - _AT_THE_LIMIT)
+    met = after > task.wish.budget * (1 - _AT_THE_LIMIT)
     return ShapedNoise(
         covariance=factor @ factor.T if len(std) <= _LARGEST_COVARIANCE else None,
         factor=factor,
@@ -272,6 +276,6 @@ def _described(task: Task, factor: Doubles, inner: _Inner, after: Doubles) -> Sh
         worst=int(task.rows_of(np.array([worst]))[0]),
         leakage_before=inner.before,
         leakage_after=float(after[worst]),
-        max_leakage=task.max_leakage,
+        max_leakage=task.wish.budget,
         protected_radius=inner.radius(factor[inner.kept] * np.sqrt(task.per_record)),
     )

@@ -19,7 +19,7 @@ from leakscore.leakage import groups as grouped
 from leakscore.leakage._shaped import ShapedNoise, Task, largest_errors, solve, weights_of
 from leakscore.leakage.groups import Groups
 from leakscore.leakage.noise.persons import PersonBlock, PersonsProblem
-from leakscore.leakage.wish import SAFE, Wish, least_multiple
+from leakscore.leakage.wish import SAFE, Wish
 from leakscore.reference import Reference, left_out
 from leakscore.reference.left_out import CovarianceFit
 from leakscore.typing import Array, Doubles, Flags
@@ -152,14 +152,11 @@ class OwnedTable:
             reference=self.reference,
             problem=problem,
             owner=self.owned.of_row,
-            n=self.n,
+            wish=wish,
             per_record=self.per_record,
-            independent=wish.independent,
             weights=weights,
-            least=least_multiple(wish, self.share * self.size * wish.budget * SAFE),
-            reach=self.size * wish.budget * SAFE,
+            divisor=self.size,
             leakage=leakage,
-            max_leakage=wish.budget,
             share=self.share,
         )
         return solve(task, kept)

@@ -95,7 +95,7 @@ class TableLaw:
         """
         reference = Reference(self.mean, self.cov)
         fit = CovarianceFit(self.rows, 0, None, 0.0, 0.0, np.diag(self.cov))
-        wish = Wish(n, max_leakage, shape == "optimal-diagonal", None, None, None)
+        wish = Wish(n, max_leakage, shape == "optimal-diagonal")
         return noise_for_rows(values, reference, wish, fit, share=share)
 
     def with_columns(self, columns: Sequence[int]) -> TableLaw:

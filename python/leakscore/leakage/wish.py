@@ -19,9 +19,9 @@ class Wish:
     n: int
     budget: float
     independent: bool
-    weights: object
-    ids: object
-    radius: object
+    weights: object = None
+    ids: object = None
+    radius: object = None
 
 
 def least_multiple(wish: Wish, reach: float) -> float:

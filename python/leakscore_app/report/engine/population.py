@@ -446,7 +446,7 @@ class Population:
         table = self._table
         if without is not None:
             table, earlier = table.without(without), np.delete(earlier, without)
-        return table.noise(Wish(self.n, most, shape != "optimal", None, None, None), earlier)
+        return table.noise(Wish(self.n, most, shape != "optimal"), earlier)
 
     def can_spare_person(self, person: int) -> bool:
         """Tell whether noise of any shape can be found without a person."""
