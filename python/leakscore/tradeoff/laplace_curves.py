@@ -10,7 +10,7 @@ import numpy.typing as npt
 from leakscore import _core, validation
 from leakscore.distributions import folded_laplace
 from leakscore.numeric import frozen
-from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned
+from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned, log_rest
 from leakscore.tradeoff.shapes import Mirrored, OneStatistic, Parametric
 from leakscore.typing import Doubles, Flags, Scalar
 
@@ -130,13 +130,20 @@ class _Laplace(Symmetric[Any], Parametric[Any]):
         ends = np.exp(-0.5 * (mu + np.array([epsilon, -epsilon]))) / 2.0
         return float(ends[0]), float(ends[1])
 
-    def _rates(self, log_alpha: Doubles, log_rest: Doubles) -> tuple[Doubles, Doubles]:
+    def _threshold(self, log_alpha: Doubles, log_rest: Doubles) -> Doubles:
+        """Return from where on a test accuses, less the shift."""
         (mu,) = self._beside(log_alpha)
         with np.errstate(invalid="ignore"):  # inf - inf
             rare, common = -(_LOG2 + log_alpha) - mu, (_LOG2 + log_rest) - mu
-        threshold = np.where(log_alpha < -_LOG2, rare, common)  # in the record's noise
-        threshold = np.where(np.isinf(mu), -np.inf, threshold)
+        threshold = np.where(log_alpha < -_LOG2, rare, common)
+        return np.where(np.isinf(mu), -np.inf, threshold)
+
+    def _rates(self, log_alpha: Doubles, log_rest: Doubles) -> tuple[Doubles, Doubles]:
+        threshold = self._threshold(log_alpha, log_rest)
         return _log_above(threshold), _log_above(-threshold)
+
+    def _log_power(self, log_alpha: Doubles) -> Any:
+        return _log_above(self._threshold(log_alpha, log_rest(log_alpha)))[()]
 
     def _beta(self, alpha: Doubles) -> Any:
         (mu,) = self._beside(alpha)

@@ -161,6 +161,7 @@ class _RelaxedGaussian(OneStatistic):
 
     __slots__ = ()
     _title = "relaxed_gaussian(mu={}, dim={})"
+    _rounded_down = True
 
     def _hypothesis(self, member: bool, like: Doubles) -> tuple[Any, ...]:
         mu, dims = self._beside(like)
@@ -191,10 +192,10 @@ class _RelaxedGaussian(OneStatistic):
         return Mirrored(self._like(*self._parameters), start, end, area)
 
     def _beta(self, alpha: Doubles) -> Any:
+        in_line = self._in_line
+        beta = _core.line_beta(alpha, self._beside(alpha)[0]) if in_line else super()._beta(alpha)
         # The quantile's rounding may lift beta above 1 - alpha where the two laws are close.
-        if self._in_line:
-            return _core.line_beta(alpha, self._beside(alpha)[0])
-        return _core.at_most_rest(super()._beta(alpha), alpha)
+        return _core.at_most_rest(beta, alpha)
 
     def _power(self, alpha: Doubles) -> Any:
         if self._in_line:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from leakscore.distributions import norm
-from leakscore.numeric import bisect, doubled, falling_root
+from leakscore.numeric import bisect, doubled, sign_change
 from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned, require_one
 from leakscore.tradeoff.premise import UNSTATED, Premise, joined
 from leakscore.typing import Doubles, Flags, Value
@@ -132,48 +132,50 @@ class OneStatistic(Parametric[Any]):
         return float(alpha), float(beta)
 
     def _delta(self, epsilon: Doubles) -> Any:
-        return self._profile(epsilon, epsilon)[0][()]
+        return self._profile(epsilon, epsilon)[()]
 
-    def _profile(self, epsilon: Doubles, like: Doubles) -> tuple[Doubles, Doubles]:
-        """Return delta, and minus its derivative: power - e^epsilon alpha, and its second term."""
+    def _profile(self, epsilon: Doubles, like: Doubles) -> Doubles:
+        """Return delta, power - e^epsilon alpha."""
         cut, moved = self._cut(epsilon, like)
         log_power = self._law(True, "logsf", moved, like)
         log_alpha = self._law(False, "logsf", cut, like)
         missed, spared = self._law(True, "cdf", moved, like), self._law(False, "cdf", cut, like)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            weighted = np.exp(epsilon + log_alpha)
             rare = -np.exp(log_power) * np.expm1(epsilon + log_alpha - log_power)
             usual = -np.expm1(epsilon) + np.exp(epsilon) * spared - missed
-            sure = (1.0 - missed) - weighted
+            sure = (1.0 - missed) - np.exp(epsilon + log_alpha)
         common = np.where(spared < 0.5, usual, sure)
         delta = np.where(missed > 0.5, np.where(np.isneginf(log_power), 0.0, rare), common)
-        return np.clip(delta, 0.0, 1.0), np.where(np.isneginf(log_alpha), 0.0, weighted)
+        return np.asarray(np.clip(delta, 0.0, 1.0))
 
     def _epsilon(self, delta: Doubles) -> Any:
         most = aligned(np.asarray(self._advantage()), delta)
         bound = aligned(self._most(), delta) if self._small else np.inf
 
-        def gap(epsilon: Doubles) -> tuple[Doubles, Doubles]:
-            profile, weighted = self._profile(epsilon, delta)
-            return np.log(profile / delta), -weighted / profile
+        def excess(epsilon: Doubles) -> Doubles:
+            return np.log(self._profile(epsilon, delta) / delta)
 
-        return solved_profile(gap, delta, most, bound)
+        return solved_profile(excess, delta, most, bound)
 
 
 def solved_profile(
-    gap: Callable[[Doubles], tuple[Doubles, Doubles]], delta: Doubles, most: Any, bound: Any
+    excess: Callable[[Doubles], Doubles], delta: Doubles, most: Any, bound: Any
 ) -> Any:
     """Return where delta(epsilon), `most` at 0, has fallen to delta: at `bound` at the latest.
 
-    `gap` gives the log of delta(epsilon) / delta, and its derivative.
+    `excess` gives the log of delta(epsilon) / delta.
     """
     most, bound, delta = np.broadcast_arrays(most, bound, delta)
     usual, unbounded = (delta > 0.0) & (delta < most), np.isinf(bound)
+
+    def gap(epsilon: Doubles) -> Doubles:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.maximum(np.where(usual, excess(epsilon), -1.0), -1e300)
+
     high = np.where(usual, np.where(unbounded, 1.0, bound), 0.0)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        if unbounded.any():
-            high = doubled(high, lambda high: usual & unbounded & (gap(high)[0] > 0.0))
-        root = falling_root(gap, np.zeros_like(high), high)
+    if unbounded.any():
+        high = doubled(high, lambda high: unbounded & (gap(high) > 0.0))
+    root = sign_change(gap, np.zeros(high.shape), high)
     return np.where(usual, root, np.where((delta <= 0.0) & (most > 0.0), bound, 0.0))[()]
 
 

@@ -140,7 +140,7 @@ class _Shifted(Parametric[Any]):
 
     def _delta(self, epsilon: Doubles) -> Any:
         finite = np.abs(epsilon) < np.inf
-        delta = np.exp(_log_delta(np.where(finite, epsilon, 0.0), *self._beside(epsilon))[0])
+        delta = np.exp(_log_delta(np.where(finite, epsilon, 0.0), *self._beside(epsilon)))
         return np.where(finite, delta, np.where(epsilon < 0.0, 1.0, 0.0))[()]
 
     def _most(self) -> Doubles:
@@ -153,12 +153,11 @@ class _Shifted(Parametric[Any]):
     def _epsilon(self, delta: Doubles) -> Any:
         d, r, _ = np.broadcast_arrays(*self._beside(delta), delta)
 
-        def gap(epsilon: Doubles) -> tuple[Doubles, Doubles]:
-            log_delta, log_paid = _log_delta(epsilon, d, r)
-            return log_delta - np.log(delta), -np.exp(log_paid - log_delta)
+        def excess(epsilon: Doubles) -> Doubles:
+            return _log_delta(epsilon, d, r) - np.log(delta)
 
         bound = aligned(np.maximum(self._most(), 0.0), delta)
-        return solved_profile(gap, delta, aligned(np.asarray(self._advantage()), delta), bound)
+        return solved_profile(excess, delta, aligned(np.asarray(self._advantage()), delta), bound)
 
     def _touch(self, epsilon: float) -> tuple[float, float]:
         test = _Test.at(np.asarray(epsilon), *self._parameters)
@@ -238,8 +237,8 @@ class _Test(NamedTuple):
         return cls.by(CentredInterval(centre, near, half), d, r)
 
 
-def _log_delta(epsilon: Doubles, d: Doubles, r: Doubles) -> tuple[Doubles, Doubles]:
-    """Return logs of power less e^epsilon alpha, at a finite epsilon, and of that second term."""
+def _log_delta(epsilon: Doubles, d: Doubles, r: Doubles) -> Doubles:
+    """Return the log of power less e^epsilon alpha at a finite epsilon."""
     d, r, epsilon = np.broadcast_arrays(d, r, epsilon)
     test = _Test.at(epsilon, d, r)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
@@ -250,7 +249,7 @@ def _log_delta(epsilon: Doubles, d: Doubles, r: Doubles) -> tuple[Doubles, Doubl
     if close.any():
         part = CentredInterval(*(field[close] for field in test.interval))
         result[close] = _integrated(part, epsilon[close], d[close], r[close])
-    return result, epsilon + test.log_alpha
+    return result
 
 
 def _balance(test: _Test, epsilon: Doubles, d: Doubles, r: Doubles) -> Doubles:
