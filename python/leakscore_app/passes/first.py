@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy.typing as npt
 
 from leakscore.reference import Moments
 from leakscore.typing import Doubles, Flags
+from leakscore_app.passes.tree import Fieldwise
 from leakscore_app.tables.sources.blocks import Block
 from leakscore_app.tables.summaries import Columns
 
@@ -126,7 +126,7 @@ class Lost:
 
 
 @dataclass(frozen=True, eq=False)
-class First:
+class First(Fieldwise):
     """What the first pass knows of some blocks.
 
     Attributes
@@ -155,22 +155,6 @@ class First:
     judged: Columns
     moments: Moments
     copies: Copies
-
-    def merge(self, other: First) -> First:
-        """Add later blocks."""
-        moments = copy.copy(self.moments)
-        moments.merge(other.moments)
-        return First(
-            self.rows + other.rows,
-            self.missing.merge(other.missing),
-            self.infinite.merge(other.infinite),
-            self.absent + other.absent,
-            self.holes + other.holes,
-            self.columns.merge(other.columns),
-            self.judged.merge(other.judged),
-            moments,
-            self.copies.merge(other.copies),
-        )
 
 
 def first(block: Block) -> First:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +13,7 @@ from leakscore.typing import Doubles
 from leakscore_app.passes.lattices import ColumnSteps, Off
 from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.passes.scores import GUESSED, Ties, Views, bin_of, counted
+from leakscore_app.passes.tree import Fieldwise
 from leakscore_app.tables.records import Explained, Unexplained
 from leakscore_app.tables.sources.blocks import Block
 
@@ -171,7 +171,7 @@ class Direction:
 
 
 @dataclass(frozen=True, eq=False)
-class Third:
+class Third(Fieldwise):
     """What the third pass knows of some blocks.
 
     Attributes
@@ -193,21 +193,6 @@ class Third:
     clipped: tuple[Moments, ...]
     guessed: Views
     off: tuple[Off, ...] = ()
-
-    def merge(self, other: Third) -> Third:
-        """Add later blocks."""
-        clipped = []
-        for ours, more in zip(self.clipped, other.clipped, strict=True):
-            moments = copy.copy(ours)
-            moments.merge(more)
-            clipped.append(moments)
-        return Third(
-            tuple(a.merge(b) for a, b in zip(self.middle, other.middle, strict=True)),
-            tuple(a.merge(b) for a, b in zip(self.lines, other.lines, strict=True)),
-            tuple(clipped),
-            self.guessed.merge(other.guessed),
-            tuple(a.merge(b) for a, b in zip(self.off, other.off, strict=True)),
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,19 +308,10 @@ class Remaining:
 
 
 @dataclass(frozen=True, eq=False)
-class OtherMoments:
+class OtherMoments(Fieldwise):
     """Moments of all rows but some, several times."""
 
     moments: tuple[Moments, ...]
-
-    def merge(self, other: OtherMoments) -> OtherMoments:
-        """Add later blocks."""
-        joined = []
-        for ours, more in zip(self.moments, other.moments, strict=True):
-            moments = copy.copy(ours)
-            moments.merge(more)
-            joined.append(moments)
-        return OtherMoments(tuple(joined))
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from leakscore.leakage.table_law import TableLaw
 from leakscore.typing import Doubles
 from leakscore_app.passes.first import Words, mixed
 from leakscore_app.passes.rows import JudgedRows
+from leakscore_app.passes.tree import Fieldwise
 from leakscore_app.tables.sources.blocks import Block
 
 Integers = npt.NDArray[np.int64]
@@ -386,15 +387,10 @@ class ThresholdCounts:
 
 
 @dataclass(frozen=True, eq=False)
-class Views:
+class Views(Fieldwise):
     """What one pass knows of some blocks under several laws."""
 
     counts: tuple[ThresholdCounts, ...]
-
-    def merge(self, other: Views) -> Views:
-        """Add later blocks."""
-        pairs = zip(self.counts, other.counts, strict=True)
-        return Views(tuple(ours.merge(more) for ours, more in pairs))
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,12 @@ to the first. Floating-point sums then have the same bits for any number of work
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable
-from typing import Generic, Protocol, TypeVar
+from dataclasses import fields
+from typing import Any, Generic, Protocol, TypeVar
 
+from leakscore.reference import Moments
 from leakscore_app.tables.sources.blocks import Block, Source, Span
 
 
@@ -21,6 +24,29 @@ class Mergeable(Protocol):
 
 
 M = TypeVar("M", bound=Mergeable)
+
+
+P = TypeVar("P", bound="Fieldwise")
+
+
+class Fieldwise:
+    """What is known of some blocks, part by part: a dataclass whose fields merge or add up."""
+
+    def merge(self: P, other: P) -> P:
+        """Add later blocks."""
+        each: Any = self
+        names = [field.name for field in fields(each)]
+        return type(self)(*(_both(getattr(self, name), getattr(other, name)) for name in names))
+
+
+def _both(ours: Any, more: Any) -> Any:
+    if isinstance(ours, tuple):
+        return tuple(_both(a, b) for a, b in zip(ours, more, strict=True))
+    if isinstance(ours, Moments):
+        joined = copy.copy(ours)
+        joined.merge(more)
+        return joined
+    return ours.merge(more) if hasattr(ours, "merge") else ours + more
 
 
 class Tree(Generic[M]):

@@ -25,7 +25,7 @@ from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.columns import numbers_for_missing
 from leakscore_app.tables.files import open_short
 from leakscore_app.tables.sources import opened as sources
-from leakscore_app.tables.sources.arrays import without_graph
+from leakscore_app.tables.sources.arrays import numbered, without_graph
 from leakscore_app.tables.sources.opened import LONG, Opened
 from leakscore_app.tables.table import (
     Table,
@@ -413,5 +413,6 @@ def whole_of(table: Tabular, opened: Opened, why: str) -> Table:
     if isinstance(table, Opened):
         return opened.whole()
     if callable(table):
-        return table_of(opened.source.values(), opened.columns if opened.named else None)
+        unnamed = opened.columns == numbered(len(opened.columns))
+        return table_of(opened.source.values(), None if unnamed else opened.columns)
     return table_of(np.asarray(table))

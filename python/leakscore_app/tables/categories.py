@@ -233,7 +233,12 @@ class Categories:
             for name, of in self.shares.items()
         }
         for name, coded in shares.items():
-            require_other_names(file, name, coded.shares, columns)
+            level = next((each for each in coded.shares if each in columns), None)
+            if level is not None:
+                raise ValueError(
+                    f"{file}: column {visible(level)!r} has the name of a level of column "
+                    f"{visible(name)!r} (--proportions): rename it"
+                )
         return groups, shares
 
 
@@ -259,15 +264,3 @@ def with_names(file: str, names: Collection[str], options: ReadingOptions) -> Re
         groups=resolved("--group-by", options.groups),
         id=None if options.id is None else resolved("--id", (options.id,))[0],
     )
-
-
-def require_other_names(
-    file: str, name: str, levels: Iterable[str], names: Collection[str]
-) -> None:
-    """Refuse a column that has the name of a level of another."""
-    for level in levels:
-        if level in names:
-            raise ValueError(
-                f"{file}: column {visible(level)!r} has the name of a level of column "
-                f"{visible(name)!r} (--proportions): rename it"
-            )

@@ -109,6 +109,11 @@ class ReadingOptions:
         return self.columns is None or name in self.columns
 
     @property
+    def codes(self) -> bool:
+        """Whether a number may stand for a missing value that is not said to be one."""
+        return "none" not in map(str.lower, self.missing_values)
+
+    @property
     def words_for_missing(self) -> frozenset[str]:
         """What stands for a missing value besides the usual words, also as messages show it."""
         words = {*self.missing_values, *map(unescaped, self.missing_values)}

@@ -14,41 +14,27 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore_app._visible import listed, visible
-from leakscore_app.tables import doubts, summaries
+from leakscore_app.tables import doubts
 from leakscore_app.tables.categories import Categories, rows_of
 from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, plain, text_of
 from leakscore_app.tables.conventions import CONVENTIONS
+from leakscore_app.tables.doubts import Column
 from leakscore_app.tables.numbers import Survey, Vote, survey_of, vote_of
-from leakscore_app.tables.summaries import INDEX, Columns, names_people, spread_of, summed_up
+from leakscore_app.tables.summaries import (
+    INDEX,
+    Columns,
+    code_in,
+    date_in,
+    names_people,
+    names_rows,
+    spread_of,
+    summed_up,
+)
 
 ASKED = "as asked"
 OWNER = "it tells who a record belongs to"
 GROUP = "it tells which group a record belongs to"
 NOT_PUBLISHED = frozenset({ASKED, INDEX, OWNER, GROUP})
-
-
-@dataclass
-class Column:
-    """One column that is understood.
-
-    Attributes
-    ----------
-    name : str
-    values : (N,) ndarray of float64
-        NaN where a value is missing or is no number.
-    excluded : str
-        Why it is not judged; empty if it can be.
-    refused : str
-        What must be settled before it can be judged; empty if nothing.
-    remedy : str
-        What settles it.
-    """
-
-    name: str
-    values: npt.NDArray[np.float64]
-    excluded: str = ""
-    refused: str = ""
-    remedy: str = ""
 
 
 @dataclass
@@ -118,7 +104,7 @@ def content_of(grid: Grid, options: ReadingOptions) -> DecodedTable:
     groups = {name: coded.labels(words[name]) for name, coded in grouped.items()}
     named = {*(options.columns or ()), *options.groups}
     unasked = {name: cells for name, cells in names.items() if name not in named}
-    owners = {} if options.id is not None else shared(grid, unasked)
+    owners = {} if options.id is not None else shared(unasked, grid.rows)
     levels_of = {name: coded.columns for name, coded in shares.items() if name in published}
     return DecodedTable(columns, ids, groups, notes, owners, levels_of)
 
@@ -292,15 +278,11 @@ def _leave_out(
     """Leave out names of rows, refuse sums of others; return what may be codes, by column."""
     judged = [column for column in columns if not column.excluded]
     summary = Columns.of_each([column.values for column in judged])
-    codes = {}
-    if "none" not in map(str.lower, options.missing_values):
-        each_code = (summary.code_of(j) for j in range(len(judged)))
-        codes = {
-            column.name: code
-            for column, code in zip(judged, each_code, strict=True)
-            if code is not None
-        }
-    _leave_out_names_of_rows(judged, summary, names, grid, options)
+    codes = summary.codes([column.name for column in judged]) if options.codes else {}
+    for j, column in enumerate(judged):
+        if column.name in names and column.name not in (options.columns or ()):
+            column.excluded = _names_rows(summary, j, column, names[column.name], grid)
+            column.refused = "" if column.excluded else column.refused
     if options.skip_last != 0:
         labelled = [names[column.name] for column in columns if column.name in names]
         numbered = [j for j, column in enumerate(judged) if not column.excluded]
@@ -310,21 +292,20 @@ def _leave_out(
     return codes
 
 
-def _leave_out_names_of_rows(
-    columns: Sequence[Column],
-    summary: Columns,
-    names: Mapping[str, Cells],
-    grid: Grid,
-    options: ReadingOptions,
-) -> None:
-    """Leave out a column that counts or names the records, unless it is asked for by name."""
-    for j, column in enumerate(columns):
-        cells = names.get(column.name)
-        if cells is None or column.name in (options.columns or ()):
-            continue
-        column.excluded = summaries.why_left(summary, j, cells, column.values, grid)
-        if column.excluded:
-            column.refused = ""
+def _names_rows(summary: Columns, j: int, column: Column, cells: Cells, grid: Grid) -> str:
+    """Say why a column is not judged unless it is asked for by name; empty if it is."""
+    unnamed = not cells.name.strip() and grid.columns[0] is cells and grid.header != "no"
+    if cells.index or names_rows(
+        summary,
+        j,
+        cells.name,
+        grid.rows,
+        unnamed=unnamed,
+        values=column.values,
+    ):
+        return INDEX
+    whole = bool(summary.counts[j] and summary.whole[j])
+    return (code_in(cells, grid) if whole else "") or date_in(summary, j)
 
 
 # --- columns of words ---------------------------------------------------------------------------
@@ -347,18 +328,18 @@ def ids_of(grid: Grid, cells: Cells, name: str) -> npt.NDArray[np.str_]:
     return np.array(labels, np.str_)
 
 
-def shared(grid: Grid, names: Mapping[str, Cells]) -> dict[str, int]:
+def shared(names: Mapping[str, Cells], rows: int) -> dict[str, int]:
     """Return the columns whose name is that of an identifier, and which several records share.
 
     They come with the number of their different values.
     """
     owners = {}
     for name, cells in names.items():
-        labels = _labels(cells, grid.rows) if names_people(name) else None
+        labels = _labels(cells, rows) if names_people(name) else None
         if labels is None or None in labels:
             continue
         different = len(set(labels))
-        if different < grid.rows < _MOST_OF_ONE * different:
+        if different < rows < _MOST_OF_ONE * different:
             owners[name] = different
     return owners
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from leakscore.typing import Doubles
 from leakscore_app._visible import visible
 from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, plain
 from leakscore_app.tables.conventions import MISSING, is_near, is_summary
@@ -17,12 +18,28 @@ from leakscore_app.tables.numbers import Survey, Vote
 _BELOW = 5  # lines below a table that are no records
 
 
-class _DoubtfulColumn(Protocol):
+@dataclass
+class Column:
+    """One column that is understood.
+
+    Attributes
+    ----------
+    name : str
+    values : (N,) ndarray of float64
+        NaN where a value is missing or is no number.
+    excluded : str
+        Why it is not judged; empty if it can be.
+    refused : str
+        What must be settled before it can be judged; empty if nothing.
+    remedy : str
+        What settles it.
+    """
+
     name: str
     values: npt.NDArray[np.float64]
-    excluded: str
-    refused: str
-    remedy: str
+    excluded: str = ""
+    refused: str = ""
+    remedy: str = ""
 
 
 def bad_cells(
@@ -78,7 +95,7 @@ def option(name: str, value: str, *, of_list: bool = True) -> str:
 
 
 def refuse_marks(
-    columns: Iterable[_DoubtfulColumn], surveys: Mapping[str, Survey], vote: Vote, grid: Grid
+    columns: Iterable[Column], surveys: Mapping[str, Survey], vote: Vote, grid: Grid
 ) -> None:
     """Refuse numbers that may be read in two ways, and columns that contradict each other."""
     by_name = {column.name: column for column in columns if not column.excluded}
@@ -111,23 +128,37 @@ def _contradiction(grid: Grid, surveys: Mapping[str, Survey], first: str, second
 
 
 def refuse_codes(
-    columns: Sequence[_DoubtfulColumn], codes: Mapping[str, float], grid: Grid, *, complete: bool
+    columns: Sequence[Column], codes: Mapping[str, float], grid: Grid, *, complete: bool
 ) -> None:
     """Refuse numbers far from all others that look like codes for missing values."""
     for column in columns:
         if column.excluded or column.refused or column.name not in codes:
             continue
-        where = column.values == codes[column.name]
-        shown = plain(codes[column.name])
-        column.refused = (
-            f"{grid.name}, {grid.place(int(where.argmax()))}, column {visible(column.name)!r}: "
-            f"{shown} in {int(where.sum())} of {int(np.isfinite(column.values).sum())} cells lies "
-            "far from all others"
+        code, values = codes[column.name], column.values
+        where = f"{grid.name}, {grid.place(int((values == code).argmax()))}"
+        column.refused, column.remedy = may_be_code(
+            where, column.name, code, values, complete=complete
         )
-        missing = "remove its line" if complete else f"--missing-values {shown}"
-        column.remedy = (
-            f"{missing} if it stands for a missing value, --missing-values none if it is a value"
-        )
+
+
+def may_be_code(
+    where: str, name: str, code: float, values: Doubles | None, *, complete: bool = False
+) -> tuple[str, str]:
+    """Say of which column a number may be a code for missing values, and what settles it."""
+    shown, cells = plain(code), ""
+    if values is not None:
+        cells = f" in {int((values == code).sum())} of {int(np.isfinite(values).sum())} cells"
+    missing = "remove its line" if complete else f"--missing-values {shown}"
+    return (
+        f"{where}, column {visible(name)!r}: {shown}{cells} lies far from all others",
+        f"{missing} if it stands for a missing value, --missing-values none if it is a value",
+    )
+
+
+def refusal(refused: str, remedy: str, name: str, *, alone: bool = False) -> str:
+    """Return a refusal with its remedies; a column that is not alone may be left out."""
+    drop = "" if alone else f", {option('--exclude', visible(name))} leaves the column out"
+    return f"{refused}: {remedy}{drop}"
 
 
 _ABOVE = 20  # rows at the beginning that are searched for names of columns

@@ -9,6 +9,7 @@ import bz2
 import contextlib
 import gzip
 import hashlib
+import importlib
 import io
 import lzma
 import os
@@ -305,6 +306,20 @@ def pickled(name: str) -> str:
         f"{name} is pickled: reading it could run any program; only numbers are read "
         "(save its arrays with numpy.savez)"
     )
+
+
+def libraries(name: str, *modules: str) -> Any:
+    """Import what reads a file, or another holder of a table, and return the first module."""
+    try:
+        first, *_ = map(importlib.import_module, modules)
+    except ImportError:
+        names = dict.fromkeys(each.partition(".")[0].replace("_", "-") for each in modules)
+        needed = " and ".join(names)
+        raise ImportError(
+            f"reading {name} needs {needed} (pip install 'leakscore[tables]'); npy and npz files "
+            "are read without"
+        ) from None
+    return first
 
 
 def count_of(data: bytes, mark: bytes) -> int:

@@ -146,9 +146,7 @@ class Survey:
         return self._different
 
 
-def survey_of(
-    text: Any, *, words: Mapping[str, float], missing: frozenset[str], defaults: bool = True
-) -> Survey:
+def survey_of(text: Any, *, words: Mapping[str, float], missing: frozenset[str]) -> Survey:
     """Look at the text of a column.
 
     Parameters
@@ -159,23 +157,22 @@ def survey_of(
         What stands for numbers besides yes and no, in lower case.
     missing : frozenset of str
         What stands for a missing value besides the usual words, in lower case.
-    defaults : bool
-        Whether the usual words for missing values are understood.
 
     Returns
     -------
     Survey
     """
+    import pyarrow
     import pyarrow.compute as compute
 
     survey = _single(text, ".") if not missing else None
     if survey is not None:
         return survey
     trimmed = compute.utf8_trim(text, characters=conventions.BLANKS + "\t\r\n\v\f\ufeff")
-    words_for_none = _strings(sorted({"", *missing, *(MISSING if defaults else ())}))
+    words_for_none = pyarrow.array(sorted({"", *missing, *MISSING}), pyarrow.string())
     is_absent = compute.is_in(compute.utf8_lower(trimmed), value_set=words_for_none)
     absent = _counts(trimmed.filter(is_absent))
-    trimmed = compute.if_else(is_absent, _null(), trimmed)
+    trimmed = compute.if_else(is_absent, pyarrow.scalar(None, pyarrow.string()), trimmed)
     survey = _single(trimmed, ".") or _single(trimmed, ",")
     if survey is None:
         survey = _survey_different(_Different.of(trimmed), words)
@@ -207,18 +204,6 @@ def doubles_of(column: Any) -> npt.NDArray[np.float64]:
     return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])
 
 
-def _strings(words: list[str]) -> Any:
-    import pyarrow
-
-    return pyarrow.array(words, pyarrow.string())
-
-
-def _null() -> Any:
-    import pyarrow
-
-    return pyarrow.scalar(None, pyarrow.string())
-
-
 # --- columns whose numbers have no mark but one --------------------------------------------------
 
 
@@ -236,25 +221,25 @@ def _single(text: Any, mark: str) -> Survey | None:
         numbers = compute.cast(plain, pyarrow.float64())
     except pyarrow.ArrowInvalid:
         return None
-    cells = len(text) - text.null_count
     marked = compute.match_substring(text, mark)
-    shape = conventions.SINGLE[mark].conventions
-    three: list[int] | None = _three(text, marked) if _any(marked) else []
-    survey = Survey(
-        cells=cells,
-        numbers=cells,
-        conventions=conventions.ALL,
-        three={},
-        bare=bool(cells) and not _all(marked),
-        bad=None,
-    )
-    if three is None:
-        survey.conventions = shape
-    elif three:
-        survey.conventions = conventions.THREE[mark].conventions
-        survey.three = {mark: three[0]}
-    values = doubles_of(numbers)
-    survey.text, survey._plain = text, _by_convention(values, text, mark, survey)
+    filled = len(text) - text.null_count
+    bare = bool(filled) and _any(compute.invert(marked))
+    survey = Survey(cells=filled, numbers=filled, bare=bare, text=text)
+    three = False
+    if _any(marked):
+        row = _three(text, marked)
+        three = row is not None
+        survey.conventions = (conventions.THREE if three else conventions.SINGLE)[mark].conventions
+        survey.three = {} if row is None else {mark: row}
+    values = whole = doubles_of(numbers)
+    if three:
+        joined = compute.replace_substring(text, mark, "")
+        whole = doubles_of(compute.cast(joined, pyarrow.float64()))
+    survey._plain = {
+        i: whole if three and convention.thousands == mark else values
+        for i, convention in enumerate(CONVENTIONS)
+        if survey.conventions >> i & 1
+    }
     return survey
 
 
@@ -264,13 +249,7 @@ def _any(mask: Any) -> bool:
     return bool(compute.any(mask).as_py())
 
 
-def _all(mask: Any) -> bool:
-    import pyarrow.compute as compute
-
-    return bool(compute.all(mask).as_py())
-
-
-def _three(text: Any, marked: Any) -> list[int] | None:
+def _three(text: Any, marked: Any) -> int | None:
     """Return the first row with a mark before three digits if all marks stand so; else None."""
     import pyarrow.compute as compute
 
@@ -278,25 +257,7 @@ def _three(text: Any, marked: Any) -> list[int] | None:
         fits = compute.match_substring_regex(text[:most], _THREE)
         if _any(compute.and_not(marked[:most], fits)):
             return None
-    return [int(compute.index(fits, True).as_py())]
-
-
-def _by_convention(
-    values: npt.NDArray[np.float64], text: Any, mark: str, survey: Survey
-) -> dict[int, npt.NDArray[np.float64]]:
-    """Return the values by the number of each convention that is left."""
-    import pyarrow
-    import pyarrow.compute as compute
-
-    whole = values
-    if survey.three:
-        joined = compute.replace_substring(text, mark, "")
-        whole = doubles_of(compute.cast(joined, pyarrow.float64()))
-    return {
-        i: whole if convention.thousands == mark and survey.three else values
-        for i, convention in enumerate(conventions.CONVENTIONS)
-        if survey.conventions >> i & 1
-    }
+    return int(compute.index(fits, True).as_py())
 
 
 # --- all other columns ---------------------------------------------------------------------------
@@ -388,16 +349,10 @@ def _numbers(different: _Different) -> list[bool]:
     ]
 
 
-def _near(different: _Different, numbers: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    near = [
-        not number and conventions.is_near(cell)
-        for cell, number in zip(different.cells, numbers.tolist(), strict=True)
-    ]
-    return np.array(near, bool)
-
-
 def _of_shapes(different: _Different, notes: list[str], boolean: bool) -> Survey:
     counts, numbers = different.counts(), np.array(_numbers(different), bool)
+    pairs = zip(different.cells, numbers.tolist(), strict=True)
+    near = np.array([not number and conventions.is_near(cell) for cell, number in pairs], bool)
     remaining = conventions.ALL
     three: dict[str, int] = {}
     for shape in different.shapes:
@@ -415,7 +370,7 @@ def _of_shapes(different: _Different, notes: list[str], boolean: bool) -> Survey
         three=three,
         bare=any(shape is not None and shape.bare for shape in different.shapes),
         bad=different.first(~numbers) if len(numbers) else None,
-        near=int(counts[_near(different, numbers)].sum()) if len(counts) else 0,
+        near=int(counts[near].sum()) if len(counts) else 0,
         boolean=boolean,
         notes=notes,
         _different=different,

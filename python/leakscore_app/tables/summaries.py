@@ -7,7 +7,7 @@ the last records sum up the others. All that is seen in a few numbers of each co
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias
 
@@ -117,11 +117,11 @@ class Columns:
         }
         return Columns(**chosen, ends=tuple(self.ends[j] for j in at))
 
-    def code_of(self, j: int) -> float | None:
-        """Return a number of a column that looks like a code for missing values, or None."""
-        if not self.counts[j]:
-            return None
-        return _code_at_end(self.ends[j], float(self.sums[j] / self.counts[j]))
+    def codes(self, names: Sequence[str]) -> dict[str, float]:
+        """Return the columns with a number that looks like a code for missing values, and which."""
+        means = self.sums / np.maximum(self.counts, 1)
+        codes = map(_code_at_end, self.ends, means.tolist())
+        return {name: code for name, code in zip(names, codes, strict=True) if code is not None}
 
     def merge(self, other: Columns) -> Columns:
         """Add later rows."""
@@ -236,9 +236,20 @@ def _code_at_end(ends: Sequence[npt.NDArray[np.float64]], mean: float) -> float 
     mean : float
         Of the column.
     """
-    if not len(ends[0]):
-        return None
-    return _code_among(np.union1d(*ends), lambda code, other: (mean - other) / (code - other))
+    different = np.union1d(*ends)
+    for ordered in (different[::-1], different):
+        outer = 0
+        while outer < min(_MOST, len(ordered) - 1) and _might_be_code(float(ordered[outer])):
+            outer += 1
+        for count in range(outer, 0, -1):
+            rest = ordered[count:]
+            code = float(ordered[0])
+            with np.errstate(over="ignore"):
+                spread = abs(float(rest[0] - rest[-1]))
+                distance = abs(float(ordered[count - 1] - rest[0]))
+            if distance > spread > 0 or (spread == 0 and _stands_alone(mean, code, rest[0])):
+                return code
+    return None
 
 
 def _ends_of(values: npt.NDArray[np.float64]) -> tuple[Ends, Ends]:
@@ -256,28 +267,9 @@ def _ends_of(values: npt.NDArray[np.float64]) -> tuple[Ends, Ends]:
     return ends[0], ends[1]
 
 
-def _code_among(
-    different: npt.NDArray[np.float64], share: Callable[[float, float], float]
-) -> float | None:
-    """Look for a code among different values; `share` tells how frequent one of only two is."""
-    for ordered in (different[::-1], different):
-        outer = 0
-        while outer < min(_MOST, len(ordered) - 1) and _might_be_code(float(ordered[outer])):
-            outer += 1
-        for count in range(outer, 0, -1):
-            rest = ordered[count:]
-            code = float(ordered[0])
-            with np.errstate(over="ignore"):
-                spread = abs(float(rest[0] - rest[-1]))
-                distance = abs(float(ordered[count - 1] - rest[0]))
-            if distance > spread > 0 or (spread == 0 and _stands_alone(share, code, rest[0])):
-                return code
-    return None
-
-
-def _stands_alone(share: Callable[[float, float], float], code: float, other: float) -> bool:
+def _stands_alone(mean: float, code: float, other: float) -> bool:
     """Whether a code of three digits, less frequent than the only other value, is far from it."""
-    rare = 2 * share(code, other) < 1
+    rare = 2 * (mean - other) / (code - other) < 1
     return rare and abs(code) >= _LONG and abs(code - other) > 10 * abs(other)
 
 
@@ -335,8 +327,7 @@ def summed_up(columns: Columns, rows: int, spreads: Doubles) -> tuple[int, str]:
         others = columns.counts - np.isfinite(tail).sum(axis=0)
         usable = np.isfinite(tail[0]) & (others >= _FEWEST - 1)
         # Of three others a sum in one column comes by chance.
-        enough = usable.sum() > (rows - count + 1 <= _FEWEST)
-        if not enough or 2 * usable.sum() < len(usable):
+        if usable.sum() <= (rows - count + 1 <= _FEWEST) or 2 * usable.sum() < len(usable):
             continue
         with np.errstate(over="ignore", invalid="ignore"):
             sums, sizes = (
@@ -349,11 +340,7 @@ def summed_up(columns: Columns, rows: int, spreads: Doubles) -> tuple[int, str]:
             largest = np.maximum(np.abs(columns.low), np.abs(columns.high))[usable]
             agreed = _agree(tail[0, usable], expected, scale, spreads[usable])
             far = what == "sum" and bool((np.abs(tail[0, usable]) >= largest).any())
-            # Of three others a sum in one column comes by chance.
-            enough = usable.sum() > (rows - count + 1 <= _FEWEST) and 2 * usable.sum() >= len(
-                usable
-            )
-            if enough and agreed is not None and (agreed < _CHANCE or far):
+            if agreed is not None and (agreed < _CHANCE or far):
                 return count, f"is the {what} of all others in every column"
     return 0, ""
 
@@ -412,50 +399,36 @@ _DIGITS = r"^\s*[0-9]+\s*$"
 _MANY = 30  # rows
 
 
-def why_left(columns: Columns, j: int, cells: Cells, values: Doubles, grid: Grid) -> str:
-    """Say why a column of numbers is not judged unless it is asked for; empty if it is.
+def names_rows(
+    columns: Columns, j: int, name: str, rows: int, *, unnamed: bool, values: Doubles | None = None
+) -> bool:
+    """Tell whether a column of numbers counts or names the records, by its name and its values.
 
     Parameters
     ----------
     columns : Columns
         What its values tell, under the number `j`.
     j : int
-    cells : Cells
-    values : (N,) ndarray
-    grid : Grid
-    """
-    if cells.index:
-        return INDEX
-    name = cells.name.strip()
-    unnamed = not name and grid.columns[0] is cells and grid.header != "no"
-    whole = bool(columns.counts[j] and columns.whole[j])
-    counting, rows = bool(columns.counts[j] > 1 and columns.counting[j]), len(values)
-    if name.lower() in _COUNTED and whole and rows >= _MANY:
-        counting = counting or len(np.unique(values)) == rows
-    if names_rows(name, unnamed=unnamed, whole=whole, counting=counting, rows=rows):
-        return INDEX
-    return (_code(cells, grid) or date_in(columns, j)) if whole else ""
-
-
-def names_rows(name: str, *, unnamed: bool, whole: bool, counting: bool, rows: int) -> bool:
-    """Tell whether a column names the records, by its name and what its values are.
-
-    Parameters
-    ----------
     name : str
-    unnamed : bool
-        Whether it is a first column without a name.
-    whole, counting : bool
-        Whether all values are whole numbers, and each is the one above it plus 1.
     rows : int
-        How many there are: of many, a column that counts them needs no such name.
+        How many records there are: of many, a column that counts them needs no such name.
+    unnamed : bool
+        Whether it is the first column of a table that has names for the others alone.
+    values : (N,) ndarray, optional
+        Without them, numbers are distinct if as many lie between the ends.
     """
+    name = name.strip()
+    whole = bool(columns.counts[j] and columns.whole[j])
+    counting = bool(columns.counts[j] > 1 and columns.counting[j])
+    counted, identifier = name.lower() in _COUNTED, _is_identifier(name)
+    if counted and whole and rows >= _MANY:
+        distinct = (
+            columns.high[j] - columns.low[j] + 1 if values is None else len(np.unique(values))
+        )
+        counting = counting or distinct == rows
+    named = counted or identifier or (bool(name) and rows >= _MANY)
     unnamed = unnamed or name.startswith("Unnamed: 0")
-    counted = name.lower() in _COUNTED
-    named = _is_identifier(name)
-    return (counting and (counted or named or (bool(name) and rows >= _MANY))) or (
-        (unnamed or named) and whole
-    )
+    return (counting and named) or (whole and (unnamed or identifier))
 
 
 def named_as_rows(name: str) -> bool:
@@ -482,7 +455,7 @@ def _is_identifier(name: str) -> bool:
     return name.lower() in _NAMED or any(p.fullmatch(name) is not None for p in patterns)
 
 
-def _code(cells: Cells, grid: Grid) -> str:
+def code_in(cells: Cells, grid: Grid) -> str:
     """Say that a column holds codes: digits only, some of which begin with a needless 0."""
     if cells.text is None or cells.numbers is not None:
         return ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Any
@@ -21,7 +21,7 @@ from leakscore_app._visible import listed, visible
 from leakscore_app.tables import files, memory_limit
 from leakscore_app.tables.cells import Cells, Grid, ReadingOptions
 from leakscore_app.tables.columns import DecodedTable, content_of
-from leakscore_app.tables.doubts import option
+from leakscore_app.tables.doubts import refusal
 from leakscore_app.tables.files import KINDS, File
 
 _ARRAYS = ("npy", "npz")
@@ -320,7 +320,7 @@ def _table(name: str, path: str | None, sha256: str, content: DecodedTable, grid
     for start in range(0, grid.rows, _ROWS):  # blocks that stay in the cache
         for j, column in enumerate(columns):
             values[start : start + _ROWS, j] = column.values[start : start + _ROWS]
-    others = sum(not column.excluded for column in columns) > 1
+    alone = sum(not column.excluded for column in columns) < 2
     return Table(
         name=name,
         path=path,
@@ -335,8 +335,7 @@ def _table(name: str, path: str | None, sha256: str, content: DecodedTable, grid
         shared=content.shared,
         shares=content.shares,
         refused={
-            j: f"{column.refused}: {column.remedy}"
-            + f", {option('--exclude', visible(column.name))} leaves the column out" * others
+            j: refusal(column.refused, column.remedy, column.name, alone=alone)
             for j, column in enumerate(columns)
             if column.refused
         },
@@ -424,21 +423,6 @@ def table_of_frame(frame: Any, groups: tuple[str, ...] = ()) -> Table:
     )
     table = _table("frame", "frame", "", understood, grid)
     return replace(table, sha256=hashlib.sha256(table.values.tobytes()).hexdigest())
-
-
-def table_of_numbers(
-    columns: Mapping[str, npt.NDArray[np.float64]],
-    options: ReadingOptions,
-    *,
-    name: str,
-    index: Collection[str],
-    notes: Iterable[str],
-) -> Table:
-    """Make a table from columns of a file of numbers, as `read_table` understands them."""
-    cells = [Cells(each, numbers=numbers, index=each in index) for each, numbers in columns.items()]
-    rows = len(next(iter(columns.values())))
-    grid = Grid(name, cells, rows, notes=list(notes), header=options.header)
-    return _table(name, name, "", content_of(grid, options), grid)
 
 
 # --- numpy ---------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from leakscore.typing import Flags
 from leakscore_app._visible import visible
 from leakscore_app.passes.first import Copies, First, Lost, first
 from leakscore_app.passes.scores import SAMPLED
+from leakscore_app.passes.tree import Fieldwise
 from leakscore_app.report._model import Doubles
 from leakscore_app.report.engine.pooled import (
     FOLLOWS,
@@ -123,7 +124,7 @@ def require_weights(name: str, weights: Doubles, start: int) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class GroupedRecords:
+class GroupedRecords(Fieldwise):
     """Records of which all groups are known, and others.
 
     Attributes
@@ -142,15 +143,6 @@ class GroupedRecords:
     levels: tuple[Integers, ...]
     cells: Integers
     copies: Copies
-
-    def merge(self, other: GroupedRecords) -> GroupedRecords:
-        """Add later blocks."""
-        return GroupedRecords(
-            self.lost.merge(other.lost),
-            tuple(each + more for each, more in zip(self.levels, other.levels, strict=True)),
-            self.cells + other.cells,
-            self.copies.merge(other.copies),
-        )
 
 
 @dataclass(frozen=True)

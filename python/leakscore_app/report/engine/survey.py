@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -17,9 +17,7 @@ from leakscore_app.passes.projections import Remaining, Triangle, Triangulate
 from leakscore_app.passes.tree import run
 from leakscore_app.report._model import Doubles
 from leakscore_app.report.engine.pooled import GroupedSource
-from leakscore_app.tables.cells import plain
 from leakscore_app.tables.columns import ASKED, NOT_PUBLISHED
-from leakscore_app.tables.doubts import option, summary_of
 from leakscore_app.tables.records import (
     CONSTANT,
     EXACT,
@@ -39,7 +37,6 @@ from leakscore_app.tables.records import (
 )
 from leakscore_app.tables.sources.blocks import Block, Source
 from leakscore_app.tables.sources.opened import Opened, of_table
-from leakscore_app.tables.summaries import INDEX, date_in, names_rows, summed_up
 from leakscore_app.tables.table import Table
 
 Passes: TypeAlias = Callable[[Source, Callable[..., Any], str], Any]
@@ -142,14 +139,13 @@ def judged_of(
     if opened.source.rows == 0:
         raise ValueError(too_few(opened.name, 0, 0, {}))
     source = replace(opened.source, columns=tuple(chosen))
+    opened = replace(opened, source=source)
     seen: First = passes(source, first, "reading the table")
-    published = [name for name in opened.columns if excluded.get(name) not in NOT_PUBLISHED]
-    if opened.sums:
-        _refuse_sums(opened, seen)
-    useless = _useless(opened, source.columns, seen, requested=requested, missing=missing)
-    published = [name for name in published if useless.get(name) not in NOT_PUBLISHED]
+    useless, refused = _useless(opened, seen, requested or (), missing)
     excluded |= useless
-    _require_codes(opened, source.columns, seen, excluded)
+    published = [name for name in opened.columns if excluded.get(name) not in NOT_PUBLISHED]
+    for why in (refused[name] for name in refused if name not in excluded):
+        raise ValueError(why)
     places = {name: j for j, name in enumerate(source.columns)}
     if any(seen.holes[places[name]] for name in useless):  # rows were lost by them alone
         read = tuple(name for name in source.columns if name not in excluded)
@@ -161,42 +157,26 @@ def judged_of(
     _require_rows(opened, seen, source.columns)
     law, dependent, kept = _law(opened, source, seen, kept, passes, excluded, rounding)
     names = tuple(source.columns[j] for j in kept)
+    judged = {*names, *dependent}
     counting = tuple(
         source.columns[j] for j in kept if seen.judged.stepping[j] and seen.moments.count > 1
     )
-    order = {name: j for j, name in enumerate(opened.columns)}
+    # What is published and may tell anything: text, or a column with holes.
+    unjudged = [n for n in published if n not in judged and excluded.get(n) != CONSTANT]
+    ordered = sorted(excluded, key={n: j for j, n in enumerate(opened.columns)}.__getitem__)
     return Judged(
         source=source,
         seen=seen,
         law=law,
         columns=names,
-        excluded=tuple(
-            LeftColumn(name, excluded[name]) for name in sorted(excluded, key=order.__getitem__)
-        ),
+        excluded=tuple(LeftColumn(name, excluded[name]) for name in ordered),
         dependent=dependent,
         counting=counting,
-        unjudged=tuple(_unjudged(opened, published, excluded, names, dependent)),
+        unjudged=tuple(unjudged),
         published=len(published),
         absent=cells_by_column(source.columns, seen.absent),
         infinite=cells_by_column(source.columns, seen.holes - seen.absent),
     )
-
-
-def _unjudged(
-    opened: Opened,
-    published: Sequence[str],
-    excluded: dict[str, str],
-    names: Sequence[str],
-    dependent: Sequence[str],
-) -> list[str]:
-    """Name the published columns that may tell anything: text, or columns with holes."""
-    fine = {*names, *dependent}
-    harmless = {CONSTANT}
-    return [
-        name
-        for name in published
-        if name not in fine and excluded.get(name) not in harmless and name in opened.columns
-    ]
 
 
 def _wanted(
@@ -220,40 +200,20 @@ def _wanted(
 
 
 def _useless(
-    opened: Opened,
-    names: Sequence[str],
-    seen: First,
-    *,
-    requested: Sequence[str] | None,
-    missing: str,
-) -> dict[str, str]:
-    """Return the columns that hold nothing, or names of rows, or holes where these decide."""
-    useless = {}
-    for j, name in enumerate(names):
-        why = _names_of_rows(opened, name, seen, j)
-        if seen.absent[j] == seen.rows:
+    opened: Opened, seen: First, requested: Collection[str], missing: str
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return columns that hold nothing, names of rows, or holes where these decide; and codes."""
+    names = opened.source.columns
+    spreads = np.zeros(len(names))
+    if seen.moments.count > 1:
+        spreads = np.sqrt(np.diag(seen.moments.cov))
+    useless, refused = opened.looked_at(seen.columns, seen.rows, spreads, requested)
+    for name, absent, holes in zip(names, seen.absent, seen.holes, strict=True):
+        if absent == seen.rows:
             useless[name] = NOTHING
-        elif why and name not in (requested or ()):
-            useless[name] = why
-        elif missing == "columns" and seen.holes[j]:
-            useless[name] = f"missing or infinite in {seen.holes[j]} record(s)"
-    return useless
-
-
-def _names_of_rows(opened: Opened, name: str, seen: First, j: int) -> str:
-    """Say why a column of numbers counts, names or dates the records; empty if it does not."""
-    if name in opened.index:
-        return INDEX
-    columns, rows = seen.columns, seen.rows
-    whole, counting = bool(columns.whole[j]), bool(columns.counting[j])
-    unnamed = name == opened.columns[0] and opened.named and (opened.unnamed or not name.strip())
-    if opened.understood or name in opened.source.levels:
-        return ""
-    if opened.named and names_rows(
-        name.strip(), unnamed=unnamed, whole=whole, counting=counting, rows=rows
-    ):
-        return INDEX
-    return date_in(columns, j)
+        elif missing == "columns" and holes and name not in useless:
+            useless[name] = f"missing or infinite in {holes} record(s)"
+    return useless, refused
 
 
 def _require_columns(opened: Opened, kept: Sequence[Any], excluded: dict[str, str]) -> None:
@@ -268,35 +228,6 @@ def _require_rows(opened: Opened, seen: First, names: Sequence[str]) -> None:
     if rows < 3:
         lost = seen.missing.count + seen.infinite.count
         raise ValueError(too_few(opened.name, rows, lost, cells_by_column(names, seen.holes)))
-
-
-def _require_codes(
-    opened: Opened, names: Sequence[str], seen: First, excluded: dict[str, str]
-) -> None:
-    """Refuse a column of a file with a number far from all others that looks like a code."""
-    if not opened.codes:
-        return
-    columns = seen.columns
-    for j, name in enumerate(names):
-        if name in excluded:
-            continue
-        code = columns.code_of(j)
-        if code is not None:
-            shown = plain(code)
-            raise ValueError(
-                f"{opened.name}, column {visible(name)!r}: {shown} lies far from all others: "
-                f"--missing-values {shown} if it stands for a missing value, --missing-values none "
-                f"if it is a value, {option('--exclude', visible(name))} leaves the column out"
-            )
-
-
-def _refuse_sums(opened: Opened, seen: First) -> None:
-    """Refuse a file whose last records sum up, or average, all others in every column."""
-    if seen.moments.count > 1:
-        count, what = summed_up(seen.columns, seen.rows, np.sqrt(np.diag(seen.moments.cov)))
-        if count:
-            place = f"record {seen.rows - count + 1}"
-            raise ValueError(summary_of(opened.name, place, count, what))
 
 
 def _law(

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from leakscore_app._visible import visible
 from leakscore_app.tables.cells import Cells, Grid, ReadingOptions
-from leakscore_app.tables.files import File
+from leakscore_app.tables.files import File, libraries
 
 _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3  # MessageHeader of Message.fbs
 _RAW = -1  # length of a buffer that is stored as it is
@@ -155,13 +155,9 @@ def read_arrow(file: File, options: ReadingOptions) -> Grid:
     ImportError
         If pyarrow is missing.
     """
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise ImportError(
-            f"{file.name} is a {file.kind} file: reading it needs pyarrow "
-            "(pip install 'leakscore[tables]')"
-        ) from None
+    libraries(file.name, "pyarrow", "pyarrow.parquet")
+    import pyarrow.parquet
+
     source = pyarrow.BufferReader(file.data)
     content: Any
     with damage(file.name):
@@ -315,31 +311,21 @@ def kind_of(kind: Any) -> str:
 
 def is_number(kind: Any) -> bool:
     """Whether a type of pyarrow is one of numbers, in a dictionary or not."""
-    import pyarrow
-
-    kinds = pyarrow.types
-    if kinds.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(
-        kinds.is_integer(kind)
-        or kinds.is_floating(kind)
-        or kinds.is_boolean(kind)
-        or kinds.is_decimal(kind)
-    )
+    return _is_one_of(kind, "integer", "floating", "boolean", "decimal")
 
 
 def is_text(kind: Any) -> bool:
     """Whether a type of pyarrow is one of strings, in a dictionary or not."""
+    return _is_one_of(kind, "string", "large_string", "string_view")
+
+
+def _is_one_of(kind: Any, *names: str) -> bool:
     import pyarrow
 
     kinds = pyarrow.types
-    if kinds.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(
-        kinds.is_string(kind)
-        or kinds.is_large_string(kind)
-        or (hasattr(kinds, "is_string_view") and kinds.is_string_view(kind))
-    )
+    kind = kind.value_type if kinds.is_dictionary(kind) else kind
+    kinds_of = [getattr(kinds, f"is_{name}", None) for name in names]  # old versions have no views
+    return any(is_of(kind) for is_of in kinds_of if is_of is not None)
 
 
 @contextlib.contextmanager

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore_app.tables import memory_limit
-from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, without_values
-from leakscore_app.tables.files import File, count_of
+from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, text_of, without_values
+from leakscore_app.tables.files import File, count_of, libraries
 from leakscore_app.tables.formats.layout import (
     FEWEST_ROWS,
     MARKS,
@@ -75,39 +75,17 @@ def read_delimited(file: File, options: ReadingOptions) -> Grid:
         text, delimiter, data = spaced(text), "\t", b""
     if '"' in text:
         require_quotes(file.name, text, delimiter)
-    data = data or text.encode()
+    data = _without_last(data or text.encode(), options.skip_last or 0)
     del text
-    data, below = without_lines(data, options.skip_lines, options.skip_last or 0)
-    if not data[:4096].strip() and not data.strip():  # a copy of long data costs a tenth
-        raise ValueError(
-            f"{file.name} has no line beside those that --skip-lines and --skip-last leave out"
-        )
-    sample = sample_of(file.name, start_of(data), delimiter)
-    layout = layout_of(file.name, sample.rows, options.header)
-    if layout.width == 1:
-        require_no_other(file.name, sample.rows[layout.body :], delimiter)
-    file.require(memory_limit.COLUMN * layout.width)
-    _require_judged(file.name, layout, sample.rows[layout.body :], options)
-    if layout.body < len(sample.lines):
-        above = sample.lines[layout.body] - 1
-        rows = _split(file, below_line(data, above), delimiter, layout, below + above)
-    elif sample.whole:
-        rows = Rows(_empty(layout.width), np.empty(0, np.int64), np.empty(0, np.int64))
-    else:
-        raise ValueError(
-            f"{file.name}: no table begins in its first {len(sample.lines)} lines: --skip-lines "
-            "leaves out lines above the table"
-        )
-    grid = _grid(file.name, rows, layout)
+    form = form_of(file.name, data, delimiter, options)
+    file.require(memory_limit.COLUMN * form.layout.width)
+    grid = _grid(file.name, _split(file, data[form.begin :], form), form.layout)
     grid.notes[:0] = notes
     if options.skip_last:
-        grid.notes.append(_left_out(options.skip_last))
+        count = options.skip_last
+        lines = "line is" if count == 1 else f"{count} lines are"
+        grid.notes.append(f"the last {lines} left out, as asked")
     return grid
-
-
-def _left_out(count: int) -> str:
-    lines = "line is" if count == 1 else f"{count} lines are"
-    return f"the last {lines} left out, as asked"
 
 
 # --- bytes to text -------------------------------------------------------------------------------
@@ -238,18 +216,16 @@ def _quote_error(text: str, delimiter: str) -> tuple[int, csv.Error] | None:
     return None
 
 
-def without_lines(data: bytes, first: int, last: int) -> tuple[bytes, int]:
-    """Leave out the first lines and the last lines that are not blank; the second value counts."""
-    if first:
-        data = below_line(data, first)
-    for _ in range(last):
+def _without_last(data: bytes, count: int) -> bytes:
+    """Leave out the last lines that are not blank."""
+    for _ in range(count):
         data = data.rstrip()
         ends = max(data.rfind(b"\n"), data.rfind(b"\r"))
         data = data[: max(ends, 0)]
-    return data, first
+    return data
 
 
-def below_line(data: bytes, skipped: int) -> bytes:
+def _below_line(data: bytes, skipped: int) -> bytes:
     """Return the text below so many lines."""
     for count, end in enumerate(LINE_END.finditer(data), start=1):
         if count == skipped:
@@ -257,7 +233,7 @@ def below_line(data: bytes, skipped: int) -> bytes:
     return data if skipped == 0 else b""
 
 
-def start_of(data: bytes) -> str:
+def _start_of(data: bytes) -> str:
     ends = (end.end() for end in LINE_END.finditer(data))
     lines = next(itertools.islice(ends, FEWEST_ROWS, None), len(data))
     start = data[: max(1 << 19, lines)]
@@ -267,10 +243,51 @@ def start_of(data: bytes) -> str:
 # --- text to columns -----------------------------------------------------------------------------
 
 
-def _empty(width: int) -> list[Any]:
-    import pyarrow
+@dataclass(frozen=True)
+class Form:
+    """How a text is cut into cells.
 
-    return [pyarrow.chunked_array([], pyarrow.string()) for _ in range(width)]
+    Attributes
+    ----------
+    delimiter : str
+    layout : Layout
+    begin : int
+        Bytes above the first record.
+    above : int
+        Lines above it.
+    """
+
+    delimiter: str
+    layout: Layout
+    begin: int
+    above: int
+
+    def split(self, data: bytes) -> Rows:
+        """Cut records into cells, all of them text."""
+        return split(data, self.delimiter, self.layout.width)
+
+
+def form_of(name: str, data: bytes, delimiter: str, options: ReadingOptions) -> Form:
+    """Find out from its first lines how a text is cut, and where its records begin."""
+    body = _below_line(data, options.skip_lines)
+    if not body[:4096].strip() and not body.strip():  # a copy of long data costs a tenth
+        raise ValueError(
+            f"{name} has no line beside those that --skip-lines and --skip-last leave out"
+        )
+    sample = sample_of(name, _start_of(body), delimiter)
+    layout = layout_of(name, sample.rows, options.header)
+    records = sample.rows[layout.body :]
+    if layout.width == 1:
+        require_no_other(name, records, delimiter)
+    _require_judged(name, layout, records, options)
+    if not records and not sample.whole:
+        raise ValueError(
+            f"{name}: no table begins in its first {len(sample.lines)} lines: --skip-lines "
+            "leaves out lines above the table"
+        )
+    above = sample.lines[layout.body] - 1 if records else 0
+    begin = len(data) - len(_below_line(body, above)) if records else len(data)
+    return Form(delimiter, layout, begin, options.skip_lines + above)
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,17 +302,17 @@ class Rows:
     blank: npt.NDArray[np.int64]
 
 
-def _split(file: File, data: bytes, delimiter: str, layout: Layout, above: int) -> Rows:
-    """Return the rows below so many lines."""
-    pyarrow = _pyarrow(file.name)
+def _split(file: File, data: bytes, form: Form) -> Rows:
+    """Return the rows of a file, whose lines are those of the file."""
+    pyarrow = libraries(file.name, "pyarrow")
     try:
-        rows = split(data, delimiter, layout.width)
+        rows = form.split(data)
     except RaggedError:
-        _refuse_ragged(file, data, delimiter, layout.width, above)
+        _refuse_ragged(file, data, form)
         raise
     except pyarrow.ArrowInvalid as error:
         raise ValueError(f"{file.name} cannot be split into cells: {error}") from None
-    return Rows(rows.columns, above + rows.lines, above + rows.blank)
+    return Rows(rows.columns, form.above + rows.lines, form.above + rows.blank)
 
 
 class RaggedError(ValueError):
@@ -304,6 +321,8 @@ class RaggedError(ValueError):
 
 def split(data: bytes, delimiter: str, width: int) -> Rows:
     """Return columns of text and the line of each row, without rows of blank cells."""
+    if not data:
+        return Rows([text_of([])] * width, np.empty(0, np.int64), np.empty(0, np.int64))
     table, blank = _cells_of(data, delimiter, width)
     columns = list(table.columns)
     return _without_blank_rows(columns, _lines(columns, blank, b'"' in data))
@@ -364,21 +383,10 @@ def _block(data: bytes) -> int:
     return int(min(max(_BLOCK, 4 * longest), (1 << 31) - 1))
 
 
-def _pyarrow(name: str) -> Any:
-    try:
-        import pyarrow
-    except ImportError:
-        raise ImportError(
-            f"reading {name} needs pyarrow (pip install 'leakscore[tables]'); npy and npz files "
-            "are read without"
-        ) from None
-    return pyarrow
-
-
-def _refuse_ragged(file: File, data: bytes, delimiter: str, width: int, above: int) -> None:
+def _refuse_ragged(file: File, data: bytes, form: Form) -> None:
     """Name the first line with another number of cells, and what may be meant."""
-    text = io.StringIO(data.decode(), newline="")
-    reader, begin = csv.reader(text, delimiter=delimiter), above + 1
+    text, width = io.StringIO(data.decode(), newline=""), form.layout.width
+    reader, begin = csv.reader(text, delimiter=form.delimiter), form.above + 1
     line = cells = rows = even = 0
     with long_cells():
         for row in reader:
@@ -387,19 +395,16 @@ def _refuse_ragged(file: File, data: bytes, delimiter: str, width: int, above: i
                     line, cells = begin, len(row)
                 rows += bool(line)
                 even += bool(line) and len(row) == width
-            begin = above + reader.line_num + 1
+            begin = form.above + reader.line_num + 1
     hint = "--delimiter says what separates them, --skip-lines leaves out lines above the table"
     if rows <= _BELOW and not even:
         what, them = ("is it a line", "it") if rows == 1 else ("are these lines", "them")
         hint = f"{what} below the table? --skip-last {rows} leaves {them} out"
+    mark = "tabs or spaces" if form.delimiter == "\t" else repr(form.delimiter)
     raise ValueError(
         f"{file.name}, line {line}: {cells} cells, but {width} in the other lines (cells are "
-        f"separated by {_shown(delimiter)}; {hint})"
+        f"separated by {mark}; {hint})"
     )
-
-
-def _shown(delimiter: str) -> str:
-    return {"\t": "tabs or spaces"}.get(delimiter, repr(delimiter))
 
 
 def _lines(columns: list[Any], blank: list[int], quoted: bool) -> npt.NDArray[np.int64]:

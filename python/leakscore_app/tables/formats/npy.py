@@ -96,7 +96,7 @@ def _read(file: File, where: str, stream: Any, size: int) -> Array:
         stream.read(1)  # the sum of an archive's entry is checked at its end
     except _ERRORS as error:
         raise _damaged(where, error) from None
-    _require_values(where, array)
+    require_values(where, array)
     return array
 
 
@@ -144,10 +144,10 @@ def _announced(stream: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any]]:
     return shape, dtype
 
 
-def _require_values(where: str, array: Array) -> None:
+def require_values(where: str, array: Array) -> None:
     """Refuse bytes that are no value of their dtype, in fields too."""
     for name in array.dtype.names or ():
-        _require_values(where, array[name])
+        require_values(where, array[name])
     if array.dtype.kind == "b" and array.size and bool((array.view(np.uint8) > 1).any()):
         raise _damaged(where, "a truth value is neither 0 nor 1")
     if array.dtype.kind == "U" and array.size:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, text_of
-from leakscore_app.tables.files import File
+from leakscore_app.tables.files import File, libraries
 
 _SUFFIXES = {"sav": ".sav", "por": ".por", "dta": ".dta", "sas7bdat": ".sas7bdat", "xpt": ".xpt"}
 _READERS = {"sav": "sav", "por": "por", "dta": "dta", "sas7bdat": "sas7bdat", "xpt": "xport"}
@@ -48,13 +48,7 @@ def read_survey_file(file: File, options: ReadingOptions) -> Grid:
     ImportError
         If pyreadstat or pyarrow is missing.
     """
-    try:
-        import pyarrow  # noqa: F401
-        import pyreadstat
-    except ImportError:
-        raise ImportError(
-            f"reading {file.name} needs pyreadstat and pyarrow (pip install 'leakscore[tables]')"
-        ) from None
+    pyreadstat = libraries(file.name, "pyreadstat", "pyarrow")
     if file.kind == "xpt" and len(file.data) % _XPT_RECORD:  # the reader would drop the rest
         raise ValueError(
             f"{file.name} is damaged: its {len(file.data)} bytes are no whole number of records of "

@@ -138,14 +138,7 @@ def read_workbook(file: File, options: ReadingOptions) -> Grid:
     ImportError
         If python-calamine or pyarrow is missing.
     """
-    try:
-        import pyarrow  # noqa: F401
-        import python_calamine
-    except ImportError:
-        raise ImportError(
-            f"reading {file.name} needs python-calamine and pyarrow "
-            "(pip install 'leakscore[tables]')"
-        ) from None
+    python_calamine = files.libraries(file.name, "python_calamine", "pyarrow")
     if _ENCRYPTED in file.data:
         raise ValueError(f"{file.name} is encrypted: save it without a password")
     try:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore.typing import Doubles
 from leakscore_app.tables.formats import npy
-from leakscore_app.tables.sources.blocks import ROWS, Digest, State, part_of, require_same, state_of
+from leakscore_app.tables.sources.blocks import ROWS, Digest, FilePart, part_of, state_of
 
 Codes = npt.NDArray[np.int32]
 
@@ -108,25 +107,8 @@ class ArrayPart:
 
 
 @dataclass(frozen=True, eq=False)
-class NpyPart:
+class NpyPart(FilePart):
     """An array in an npy file, mapped anew for every pass."""
-
-    excluded: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    index: ClassVar[tuple[str, ...]] = ()
-    named: ClassVar[bool] = False
-    unnamed: ClassVar[bool] = False
-    lines: ClassVar[None] = None
-
-    path: str
-    name: str
-    columns: tuple[str, ...]
-    rows: int
-    state: State
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What is said of the file."""
-        return (f"columns of {self.name} have no names: numbered from 1",)
 
     @classmethod
     def of(cls, path: str, name: str) -> NpyPart | None:
@@ -135,17 +117,19 @@ class NpyPart:
         array = npy.mapped(path, name)
         if array.ndim != 2 or not array.size or array.dtype.kind not in "fiub":
             return None
-        return cls(path, name, numbered(array.shape[1]), len(array), state)
+        notes = (f"columns of {name} have no names: numbered from 1",)
+        return cls(path, name, numbered(array.shape[1]), len(array), state, notes=notes)
 
     def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
         """Yield rows; see `blocks.Part`."""
         stop = self.rows if last is None else last
         for start in range(first, stop, ROWS):
-            require_same(self.path, self.name, self.state)
+            self.require_same()
             # Mapped for one batch only: pages that were read are given back.
-            part = ArrayPart(npy.mapped(self.path, self.name), self.name, self.columns)
-            yield from part.batches(columns, start, min(start + ROWS, stop))
-        require_same(self.path, self.name, self.state)
+            rows = npy.mapped(self.path, self.name)[start : min(start + ROWS, stop)]
+            npy.require_values(self.name, rows)
+            yield from ArrayPart(rows, self.name, self.columns).batches(columns, 0, None)
+        self.require_same()
 
 
 @dataclass(eq=False)

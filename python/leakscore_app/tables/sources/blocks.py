@@ -6,9 +6,10 @@ batch size and number of workers. A table that is not the same in every pass is 
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.typing import Doubles
+from leakscore_app.tables.categories import Levels
 
 State: TypeAlias = tuple[int, int]
 
@@ -168,6 +170,64 @@ class LineNumbers:
     def __getitem__(self, rows: Any) -> Any:
         """Return the lines of rows, from 1."""
         return rows + self.offsets[np.searchsorted(self.starts, rows, side="right") - 1]
+
+
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class FilePart:
+    """A file as a part of a source: what is known of it, unless its format says otherwise.
+
+    Attributes
+    ----------
+    path, name : str
+    columns : tuple of str
+    rows : int
+    state : tuple of int
+        Size and time of change when it was looked at first.
+    excluded : dict
+        Name of a column without numbers -> why it is not judged.
+    index : tuple of str
+        Columns that name the rows of a pandas frame.
+    notes : tuple of str
+    unnamed : bool
+        Whether the first column has no name, and others have.
+    lines : LineNumbers, optional
+        The line on which each record begins.
+    levels : dict
+        Name of a column -> the categories in its place.
+    """
+
+    path: str
+    name: str
+    columns: tuple[str, ...]
+    rows: int
+    state: State
+    _: KW_ONLY
+    excluded: dict[str, str] = field(default_factory=dict)
+    index: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    unnamed: bool = False
+    lines: LineNumbers | None = None
+    levels: Levels = field(default_factory=dict)
+
+    def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
+        """Yield rows; see `Part`."""
+        raise NotImplementedError
+
+    def require_same(self) -> None:
+        """Refuse a file that changed since it was looked at first."""
+        require_same(self.path, self.name, self.state)
+
+    @property
+    def sha256(self) -> str:
+        """Hash its bytes."""
+        digest = hashlib.sha256()
+        with Path(self.path).open("rb", buffering=0) as file:
+            while piece := file.read(_PIECE):
+                digest.update(piece)
+        return digest.hexdigest()
 
 
 @dataclass(frozen=True, eq=False)

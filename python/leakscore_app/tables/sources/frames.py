@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from leakscore_app.tables.categories import (
 )
 from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.columns import GROUP, reason_of
+from leakscore_app.tables.files import libraries
 from leakscore_app.tables.formats.arrow import (
     damage,
     index_of,
@@ -32,17 +33,12 @@ from leakscore_app.tables.formats.arrow import (
     words_of,
 )
 from leakscore_app.tables.numbers import Survey, doubles_of, survey_of
-from leakscore_app.tables.sources.blocks import ROWS, Digest, State, part_of, require_same, state_of
+from leakscore_app.tables.sources.blocks import ROWS, Digest, FilePart, part_of, state_of
 
 
 def reader_of(frame: Any) -> Any:
     """Return pyarrow's reader of batches of a frame."""
-    try:
-        import pyarrow
-    except ImportError:
-        raise ImportError(
-            f"reading a {type(frame).__name__} needs pyarrow (pip install 'leakscore[tables]')"
-        ) from None
+    pyarrow = libraries(f"a {type(frame).__name__}", "pyarrow")
     if hasattr(frame, "__arrow_c_stream__"):
         try:
             return pyarrow.RecordBatchReader.from_stream(frame)
@@ -241,35 +237,10 @@ _BUFFER = 1 << 20  # bytes of a column that are read at a time
 
 
 @dataclass(frozen=True, eq=False)
-class ParquetPart:
-    """A parquet file.
+class ParquetPart(FilePart):
+    """A parquet file; `groups` are the rows of each row group."""
 
-    Attributes
-    ----------
-    excluded : dict
-        Name of a column without numbers -> why it is not judged.
-    index : tuple of str
-        Columns that name the rows of a pandas frame.
-    groups : tuple of int
-        Rows of each row group.
-    levels : dict
-        Name of a column -> the categories in its place.
-    """
-
-    notes: ClassVar[tuple[str, ...]] = ()
-    named: ClassVar[bool] = True
-    unnamed: ClassVar[bool] = False
-    lines: ClassVar[None] = None
-
-    path: str
-    name: str
-    columns: tuple[str, ...]
-    rows: int
-    state: State
-    excluded: dict[str, str]
-    index: tuple[str, ...]
-    groups: tuple[int, ...]
-    levels: Levels = field(default_factory=dict)
+    groups: tuple[int, ...] = ()
 
     @classmethod
     def of(
@@ -295,11 +266,17 @@ class ParquetPart:
         )
         if unsettled:
             return None
-        return cls(path, name, tuple(schema.names), rows, state, excluded, index, groups)
-
-    def require_same(self) -> None:
-        """Refuse a file that changed since it was looked at first."""
-        require_same(self.path, self.name, self.state)
+        return cls(
+            path,
+            name,
+            tuple(schema.names),
+            rows,
+            state,
+            groups,
+            excluded=excluded,
+            index=index,
+            unnamed=not "".join(schema.names[:1]).strip(),
+        )
 
     def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
         """Yield rows; see `blocks.Part`."""
@@ -337,12 +314,6 @@ def _opened(path: str, name: str, words: Sequence[str] = ()) -> Any:
     Columns of `words` are read as they are mostly stored: different words, and which of them each
     cell is.
     """
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise ImportError(
-            f"{name} is a parquet file: reading it needs pyarrow (pip install 'leakscore[tables]')"
-        ) from None
-    return pyarrow.parquet.ParquetFile(
+    return libraries(name, "pyarrow.parquet", "pyarrow").ParquetFile(
         path, read_dictionary=list(words), buffer_size=_BUFFER, pre_buffer=False
     )

@@ -7,7 +7,6 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
 
 from leakscore_app._visible import listed, visible
 from leakscore_app.tables.categories import Categories, Coded, Share, with_names
@@ -15,13 +14,11 @@ from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.columns import ASKED, missing_as_asked, numbers_for_missing
 from leakscore_app.tables.doubts import option
 from leakscore_app.tables.sources.arrays import NpyPart
-from leakscore_app.tables.sources.blocks import Source
+from leakscore_app.tables.sources.blocks import FilePart, Source
 from leakscore_app.tables.sources.frames import ParquetPart
 from leakscore_app.tables.sources.opened import Opened
-from leakscore_app.tables.sources.texts import KeptPieces, TextPart, text_part
+from leakscore_app.tables.sources.texts import KeptPieces, text_part
 from leakscore_app.tables.table import table_of_path
-
-_PIECE = 1 << 20
 
 
 def of_files(paths: Sequence[str], options: ReadingOptions) -> Opened | None:
@@ -72,7 +69,7 @@ def _joined(
     excluded = {name: why for name, why in first.excluded.items() if name not in shares}
     missing = numbers_for_missing(options.missing_values)
     source = Source(
-        tuple(p if isinstance(p, NpyPart) else replace(p, levels=levels) for p in parts),
+        tuple(replace(part, levels=levels) for part in parts),
         tuple(name for name in columns if name in published and name not in excluded),
         missing=tuple(missing),
         levels=frozenset(levels),
@@ -88,12 +85,11 @@ def _joined(
         index=frozenset(itertools.chain(*(part.index for part in parts))),
         notes=(*_notes_on(parts), *missing_as_asked(missing)),
         sums=options.skip_last is None,
-        codes="none" not in map(str.lower, options.missing_values),
+        codes=options.codes,
         requested=requested,
         max_memory=options.max_memory,
-        digest=lambda: _hash_of_files(parts, paths),
+        digest=lambda: _hash_of_files(parts),
         lines=first.lines if len(parts) == 1 else None,
-        named=all(part.named for part in parts),
         unnamed=any(part.unnamed for part in parts),
         groups={name: each.levels for name, each in groups.items()},
         shares={name: each.columns for name, each in coded.items()},
@@ -103,9 +99,6 @@ def _joined(
 def _notes_on(parts: Sequence[FilePart]) -> Iterable[str]:
     noted = parts[:1] if isinstance(parts[0], NpyPart) else parts
     return dict.fromkeys(note for part in noted for note in part.notes)
-
-
-FilePart: TypeAlias = ParquetPart | NpyPart | TextPart
 
 
 def _require_same_columns(first: FilePart, part: FilePart) -> None:
@@ -154,16 +147,7 @@ def _refuse_part(path: str, name: str, options: ReadingOptions) -> None:
     )
 
 
-def _hash_of_files(parts: Sequence[FilePart], paths: Sequence[str]) -> str:
+def _hash_of_files(parts: Sequence[FilePart]) -> str:
     """Hash the bytes of a file; of several, the hashes of all in their order."""
-    hashes = []
-    for part, path in zip(parts, paths, strict=True):
-        if isinstance(part, TextPart):
-            hashes.append(part.sha256)
-            continue
-        digest = hashlib.sha256()
-        with Path(path).open("rb", buffering=0) as file:
-            while piece := file.read(_PIECE):
-                digest.update(piece)
-        hashes.append(digest.hexdigest())
+    hashes = [part.sha256 for part in parts]
     return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()

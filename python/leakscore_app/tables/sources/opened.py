@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import glob
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from leakscore.typing import Doubles
 from leakscore_app._visible import visible
 from leakscore_app.tables import memory_limit
 from leakscore_app.tables.categories import Coded
-from leakscore_app.tables.cells import ReadingOptions
-from leakscore_app.tables.columns import ASKED
+from leakscore_app.tables.cells import Cells, ReadingOptions
+from leakscore_app.tables.columns import shared
+from leakscore_app.tables.doubts import may_be_code, refusal, summary_of
 from leakscore_app.tables.sources.arrays import (
     ArrayPart,
     CallablePart,
     codes_of,
     numbered,
 )
-from leakscore_app.tables.sources.blocks import ROWS, Block, LineNumbers, Source
-from leakscore_app.tables.table import Table, table_of_numbers
+from leakscore_app.tables.sources.blocks import ROWS, LineNumbers, Source
+from leakscore_app.tables.summaries import (
+    INDEX,
+    Columns,
+    date_in,
+    names_rows,
+    spread_of,
+    summed_up,
+)
+from leakscore_app.tables.table import Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +61,6 @@ class Opened:
         Returns the SHA-256 hash.
     lines : (N,) ndarray of int, optional
         The line on which each record begins.
-    named : bool
-        Whether the columns have names of their own.
     embedded : bool
         Whether it is the table in the package.
     understood : bool
@@ -59,7 +68,7 @@ class Opened:
     requested : tuple of str, optional
         The columns that are published, where that was said when the table was opened.
     unnamed : bool
-        Whether the file has no name for its first column.
+        Whether the first column has no name, and others have.
     groups : dict
         Name of a column of categories -> its levels; the source has their numbers in it.
     shares : dict
@@ -76,15 +85,14 @@ class Opened:
     path: str | None
     source: Source
     columns: tuple[str, ...]
-    excluded: dict[str, str]
-    refused: dict[str, str]
-    index: frozenset[str]
-    notes: tuple[str, ...]
-    sums: bool
-    codes: bool
     digest: Callable[[], str]
+    excluded: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    index: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+    sums: bool = False
+    codes: bool = False
     lines: npt.NDArray[np.int64] | LineNumbers | None = None
-    named: bool = True
     embedded: bool = False
     understood: bool = False
     requested: tuple[str, ...] | None = None
@@ -100,38 +108,83 @@ class Opened:
         return replace(self, source=replace(self.source, size=size))
 
     def whole(self) -> Table:
-        """Read all rows into memory, and look for what a file of numbers is asked for."""
-        read = self.source.columns
-        values = self.source.values()
-        unread = np.full(len(values), np.nan)
-        at = {name: values[:, j] for j, name in enumerate(read)}
-        table = table_of_numbers(
-            {name: at.get(name, unread) for name in self.columns},
-            ReadingOptions(
-                skip_last=None if self.sums else 0,
-                missing_values=() if self.codes else ("none",),
-                header="yes" if self.named else "no",
-                columns=self.requested,
-                exclude=tuple(name for name, why in self.excluded.items() if why == ASKED),
-            ),
+        """Read all rows into memory, and look at columns as a file is looked at."""
+        read, numbers = self.source.columns, self.source.values()
+        values = np.full((len(numbers), len(self.columns)), np.nan)
+        values[:, [self.columns.index(name) for name in read]] = numbers
+        seen, rows = Columns.of(numbers), len(numbers)
+        spreads = np.array([*map(spread_of, numbers.T)])
+        excluded, refused = self.looked_at(seen, rows, spreads, self.requested or (), numbers)
+        excluded |= self.excluded
+        at = {name: j for j, name in enumerate(self.columns)}
+        unasked = [name for name in read if name not in (self.requested or ())]
+        people = {name: Cells(name, numbers=values[:, at[name]]) for name in unasked}
+        return Table(
             name=self.name,
-            index=self.index,
-            notes=self.notes,
-        )
-        at_left = {
-            j: self.excluded[name] for j, name in enumerate(self.columns) if name in self.excluded
-        }
-        levels = {j for j, name in enumerate(self.columns) if name in self.source.levels}
-        reasons = {j: why for j, why in table.excluded.items() if j not in levels}
-        return replace(
-            table,
             path=self.path,
             sha256=self.digest(),
-            excluded={**reasons, **at_left},
-            lines=None if self.lines is None else self.lines[np.arange(len(values))],
+            columns=self.columns,
+            values=values,
+            excluded={at[name]: why for name, why in excluded.items()},
+            notes=self.notes,
+            lines=None if self.lines is None else self.lines[np.arange(rows)],
+            refused={at[name]: why for name, why in refused.items()},
             groups=self._labels(),
+            shared=shared(people, rows),
             shares=self.shares,
         )
+
+    def looked_at(
+        self,
+        seen: Columns,
+        rows: int,
+        spreads: Doubles,
+        requested: Collection[str],
+        numbers: Doubles | None = None,
+    ) -> tuple[dict[str, str], dict[str, str]]:
+        """Look at columns of numbers as a file is looked at; refuse sums of the other records.
+
+        Parameters
+        ----------
+        seen : Columns
+            What the numbers in the columns of the source tell.
+        rows : int
+        spreads : (d,) ndarray
+            As in `summed_up`.
+        requested : collection of str
+            Columns that are asked for by name.
+        numbers : (N, d) ndarray, optional
+            All of them, where they are at hand.
+
+        Returns
+        -------
+        excluded, refused : dict
+            Name of a column -> why it is not judged as it counts, names or dates the records, or
+            what must be settled as it may hold a code for missing values.
+        """
+        names, excluded, refused = self.source.columns, {}, {}
+        values = {} if numbers is None else dict(zip(names, numbers.T, strict=True))
+        for j, name in enumerate(names):
+            if self.understood or name in self.source.levels or name in requested:
+                continue
+            unnamed, given = self.unnamed and name == self.columns[0], values.get(name)
+            if name in self.index or names_rows(seen, j, name, rows, unnamed=unnamed, values=given):
+                excluded[name] = INDEX
+            elif why := date_in(seen, j):
+                excluded[name] = why
+        if self.sums:
+            judged = [j for j, name in enumerate(names) if name not in excluded]
+            count, what = summed_up(seen.chosen(judged), rows, spreads[judged])
+            if count:
+                raise ValueError(summary_of(self.name, f"record {rows - count + 1}", count, what))
+        for name, code in (seen.codes(names) if self.codes else {}).items():
+            if name not in excluded:
+                given, where = values.get(name), self.name
+                if given is not None:
+                    where += f", record {int((given == code).argmax()) + 1}"
+                why, remedy = may_be_code(where, name, code, given)
+                refused[name] = refusal(why, remedy, name, alone=len(names) < 2)
+        return excluded, refused
 
     def _labels(self) -> dict[str, npt.NDArray[np.str_]]:
         """Return the group of each record by every column of categories."""
@@ -170,10 +223,7 @@ def of_table(table: Table) -> Opened:
         columns=table.columns,
         excluded=excluded,
         refused={table.columns[j]: why for j, why in table.refused.items()},
-        index=frozenset(),
         notes=table.notes,
-        sums=False,
-        codes=False,
         digest=lambda: table.sha256,
         lines=table.lines,
         embedded=table.path is None,
@@ -187,10 +237,9 @@ def of_table(table: Table) -> Opened:
 def of_array(values: npt.NDArray[Any]) -> Opened:
     """Open an array (N, d) of real numbers, which may be mapped from a file."""
     names = numbered(values.shape[1])
-    part = ArrayPart(values, "the array", names)
-    source = Source((part,), names)
+    source = Source((ArrayPart(values, "the array", names),), names)
     note = "columns of the array have no names: numbered from 1"
-    return _in_memory("array", source, {}, frozenset(), (note,), named=False)
+    return Opened("array", "array", source, names, partial(_hash_of, source), notes=(note,))
 
 
 def of_frame(frame: Any, options: ReadingOptions) -> Opened:
@@ -201,50 +250,34 @@ def of_frame(frame: Any, options: ReadingOptions) -> Opened:
     numeric = tuple(name for name in part.columns if name not in part.excluded)
     source = Source((part,), numeric, levels=frozenset(part.levels))
     name = part.name.removeprefix("the ")
-    opened = _in_memory(name, source, part.excluded, frozenset(part.index), ())
     groups = {name: each.levels for name, each in part.levels.items() if isinstance(each, Coded)}
-    return replace(opened, columns=part.columns, groups=groups, unsettled=part.unsettled)
+    return Opened(
+        name,
+        name,
+        source,
+        part.columns,
+        partial(_hash_of, source),
+        excluded=part.excluded,
+        index=frozenset(part.index),
+        groups=groups,
+        unsettled=part.unsettled,
+        unnamed=not "".join(part.columns[:1]).strip(),
+    )
 
 
 def of_callable(function: Callable[[], Any]) -> Opened:
     """Open what a function yields block by block, anew at each call."""
     part = CallablePart.of(function, None)
-    named = part.columns != numbered(len(part.columns))
-    notes = () if named else ("columns of the blocks have no names: numbered from 1",)
+    unnamed = part.columns == numbered(len(part.columns))
+    notes = ("columns of the blocks have no names: numbered from 1",) * unnamed
     source = Source((part,), part.columns)
-    return _in_memory("blocks", source, {}, frozenset(), notes, named=named)
+    return Opened("blocks", "blocks", source, part.columns, partial(_hash_of, source), notes=notes)
 
 
-def _in_memory(
-    name: str,
-    source: Source,
-    excluded: dict[str, str],
-    index: frozenset[str],
-    notes: tuple[str, ...],
-    *,
-    named: bool = True,
-) -> Opened:
-    return Opened(
-        name=name,
-        path=name,
-        source=source,
-        columns=source.columns,
-        excluded=excluded,
-        refused={},
-        index=index,
-        notes=notes,
-        sums=False,
-        codes=False,
-        digest=lambda: _hash_of(source.blocks()),
-        named=named,
-    )
-
-
-def _hash_of(blocks: Any) -> str:
+def _hash_of(source: Source) -> str:
     """Hash values as float64, row after row."""
     digest = hashlib.sha256()
-    block: Block
-    for block in blocks:
+    for block in source.blocks():
         digest.update(np.ascontiguousarray(block.values).data)
     return digest.hexdigest()
 

@@ -11,10 +11,10 @@ import hashlib
 import os
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,6 @@ from leakscore.typing import Doubles
 from leakscore_app.tables import files
 from leakscore_app.tables.categories import (
     Categories,
-    Levels,
     TooManyLevelsError,
     read_for,
     rows_of,
@@ -33,15 +32,11 @@ from leakscore_app.tables.columns import GROUP, read_as_missing, voted
 from leakscore_app.tables.conventions import ALL, is_summary
 from leakscore_app.tables.files import File, newlines_in
 from leakscore_app.tables.formats import delimited
-from leakscore_app.tables.formats.layout import (
-    SPACE,
-    Layout,
-    layout_of,
-    require_no_other,
-    sample_of,
-)
+from leakscore_app.tables.formats.delimited import Form
+from leakscore_app.tables.formats.layout import SPACE
 from leakscore_app.tables.numbers import Survey, survey_of
 from leakscore_app.tables.sources.blocks import (
+    FilePart,
     LineNumbers,
     State,
     require_same,
@@ -57,35 +52,11 @@ _MOST = 1 << 26  # bytes of the longest line
 _MARK = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True)
-class Form:
-    """How a text is cut into cells.
-
-    Attributes
-    ----------
-    delimiter : str
-    layout : Layout
-    begin : int
-        Bytes above the first record.
-    above : int
-        Lines above it.
-    """
-
-    delimiter: str
-    layout: Layout
-    begin: int
-    above: int
-
-    def split(self, data: bytes) -> delimited.Rows:
-        """Read a piece; all of its columns are text."""
-        return delimited.split(data, self.delimiter, self.layout.width)
-
-
 class AtOnceError(ValueError):
     """The text must be read as a whole."""
 
 
-def form_of(name: str, start: bytes, options: ReadingOptions) -> Form:
+def _form_of(name: str, start: bytes, options: ReadingOptions) -> Form:
     """Find out how a text is cut, from its first lines.
 
     Raises
@@ -107,16 +78,10 @@ def form_of(name: str, start: bytes, options: ReadingOptions) -> Form:
     if delimiter == SPACE:
         raise AtOnceError
     require_plain(name, data, delimiter)
-    body, skipped = delimited.without_lines(data, options.skip_lines, 0)
-    sample = sample_of(name, delimited.start_of(body), delimiter)
-    layout = layout_of(name, sample.rows, options.header)
-    if layout.width == 1:
-        require_no_other(name, sample.rows[layout.body :], delimiter)
-    if layout.body >= len(sample.lines):
+    form = delimited.form_of(name, data, delimiter, options)
+    if form.begin == len(data):
         raise AtOnceError
-    above = sample.lines[layout.body] - 1
-    begin = len(start) - len(delimited.below_line(body, above))
-    return Form(delimiter, layout, begin, skipped + above)
+    return replace(form, begin=marked + form.begin)
 
 
 def require_plain(name: str, data: bytes, delimiter: str) -> None:
@@ -164,47 +129,30 @@ class Piece:
 
 
 @dataclass(frozen=True, eq=False)
-class TextPart:
+class TextPart(FilePart):
     """A csv file.
 
     Attributes
     ----------
-    excluded : dict
-        Name of a column without numbers -> why it is not judged.
+    form : Form
+    pieces : tuple of Piece
     convention : int
         In which its numbers are read.
-    lines : LineNumbers
-    notes : tuple of str
-    named, unnamed : bool
-        Whether the columns have names, and whether the first one has none of its own.
-    sha256 : str
+    hashed : str
+        The SHA-256 hash of its bytes.
     kept : KeptPieces
-    levels : dict
-        Name of a column -> the categories in its place.
     """
 
-    index: ClassVar[tuple[str, ...]] = ()
-
-    path: str
-    name: str
-    columns: tuple[str, ...]
-    rows: int
-    state: State
     form: Form
     pieces: tuple[Piece, ...]
-    excluded: dict[str, str]
     convention: int
-    lines: LineNumbers
-    notes: tuple[str, ...]
-    named: bool
-    unnamed: bool
-    sha256: str
+    hashed: str
     kept: KeptPieces
-    levels: Levels = field(default_factory=dict)
 
-    def require_same(self) -> None:
-        """Refuse a file that changed since it was looked at first."""
-        require_same(self.path, self.name, self.state)
+    @property
+    def sha256(self) -> str:
+        """The hash of its bytes, which were all read."""
+        return self.hashed
 
     def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
         """Yield rows; see `blocks.Part`."""
@@ -296,7 +244,7 @@ def text_part(
     try:
         with Path(path).open("rb") as file:
             _, start = next(pieces_of(file, 0), (0, b""))
-            form = form_of(name, start, options)
+            form = _form_of(name, start, options)
             reading = _Reading(path, name, options, form, kept, categories)
             file.seek(0)
             reading.digest.update(file.read(form.begin))
@@ -437,7 +385,18 @@ class _Reading:
         notes += read_as_missing(absent)
         layout = self.form.layout
         return TextPart(
-            self.path, self.name, self.columns, self.rows, state, self.form, tuple(self.pieces),
-            excluded, convention, places, (*layout.notes, *notes),
-            layout.header != "no", self.unnamed, self.digest.hexdigest(), self.kept,
-        )  # fmt: skip
+            self.path,
+            self.name,
+            self.columns,
+            self.rows,
+            state,
+            self.form,
+            tuple(self.pieces),
+            convention,
+            self.digest.hexdigest(),
+            self.kept,
+            excluded=excluded,
+            notes=(*layout.notes, *notes),
+            unnamed=self.unnamed,
+            lines=places,
+        )
