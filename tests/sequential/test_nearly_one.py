@@ -16,7 +16,8 @@ from tests.sequential.test_octaves import UNIFORM, equal_sum
 
 @pytest.mark.parametrize("term", [(1e-3, 0.0), (1e-2, 1e-3)], ids=["mass", "ratio"])
 @pytest.mark.parametrize("seed", range(4))
-def test_an_excess_errs_by_shares_of_itself(term: Any, seed: int) -> None:
+@pytest.mark.parametrize("side", [-1.0, 0.0, 1.0])
+def test_an_excess_errs_by_shares_of_itself(term: Any, seed: int, side: float) -> None:
     """Ratios of nearly 1: what the best test gains is far below its power, and is still bounded."""
     rounding, moved = term
     rng, sign = np.random.default_rng(seed), (-1.0) ** seed
@@ -26,7 +27,8 @@ def test_an_excess_errs_by_shares_of_itself(term: Any, seed: int) -> None:
     found = [outside * np.maximum(tilt, 0.0), outside * np.maximum(-tilt, 0.0)]
     wrong = [np.exp(sign * rounding) * found[0] + (sign > 0) * moved * outside, found[1]]
     wrong[1] = np.exp(-sign * rounding) * found[1] + (sign < 0) * moved * outside
-    rows = [one.reshape(1, 64) for one in (outside, outside * (1.0 + tilt), *wrong)]
+    both = np.exp(side * rounding) * outside  # both laws err, too, in the same direction
+    rows = [one.reshape(1, 64) for one in (both, both * (1.0 + tilt), *wrong)]
     pair = rows[2], rows[3]
     law = Octaves(1.0, 0.01, *rows[:2], None, 1.0, rounding, 1.02 * moved, (0.0, 0.0), pair)
     curves = OctaveCurves(law)
