@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import pickle
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -169,8 +170,10 @@ def test_statistics_of_numbers_refuse_categories(monkeypatch: pytest.MonkeyPatch
 def test_tasks_travel_and_blocks_may_be_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells and scores are the same bits in any order of tasks."""
     opened = sources.of_table(table()).with_size(256)
-    asked: dict[str, Any] = {"columns": None, "exclude": (), "missing": "rows"}
-    judged, bound = featured.features_of(opened, Passes(), statistics.GroupMeans(BY), **asked)
+    asked: Any = SimpleNamespace(
+        statistic=statistics.GroupMeans(BY), columns=None, exclude=(), missing="rows"
+    )
+    judged, bound = featured.features_of(opened, Passes(), asked)
     one = ScoreRows(judged.law, np.array([1.0, 9.0]), every=True, cells=(6,))
     there, again = pickle.loads(pickle.dumps((judged.source, one)))
     found = run(judged.source, one).result()
@@ -180,7 +183,7 @@ def test_tasks_travel_and_blocks_may_be_smaller(monkeypatch: pytest.MonkeyPatch)
             np.testing.assert_array_equal(getattr(ours, field.name), getattr(theirs, field.name))
     monkeypatch.setattr(featured, "_BY_GROUP", 64 * len(bound.names))
     monkeypatch.setattr(featured, "_FEWEST", 8)
-    small, _ = featured.features_of(opened, Passes(), statistics.GroupMeans(BY), **asked)
+    small, _ = featured.features_of(opened, Passes(), asked)
     assert small.source.size == 64
     np.testing.assert_allclose(small.law.cov, judged.law.cov, rtol=1e-11, atol=1e-13)
 

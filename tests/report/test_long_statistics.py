@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -154,8 +155,10 @@ def test_records_without_a_response_are_left_out(
 def test_tasks_and_smaller_blocks(monkeypatch: pytest.MonkeyPatch, values: np.ndarray) -> None:
     """Features travel to workers, in any order; a block of many features has fewer rows."""
     opened = sources.of_table(report.table_of(values, NAMES)).with_size(256)
-    asked: dict[str, Any] = {"columns": None, "exclude": (), "missing": "rows"}
-    judged, _ = featured.features_of(opened, Passes(), statistics.Covariance(), **asked)
+    asked: Any = SimpleNamespace(
+        statistic=statistics.Covariance(), columns=None, exclude=(), missing="rows"
+    )
+    judged, _ = featured.features_of(opened, Passes(), asked)
     source = judged.source
     assert isinstance(source, Features)
     there = pickle.loads(pickle.dumps(source))
@@ -163,7 +166,7 @@ def test_tasks_and_smaller_blocks(monkeypatch: pytest.MonkeyPatch, values: np.nd
     assert joined(trees).moments.to_bytes() == judged.seen.moments.to_bytes()
     monkeypatch.setattr(featured, "_NUMBERS", 64 * 14)
     monkeypatch.setattr(featured, "_FEWEST", 8)
-    small, _ = featured.features_of(opened, Passes(), statistics.Covariance(), **asked)
+    small, _ = featured.features_of(opened, Passes(), asked)
     assert small.source.size == 64
     np.testing.assert_allclose(small.law.cov, judged.law.cov, rtol=1e-12)
 

@@ -99,8 +99,8 @@ def test_a_simple_attack_of_ours_on_exact_noise_finds_as_much() -> None:
 def test_the_attack_is_judged_by_rounds_from_which_it_did_not_learn() -> None:
     """On what tells nothing it gains nothing; on what tells all it is certain."""
 
-    def seen(logs: np.ndarray) -> list:
-        return [anew._Seen(float(one), -1e-3, 0.0) for one in logs]
+    def seen(logs: np.ndarray) -> np.ndarray:
+        return np.stack([logs, np.full(len(logs), -1e-3), np.zeros(len(logs))])
 
     rng = np.random.default_rng(4)
     gains = []
@@ -121,20 +121,19 @@ def test_the_upper_end_misses_in_no_more_than_5_percent_of_games(
     missed, above = 0, 0.0
     for _ in range(tries):
         seen = [
-            [
-                anew._Seen(float(log), float(ratio), 0.0)
-                for log, ratio in zip(
+            np.stack(
+                [
                     rng.normal(-shift * member, 1, half),
                     rng.normal((member - 0.5) * scale**2, scale, half),
-                    strict=True,
-                )
-            ]
+                    np.zeros(half),
+                ]
+            )
             for member in (1, 0)
         ]
         hits, alarms = anew._judged(*seen)
         truth = 0.0
         for start in range(2):
-            logs = [np.array([one.log_leakage for one in side[1 - start :: 2]]) for side in seen]
+            logs = [side[0, 1 - start :: 2] for side in seen]
             rule = anew._Rule.of(*logs)
             for member in (1, 0):
                 below = stats.norm.cdf(rule.threshold + shift * member)

@@ -103,11 +103,12 @@ class Analysis:
         hidden, self.ranked = hidden_behind(
             table.population, self.about, self.simulated, quantity, table.sample
         )
+        first = [*self.playable[: self.simulated], *hidden]
         narrow: list[int] = []
         if self.refits is not None:
-            narrow = self.refits.narrowing(table.population, self.about, self.simulated)
+            others = [person for person in self.about if person not in first]
+            narrow = self.refits.narrowing(table.population, others, self.simulated)
         self.hidden = table.rows[list(dict.fromkeys([*hidden, *narrow]))]
-        first = [*self.playable[: self.simulated], *hidden]
         worst = next(int(i) for i in self.order if np.isfinite(self.scores[i]))
         more = dict.fromkeys([table.middle(self.about), worst, *narrow])
         pairs = [(index, "informed") for index in first]

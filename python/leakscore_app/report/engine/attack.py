@@ -32,10 +32,8 @@ if TYPE_CHECKING:
 
 _DRAWN_TOGETHER = 2**20  # records that are drawn at once
 _MOST_PRODUCTS = 2e10  # of the refits of a game
-_LEARNED, _LEAST_LEARNED = (
-    4,
-    1000,
-)  # rounds learned from: a quarter more of those judged, or so many
+# Rounds that an attacker learns from: of those judged one in so many more, or so many.
+_LEARNED, _LEAST_LEARNED = 4, 1000
 LINEAR = 0.02
 """Leverage up to which coefficients are linear in a record, beside a game's error."""
 NEARLY_LINEAR = 0.07
