@@ -136,3 +136,17 @@ def test_leverages_of_persons_are_those_of_all_their_records() -> None:
     result = fit.leverages(table, owners)
     assert result[3:] == pytest.approx(np.diag(hat)[3:])
     assert result[:3] == pytest.approx(np.linalg.eigvalsh(hat[:3, :3])[-1])
+
+
+def test_a_quiet_record_of_large_leverage_is_played_beside_loud_ones() -> None:
+    """Records that are played for their shift take no place of those that narrow the spread."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=150)
+    x[[3, 7, 11, 20]] = [9.0, -9.0, 8.5, 7.0]
+    y = 0.5 * x + rng.normal(size=150)
+    y[[3, 7, 11]] += [4.0, 4.0, -4.0]
+    y[20] = np.polyval(np.polyfit(np.delete(x, 20), np.delete(y, 20), 1), 7.0)
+    table = report.table_of(np.column_stack([x, y]), ["x", "y"])
+    response = statistics.Regression(response="y")
+    result = report.analyse(table, statistic=response, distinct_records=True, rounds=1000)
+    assert {4, 8, 12, 21} <= {game.row for game in result.games}
