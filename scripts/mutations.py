@@ -558,8 +558,8 @@ AUDITS = (
     Mutation(
         "records-enough",
         "python/leakscore_app/report/engine/leakage.py",
-        "else (middle, high)\n        return high",
-        "else (middle, high)\n        return low",
+        "else (middle, high)\n    return high",
+        "else (middle, high)\n    return low",
         ("tests/report/test_remedies.py",),
     ),
     Mutation(

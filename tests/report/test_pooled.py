@@ -49,12 +49,13 @@ def law_without(person: int) -> tuple[np.ndarray, np.ndarray]:
 
 PEOPLE = [int(np.flatnonzero(h == CELL)[k]) for h, k in [(0, 0), (0, 9), (1, 3), (2, 5), (3, 1)]]
 
+MEANS = statistics.GroupMeans("g").on(("g", "x", "y"), {"g": tuple("abcde")})
+
 
 @pytest.mark.parametrize("variance", [0.0, 0.3])
 @pytest.mark.parametrize("finite", [False, True])
 def test_distances_are_those_of_the_definition(variance: float, finite: bool) -> None:
-    means = statistics.GroupMeans("g").on(("g", "x", "y"), {"g": tuple("abcde")})
-    cells = PooledCells.of(Z, CELL, means)
+    cells = PooledCells.of(Z, CELL, MEANS)
     assert cells is not None
     assert cells.small == ("g=b", "g=c", "g=d", "g=e")
     people = Pooled(cells, 60, finite=finite)
@@ -133,7 +134,7 @@ def test_columns_that_are_constant_within_cells() -> None:
 @pytest.mark.parametrize("noise", [0.0, 0.2])
 def test_earlier_means_of_cells_are_told_with_the_present_one(noise: float) -> None:
     """Both means as one release, by the definition: a record of the first 40 is in both."""
-    cells = PooledCells.of(Z, CELL)
+    cells = PooledCells.of(Z, CELL, MEANS)
     assert cells is not None
     batch = (np.arange(71) >= 40).astype(np.int64)
     published = Published(Groups(np.arange(71)), batch, np.array([40, 31]))
@@ -175,7 +176,8 @@ def test_a_trait_of_one_record_gives_it_away_in_cells_of_few(seed: int) -> None:
     table = report.table_of(values, [*"abcd"], groups={"g": np.array(list("uvw"))[group].tolist()})
     result = report.analyse(table, statistic=statistics.GroupMeans("g"), min_cell=2, rounds=200)
     assert 3 in result.verdict.given_away
-    cells = PooledCells.of(values, group)
+    means = statistics.GroupMeans("g").on(("g", *"abcd"), {"g": tuple("uvw")})
+    cells = PooledCells.of(values, group, means)
     assert cells is not None
     known = Pooled(cells, 60, finite=False).without(2)
     assert (known.variances == 0).sum() == 1
