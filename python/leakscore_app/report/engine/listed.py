@@ -2,8 +2,8 @@
 
 Who knows the records of a finite population, and that n of them are averaged, lists all sets of n
 and looks which have the published numbers. That is no linear score. Where C(N, n) is small, the
-advantage of this best use is computed exactly: of a record in a share p of the sets with the same
-numbers, by the law of the numbers with it and without it.
+advantage of this best use is computed exactly, by the law of the numbers in sets with all records
+of a person and in sets with none.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
+from leakscore.leakage.groups import Groups
 from leakscore.typing import Doubles
 from leakscore_app.report._model import Listed
+from leakscore_app.report.engine.population import Integers
 
 _MOST = 1 << 18  # sets
 _DECIMALS = 20
@@ -23,19 +25,22 @@ _DECIMALS = 20
 
 def list_sets(
     values: Doubles,
+    owned: Groups,
     rows: npt.NDArray[np.int64],
     n: int,
     units: Doubles,
     decimals: int | None,
     limit: float,
 ) -> Listed | None:
-    """Return the record that the list of all sets tells most of; None if they are too many.
+    """Return whose record the list of all sets tells most of; None if they are too many.
 
     Parameters
     ----------
     values : (N, d) ndarray
-    rows : (N,) ndarray of int
-        Numbers of the records.
+    owned : Groups
+        Whose the records are.
+    rows : (P,) ndarray of int
+        The number of each person's first record.
     n : int
     units : (d,) ndarray
         What is published, over the mean.
@@ -55,22 +60,36 @@ def list_sets(
     parts, start = units * values / n, np.zeros(len(units))
     if fewer < n:
         parts, start = -parts, parts.sum(axis=0)
-    advantages = _advantages(chosen, parts, start, decimals)
+    persons = len(rows)
+    keys, counts = np.unique(
+        np.arange(sets)[:, None] * persons + owned.of_row[chosen], return_counts=True
+    )
+    places, person = np.divmod(keys, persons)
+    pairs = places, person, counts == owned.sizes[person]
+    advantages = _advantages(chosen, pairs, parts, start, decimals)
     worst = int(advantages.argmax())
     coarser = None
     if advantages[worst] > limit:
         first = _DECIMALS if decimals is None else decimals - 1
         for coarser in range(first, -_DECIMALS, -1):
-            if _advantages(chosen, parts, start, coarser).max() <= limit:
+            if _advantages(chosen, pairs, parts, start, coarser).max() <= limit:
                 break
     return Listed(int(rows[worst]), sets, float(advantages[worst]), coarser)
 
 
 def _advantages(
-    chosen: npt.NDArray[np.int64], parts: Doubles, start: Doubles, decimals: int | None
+    chosen: Integers,
+    pairs: tuple[Integers, Integers, npt.NDArray[np.bool_]],
+    parts: Doubles,
+    start: Doubles,
+    decimals: int | None,
 ) -> Doubles:
-    """Return the total variation of the numbers with each record and without it."""
-    (sets, fewer), size = chosen.shape, len(parts)
+    """Return the total variation of the numbers with each person's records and without them.
+
+    `pairs` are a chosen set and a person of whom it has records, and whether it has them all.
+    """
+    (sets, fewer), (places, person, whole) = chosen.shape, pairs
+    persons = int(person.max()) + 1
     same = np.zeros(sets, np.int64)
     dust = 4 * np.finfo(float).eps * (np.abs(start) + fewer * np.abs(parts).max(axis=0))
     for part, first, least in zip(parts.T, start, dust, strict=True):
@@ -78,13 +97,17 @@ def _advantages(
         if decimals is not None:
             numbers = np.round(numbers, decimals)
         order = np.argsort(numbers, kind="stable")
-        places = np.empty(sets, np.int64)
-        places[order] = np.cumsum(np.diff(numbers[order], prepend=numbers[order[0]]) > least)
-        _, same = np.unique(same * sets + places, return_inverse=True)
+        ranks = np.empty(sets, np.int64)
+        ranks[order] = np.cumsum(np.diff(numbers[order], prepend=numbers[order[0]]) > least)
+        _, same = np.unique(same * sets + ranks, return_inverse=True)
         if same.max() == sets - 1:
-            return np.ones(size)
-    pairs, counts = np.unique(same[:, None] * size + chosen, return_counts=True)
-    others = np.bincount(same)[pairs // size] - counts
-    without = comb(size - 1, fewer)
-    common = np.minimum(counts / (sets - without), others / without)
-    return np.asarray(1 - np.bincount(pairs % size, common, minlength=size))
+            return np.ones(persons)
+    keys, key, some = np.unique(
+        same[places] * persons + person, return_inverse=True, return_counts=True
+    )
+    every, none = np.bincount(key, whole), np.bincount(same)[keys // persons] - some
+    of = keys % persons
+    common = np.minimum(
+        every / np.bincount(of, every)[of], none / (sets - np.bincount(of, some))[of]
+    )
+    return np.asarray(1 - np.bincount(of, common))

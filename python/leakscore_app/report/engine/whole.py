@@ -256,10 +256,11 @@ class WholeTable(JudgedTable):
     def listed(self) -> Listed | None:
         """Return what the list of all sets of a finite population tells, where they are few."""
         people, options = self.population, self.options
-        if not (people.finite and people.plain):
+        if not people.finite:
             return None
         return list_sets(
             self.records.values,
+            people.owned,
             self.rows,
             self.released.n,
             self.units,
