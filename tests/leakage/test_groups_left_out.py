@@ -167,6 +167,13 @@ def test_what_only_one_group_has_is_certain(kind: str) -> None:
     np.testing.assert_allclose(found[0], expected[0], rtol=1e-9)
 
 
+def test_what_a_factor_does_not_show_is_certain() -> None:
+    """Two records have a flag of three columns; rounding leaves a variance."""
+    rng, flag = np.random.default_rng(12), np.isin(np.arange(25), [0, 5, 9]).astype(float)
+    X = np.c_[x := rng.exponential(size=25), flag, flag * x, flag * rng.normal(size=25)]
+    assert np.isinf(leave_group_out(X, Reference.fit(X), 25, np.r_[0, np.arange(24)])[0])
+
+
 def test_too_few_rows_left() -> None:
     X = table(8)
     person = np.r_[np.zeros(4), np.arange(1, 5)].astype(int)  # 4 rows of 4 columns are left

@@ -48,3 +48,15 @@ def test_steps_far_above_the_dust_are_those_of_the_decimals() -> None:
     result = report.analyse(table, rounds=2000, noise_shape="same", max_advantage=0.9)
     (record,) = result.arithmetic.records
     assert (record.row, record.exact) == (5, 1.0)
+
+
+def test_noise_is_sought_where_a_game_and_arithmetic_are_above_the_limit() -> None:
+    """In theory alone they are within it, and the noise was 0."""
+    values = np.random.default_rng(9).integers(0, 4, size=(12, 1)).astype(float)
+    options = {"n": 9, "population": "finite", "max_noise": 100.0, "noise_shape": "same"}
+    table = report.table_of(values, ["x"])
+    result = report.analyse(table, rounds=8000, max_advantage=0.8, **options)
+    assert result.verdict.worst.arithmetic > 0
+    assert result.verdict.worst.value > 0.8
+    assert result.verdict.decision == "publish with noise"
+    assert result.noise.noise_std["x"] >= 1 / 9  # a step of the sum

@@ -415,10 +415,15 @@ class _Fitted:
         """Distance of one group from an estimate without it."""
         refitted = left_out.refitted(self.table, rows, self.fit, self.reference.kind)
         sums = weights.T @ np.asarray(self.table[rows] - refitted.mean, dtype=np.float64)
+        scale = np.sqrt(self.fit.variances)
+        if refitted.kind == "full":
+            relative = np.linalg.eigvalsh(refitted.cov / np.outer(scale, scale))
+            if relative[0] <= _NO_VARIANCE * len(scale):  # a factor may not show it
+                return _without_inverse(sums, refitted, scale)
         try:
             return float(np.sum(sums * refitted.solve(sums)))
         except SingularCovarianceError:
-            return _without_inverse(sums, refitted, np.sqrt(self.fit.variances))
+            return _without_inverse(sums, refitted, scale)
 
 
 def _of_full(

@@ -153,7 +153,9 @@ class Analysis:
         """Find the noise on what is published."""
         noise = self._least_noise(games)
         if not arithmetic.unchecked:
-            noise = self.table.sums().noise(noise, arithmetic)
+            informed = [game for game in games if game.attacker == "informed"]
+            upper = {game.row: self.budget.upper(game) for game in informed}
+            noise = self.table.sums().noise(noise, arithmetic, upper)
         return in_units(noise, self.table.units)
 
     def _drawn(self, noise: Noise | None) -> tuple[Noise | None, dict[str, float] | None]:

@@ -31,7 +31,7 @@ hidden
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -345,16 +345,24 @@ class Sums:
                 return replace(result, hidden_by=decimals)
         return result
 
-    def noise(self, noise: Noise | None, arithmetic: Arithmetic) -> Noise | None:
-        """Return noise on the means that hides remainders, too, where they are above the limit."""
-        if noise is None or not (noise.standard_errors or self._exceeds(arithmetic)):
+    def noise(
+        self, noise: Noise | None, arithmetic: Arithmetic, played: Mapping[int, float]
+    ) -> Noise | None:
+        """Return noise on the means that hides remainders, too, where they are above the limit.
+
+        `played` are the upper ends of the games of records by number.
+        """
+        if noise is None or not (noise.standard_errors or self._exceeds(arithmetic, played)):
             return noise
         return _with_steps(noise, arithmetic, self.population)
 
-    def _exceeds(self, arithmetic: Arithmetic) -> bool:
+    def _exceeds(self, arithmetic: Arithmetic, played: Mapping[int, float] | None = None) -> bool:
         """Tell whether arithmetic adds so much to a record's share that it is above the limit."""
-        limit = self.budget.limit
-        return any(self._share(row) + added > limit for row, added in arithmetic.added.items())
+        least = dict.fromkeys(arithmetic.added, 0.0) | dict(played or {})
+        return any(
+            max(self._share(row), least[row]) + added > self.budget.limit
+            for row, added in arithmetic.added.items()
+        )
 
     def _share(self, row: int) -> float:
         """Return the share of a record by the theory; of one that is not kept, the largest."""
