@@ -496,7 +496,13 @@ class Refits:
         (strand,) = attack.strands
         seen = self._moves(population, attack, rounds, rng)
         with_them, without = _along(seen, strand.weight)
-        middle = np.nanmean(without)
+        fitted = [each[~np.isnan(each)] for each in (without, with_them)]
+        if not (len(fitted[0]) or len(fitted[1])):
+            raise ValueError(
+                f"n={strand.size} of these records must have coefficients, but none of {rounds} "
+                "samples has: choose a larger n, or leave out columns that few records tell of"
+            )
+        middle = np.mean(fitted[0] if len(fitted[0]) else fitted[1])
         with_them, without = _filled((with_them - middle, without - middle))
         attacks = [(attack.score(with_them[:, None]), attack.score(without[:, None]))]
         if attack.attacker == "informed":
@@ -568,8 +574,8 @@ def _along(pair: learned.Pair, directions: Doubles) -> learned.Pair:
 
 
 def _filled(pair: learned.Pair) -> learned.Pair:
-    """Put the lowest number where there is none."""
-    lowest = min(np.nanmin(each) for each in pair)
+    """Put a number below all others where there is none."""
+    lowest = np.nextafter(np.nanmin(np.concatenate(pair)), -np.inf)
     return np.nan_to_num(pair[0], nan=lowest), np.nan_to_num(pair[1], nan=lowest)
 
 

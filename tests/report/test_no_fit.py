@@ -1,0 +1,35 @@
+"""Samples of which none has coefficients: without a record, and of few records."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import leakscore_app
+from leakscore import statistics
+from leakscore_app.report import table_of
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+def test_who_alone_makes_a_fit_is_told_by_every_round() -> None:
+    """A flag that record 3 alone has, in a Cox model that it hardly shifts: it dies in between."""
+    rng = np.random.default_rng(18)
+    flag = (np.arange(40) == 2).astype(float)
+    died = (rng.random(40) < 0.7) | (flag > 0)
+    values = np.column_stack([flag, rng.normal(size=40), rng.exponential(size=40), died])
+    report = leakscore_app.analyse(
+        table_of(values, ["flag", "x", "t", "died"]),
+        statistic=statistics.Cox("t", "died"),
+        rounds=2000,
+        max_noise=100.0,
+    )
+    assert report.verdict.worst.row == 3
+    assert report.verdict.worst.value > 0.99
+    assert report.verdict.decision == "do not publish"
+
+
+def test_samples_without_coefficients_are_refused() -> None:
+    table = table_of(np.random.default_rng(2).normal(size=(12, 3)), ["a", "b", "y"])
+    with pytest.raises(ValueError, match="n=2 of these records must have coefficients, but none"):
+        leakscore_app.analyse(table, statistic=statistics.Regression("y"), n=2, rounds=400)
