@@ -9,7 +9,7 @@ from mpmath import mpf
 from scipy.integrate import trapezoid
 from scipy.stats import norm
 
-from leakscore.tradeoff import gaussian, subsampled_mean
+from leakscore.tradeoff import gaussian, laplace, subsampled_mean
 
 CASES = [(8.8834, 0.1), (5.0014, 0.3), (3.1031, 0.9), (0.01, 0.5), (40.0, 0.02)]
 ALPHA = np.array([0.0, 1e-300, 1e-12, 1e-3, 0.1, 0.5, 0.9, 1 - 1e-9, 1.0])
@@ -65,6 +65,36 @@ def test_far_profile_keeps_its_digits() -> None:
             wanted = mpf(rho) * (first - second)
             got = subsampled_mean(m, rho).delta(epsilon, "forward")
             assert abs(mpf(float(got)) / wanted - 1) < 2e-12
+
+
+def test_small_profiles_below_small_rates_keep_their_digits() -> None:
+    with mpmath.workdps(60):
+        for rho, epsilon in (
+            (1e-20, 1e-20),
+            (1e-17, 3e-17),
+            (1e-100, 1e-99),
+            (0.5, -0.5),
+            (1, -40),
+        ):
+            inner = mpmath.log(1 + mpmath.expm1(mpf(epsilon)) / mpf(rho))
+            first = mpmath.ncdf(-inner + mpf(0.5))
+            wanted = mpf(rho) * (first - mpmath.exp(inner) * mpmath.ncdf(-inner - mpf(0.5)))
+            got = subsampled_mean(rho, rho).delta(epsilon, "forward")  # of mu 1
+            assert abs(mpf(float(got)) / wanted - 1) < 2e-12
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "case", [(1e308, 0.5), (1e100, 1e-100), (1e308, 5e-324), (1.0, 1 - 2**-53)]
+)
+def test_epsilons_of_extreme_means(case: tuple[float, float]) -> None:
+    f = subsampled_mean(*case)
+    for delta in (1e-300, 1e-101, 1e-5, 0.4, 0.9):
+        for direction in ("forward", "reverse"):
+            epsilon = f.epsilon(delta, direction)
+            assert f.delta(epsilon * (1 + 1e-11), direction) <= delta * (1 + 1e-11)
+    # Of disjoint laws: delta = 1 - e^epsilon (1 - rate).
+    assert subsampled_mean(1e308, 0.5).epsilon(0.1, "reverse") == pytest.approx(np.log(1.8))
 
 
 def test_epsilon_inverts_delta(case: tuple[float, float]) -> None:
@@ -153,3 +183,14 @@ def test_shapes() -> None:
 def test_refused(leakage: float, rate: float, name: str) -> None:
     with pytest.raises(ValueError, match=name):
         subsampled_mean(leakage, rate)
+
+
+def test_reverse_epsilons_of_almost_the_whole_sample() -> None:
+    for shift, rate in ((60.0, 1 - 2**-53), (40.0, 1 - 1e-12)):
+        f = laplace(shift).subsample(rate)
+        with mpmath.workdps(60):
+            share = (1 - mpf(rate)) + mpf(rate) * mpmath.exp(-mpf(shift))
+            assert f.epsilon(0.0, "reverse") == pytest.approx(float(-mpmath.log(share)), rel=1e-14)
+        epsilon = f.epsilon(0.1, "reverse")
+        assert f.delta(epsilon * (1 + 1e-9), "reverse") <= 0.1
+        assert f.delta(epsilon * (1 - 1e-9), "reverse") >= 0.1

@@ -134,8 +134,8 @@ class Mixture(SampledCurve[Value]):
 
     def _epsilon(self, delta: Doubles) -> Any:
         rate = aligned(self._rate, delta)
-        inner = self._of_each("epsilon", np.minimum(delta / rate, 1.0))
         with np.errstate(over="ignore", under="ignore", divide="ignore"):
+            inner = self._of_each("epsilon", np.minimum(delta / rate, 1.0))
             near = np.log1p(rate * np.expm1(np.minimum(inner, 700.0)))
             far = inner + np.log(rate + (1.0 - rate) * np.exp(-inner))
         return np.where(inner > 700.0, far, near)[()]
@@ -148,7 +148,8 @@ class Mixture(SampledCurve[Value]):
         """Return rate delta(e') with e^epsilon = 1 - rate + rate e^e', or 1 - e^epsilon."""
         rate = aligned(self._rate, epsilon)
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-            ratio = (rate - 1.0) + np.exp(epsilon)  # rate times e^e'
+            low, high = (rate - 1.0) + np.exp(epsilon), rate + np.expm1(epsilon)
+            ratio = np.where(epsilon < -0.5, low, high)  # rate times e^e'
             inner = _shifted(epsilon, rate, np.log(ratio / rate))
             mixed = rate * self._of_each("delta", np.where(ratio > 0.0, inner, 0.0))
             return np.where(ratio > 0.0, mixed, -np.expm1(epsilon))[()]
@@ -244,7 +245,7 @@ class InverseMixture(SampledCurve[Value]):
 
         high = doubled(np.where(usual, 1.0, 0.0), lambda high: usual & (gap(high) > 0.0))
         inner = np.where(usual, sign_change(gap, np.zeros(delta.shape), high), bound)
-        epsilon = -np.log1p(self._rate * np.expm1(-inner))
+        epsilon = _outer(inner, self._rate)
         return np.where(delta >= self._advantage(), 0.0, epsilon)[()]
 
     def _alpha_per_power(self) -> Doubles:
@@ -376,15 +377,16 @@ class InverseSubsampledTradeOff(_OfGaussian[Value], InverseMixture[Value]):
             # log of rate G.delta(y) / (rate + (1 - rate) e^y) over delta, which is concave in y
             profile = _core.gaussian_delta(y, mu)
             weight = np.logaddexp(np.log(rate), np.log1p(-rate) + y)
-            beyond = _tail(mu, y)
-            slope = -np.exp(y) * beyond / profile - np.exp(np.log1p(-rate) + y - weight)
+            beyond = np.exp(y + norm.logsf(y / mu + 0.5 * mu))
+            slope = -beyond / profile - np.exp(np.log1p(-rate) + y - weight)
             return np.log(rate * profile / delta) - weight, slope
 
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            start = np.where(usual, above, 0.0)
+            exposed = np.log(rate) - np.log1p(-rate) + np.log1p(-delta) - np.log(delta)
+            start = np.where(usual, np.minimum(above, exposed), 0.0)  # exposed: the root at G = 1
             y = falling_root(gap, np.zeros_like(start), start)
             y = np.where(usual, y, np.where(delta < most, np.inf, 0.0))  # delta = 0: c = 0
-            epsilon = np.where(rate == 1.0, above, -np.log1p(rate * np.expm1(-y)))
+            epsilon = np.where(rate == 1.0, above, _outer(y, rate))
             # Near c = 0 the next double has another delta: end on the side of the smaller delta.
             for _ in range(4):
                 short = usual & (self._delta_at(epsilon, rate) > delta)
@@ -399,9 +401,12 @@ def _shifted(epsilon: Doubles, share: Doubles, direct: Doubles) -> Doubles:
     return np.where(epsilon < -1.0, direct, np.where(epsilon > 1.0, far, near))
 
 
-def _tail(mu: Doubles, epsilon: Doubles) -> Doubles:
-    """Return Phi(-epsilon/mu - mu/2), the alpha at which the Gaussian slope is -e^epsilon."""
-    return np.asarray(norm.sf(epsilon / mu + 0.5 * mu))
+def _outer(inner: Doubles, rate: Doubles) -> Doubles:
+    """Return the epsilon of H0 against the mixture from that without sampling, e'."""
+    share = rate * np.expm1(-inner)
+    with np.errstate(divide="ignore"):
+        far = -np.logaddexp(np.log1p(-rate), np.log(rate) - inner)
+    return np.asarray(np.where(share < -0.5, far, -np.log1p(np.maximum(share, -0.5))))
 
 
 def subsampled(curve: TradeOff, rate: float) -> TradeOff:
