@@ -8,6 +8,7 @@ Both tests here are exact at any number of records.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import comb, nextafter, perm
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ __all__ = ["BlindCheck", "RankTest", "blind_check", "rank_test"]
 _FOLDS = 5
 _FARTHEST = 10.0  # median deviations of a feature
 _CELLS = 1 << 23  # of the labels that are tried at once
-_MOST_STEPS = 2_000_000_000  # additions of the law of a sum of ranks
+_MOST_STEPS = 2_000_000_000  # canaries^2 (decoys + 1) of a sum of ranks: some seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,9 +250,9 @@ def rank_test(score: npt.ArrayLike, decoys: npt.ArrayLike) -> RankTest:
     -----
     If a canary and its m decoys are exchangeable, the number of decoys with a score as high is
     uniform on 0, ..., m, or larger with ties, which count against the canary. So
-    p = (1 + number) / (1 + m), and the sum of k independent ones has an exact law, by repeated
-    convolution of positive numbers; its rounding is added. Canaries must be drawn independently of
-    each other. J. Zhang et al. (2024, arXiv 2409.19798) propose ranks of randomly drawn canaries as
+    p = (1 + number) / (1 + m), and the sum of k independent ones has an exact law, counted in
+    whole numbers: a rank of 0 among 19 has p = 0.05. Canaries must be drawn independently of each
+    other. J. Zhang et al. (2024, arXiv 2409.19798) propose ranks of randomly drawn canaries as
     evidence of training.
 
     Examples
@@ -282,29 +283,27 @@ def rank_test(score: npt.ArrayLike, decoys: npt.ArrayLike) -> RankTest:
 
 
 def _sum_of_ranks(total: int, canaries: int, decoys: int) -> float:
-    """Return P(sum of independent uniforms on 0, ..., m <= total), rounded up."""
+    """Return P(sum of independent uniforms on 0, ..., m <= total), rounded up from whole numbers.
+
+    Inclusion and exclusion of the canaries whose number is above m; of a large total, what is left.
+    """
     width = decoys + 1
     if canaries**2 * width > _MOST_STEPS:
         raise ValueError(
             f"canaries must be fewer than {canaries} with {decoys} decoys each: the exact law of "
             "their sum takes too long"
         )
-    size = -(-(total + 1) // width) * width
-    law = np.zeros(size)
-    law[0] = 1.0
-    for _ in range(canaries):
-        law = _window_sums(law, width) / width
-    p_value = float(law[: total + 1].sum()) * (1.0 + 4e-16 * canaries * (width + 4))
-    return min(max(p_value, 5e-324), 1.0)
-
-
-def _window_sums(law: Doubles, width: int) -> Doubles:
-    """Return the sum of each number and the width - 1 before it, by additions alone.
-
-    A window is the end of one block of `width` and the start of the next.
-    """
-    blocks = law.reshape(-1, width)
-    starts = np.cumsum(blocks, axis=1)
-    ends = np.zeros_like(blocks)
-    ends[1:, :-1] = np.cumsum(blocks[:-1, :0:-1], axis=1)[:, ::-1]
-    return np.asarray((starts + ends).reshape(-1))
+    rest = canaries * decoys - 1 - total  # of the sum, if it is larger: its law is symmetric
+    smaller = min(total, rest)
+    count = ways = comb(smaller + canaries, canaries) if smaller >= 0 else 0
+    choices = 1
+    for i in range(1, smaller // width + 1):
+        above = smaller - (i - 1) * width
+        choices = -choices * (canaries - i + 1) // i
+        ways = ways * perm(above, width) // perm(above + canaries, width)
+        count += choices * ways
+    every = width**canaries
+    hits = count if total <= rest else every - count
+    p_value = float(hits / every)
+    numerator, denominator = p_value.as_integer_ratio()
+    return p_value if numerator * every >= hits * denominator else nextafter(p_value, 1.0)
