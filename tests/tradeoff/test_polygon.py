@@ -11,7 +11,7 @@ from mpmath import exp, mpf, workdps
 from scipy.stats import binom
 
 from leakscore import _core
-from leakscore.tradeoff import gaussian
+from leakscore.tradeoff import from_llr, gaussian
 from leakscore.tradeoff.polygon import Polygon, log_slopes, lower_hull
 from leakscore.tradeoff.shapes import Between
 
@@ -149,3 +149,14 @@ def test_an_exact_curve_is_its_own_bracket() -> None:
     np.testing.assert_array_equal(low, high)
     with pytest.raises(ValueError, match="quantity='shape'"):
         f.interval("shape")
+
+
+def test_copies_of_turned_polygons_have_the_same_bits() -> None:
+    """Reversed arrays and their copies go through other exponentials of numpy."""
+    alpha = np.r_[np.logspace(-300, 0, 97), np.linspace(0.0, 1.0, 53)]
+    f = from_llr([-0.7, 0.0, 1.0], [0.5, 0.3, 0.2])
+    for curve in (f, f.inverse(), f.symmetrized()):
+        copied = pickle.loads(pickle.dumps(curve))
+        assert copied == curve
+        np.testing.assert_array_equal(copied.power(alpha), curve.power(alpha))
+        np.testing.assert_array_equal(copied.log_power(-alpha), curve.log_power(-alpha))

@@ -46,7 +46,9 @@ class Polygon(TradeOff):
         side: Literal[-1, 0, 1] = 0,
     ) -> None:
         super().__init__((), kind, adversary, *premise)
-        self._log_alpha, self._log_beta, self._name = log_alpha, log_beta, name
+        # Laid out alike wherever they come from: exponentials of reversed arrays have other bits.
+        self._log_alpha, self._log_beta = map(np.ascontiguousarray, (log_alpha, log_beta))
+        self._name = name
         self._side = side
 
     @classmethod
