@@ -10,7 +10,7 @@ import numpy.typing as npt
 from leakscore import _core, validation
 from leakscore.distributions import folded_laplace
 from leakscore.numeric import frozen
-from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned, log_rest
+from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned
 from leakscore.tradeoff.shapes import Mirrored, OneStatistic, Parametric
 from leakscore.typing import Doubles, Flags, Scalar
 
@@ -143,7 +143,9 @@ class _Laplace(Symmetric[Any], Parametric[Any]):
         return _log_above(threshold), _log_above(-threshold)
 
     def _log_power(self, log_alpha: Doubles) -> Any:
-        return _log_above(self._threshold(log_alpha, log_rest(log_alpha)))[()]
+        with np.errstate(divide="ignore"):
+            rest = np.log(-np.expm1(log_alpha))  # to the last digit where a threshold needs it
+        return _log_above(self._threshold(log_alpha, rest))[()]
 
     def _beta(self, alpha: Doubles) -> Any:
         (mu,) = self._beside(alpha)
