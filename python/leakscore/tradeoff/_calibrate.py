@@ -94,8 +94,9 @@ def calibrate(
     alpha : float, optional
         In [0, 1].
     curve : TradeOff, optional
-        A curve of shape () that the result must dominate: the mechanism's curve is certainly above
-        it everywhere. Its `neighbours` are those of the family, or None.
+        A curve of shape () that the result must dominate: the mechanism's curve is nowhere below
+        it by more than the tolerance of `TradeOff.at_least_as_private_as`, 1e-9. Its `neighbours`
+        are those of the family, or None.
     **fixed
         Further arguments of the family.
 
