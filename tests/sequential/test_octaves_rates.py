@@ -1,0 +1,167 @@
+"""Rates read from laws of known numbers: what each allowance holds, against sums in fractions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from leakscore.distributions import ncx2
+from leakscore.sequential import _octaves
+from leakscore.sequential._octaves import OctaveCurves, Ratio, average, rates, ratio_law
+from leakscore.tradeoff.composition.octaves import Octaves
+from tests.sequential.test_octaves import UNIFORM, law, uniform_sum
+
+HALF_ULP = 2.0**-53  # below 1
+
+
+def atoms(numbers: Any, masses: Any, steps: float = 1.0) -> OctaveCurves:
+    """Curves of a ratio with these masses at equidistant numbers, which are divided by steps."""
+    points, outside = np.asarray(numbers, dtype=float), np.asarray(masses, dtype=float)
+    rows = [one.reshape(1, -1) for one in (outside, outside * points / steps)]
+    spacing = float(points[1] - points[0])
+    return OctaveCurves(Octaves(points[0], spacing, *rows, None, steps, 0.0, 0.0, (0.0, 0.0)))
+
+
+@pytest.mark.parametrize("term", ["mass", "place", "lost"])
+@pytest.mark.parametrize("seed", range(4))
+def test_rates_hold_for_laws_that_err_by_their_terms(term: str, seed: int) -> None:
+    plain, (points, outside, _) = law(seed, 0.0, 0.0, 0.0)
+    exact = OctaveCurves(plain)
+    if term == "place":  # a pair that is moved is no law of a statistic
+        wrong = replace(plain, spacing=plain.spacing * (1.0 + (-1.0) ** seed * 1e-2), moved=0.0102)
+        low, high = exact, OctaveCurves(wrong)
+    else:
+        low = high = OctaveCurves(law(seed, 1e-2 * (term == "mass"), 0.0, term == "lost")[0])
+    c = np.concatenate([[1e-3], (points[1:] + points[:-1]) / 2.0, [2.0 * points[-1]]])
+    flagged = points > c[:, np.newaxis]
+    truth = np.array([flagged @ outside, ~flagged @ (outside * points)])
+    lower, upper = rates(low, high, np.log(c)).reshape(2, 2, -1).swapaxes(0, 1)
+    assert (lower <= truth + 1e-14).all()
+    assert (upper >= truth - 1e-14).all()
+    assert ((lower >= 0.0) & (upper <= 1.0)).all()
+    for end in rates(exact, exact, np.log(c)).reshape(2, 2, -1).swapaxes(0, 1):
+        np.testing.assert_allclose(end, truth, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("share", [0.4, 0.6])
+def test_rates_that_round_to_1(share: float) -> None:
+    """1 less a part of an ulp: 1 - alpha is the mass at 0, 1 - beta is 3 times that at 3."""
+    small = share * HALF_ULP
+    curves = atoms(range(4), [small, 1.0, small, 0.0])
+    low, high = rates(curves, curves, np.log([0.5]))[:2, 0].tolist()
+    assert Fraction(low) <= 1 - Fraction(small) <= Fraction(high)
+    curves = atoms(range(4), [small, 1.0, 0.0, small / 3.0])
+    low, high = rates(curves, curves, np.log([2.9]))[2:, 0].tolist()
+    assert Fraction(low) <= 1 - 3 * Fraction(small / 3.0) <= Fraction(high)
+
+
+@pytest.mark.parametrize("gamma", [100.0, 300.0])
+def test_a_threshold_may_lie_on_either_side_of_a_number(gamma: float) -> None:
+    """As far as it is rounded: the ratio is 0 or e^gamma."""
+    largest = math.exp(gamma)
+    curves = atoms([0.0, largest], [1.0, 1.0 / largest])
+    above, below = gamma + 2.0 * math.ulp(gamma), gamma - 2.0 * math.ulp(gamma)
+    _, alpha, beta, _ = rates(curves, curves, np.array([above]))[:, 0]
+    assert alpha >= 1.0 / largest
+    assert beta == 0.0
+    alpha, _, _, beta = rates(curves, curves, np.array([below]))[:, 0]
+    assert alpha == 0.0
+    assert beta >= 1.0
+
+
+def test_running_sums_are_allowed_for() -> None:
+    """Of 20,000 masses, against correctly rounded sums."""
+    rng = np.random.default_rng(1)
+    points, outside = 2.0**-13 * np.arange(20_000.0), rng.random(20_000)
+    outside /= outside.sum()
+    mean = math.fsum(outside * points)
+    curves = atoms(points, outside, mean)
+    c = np.linspace(0.02, 1.9, 40)
+    distance = points / mean - c[:, np.newaxis]
+    gain = np.array([math.fsum(row * outside) for row in np.maximum(distance, 0.0)])
+    loss = np.array([math.fsum(row * outside) for row in np.maximum(-distance, 0.0)])
+    assert (curves.gain_up(c) >= gain).all()
+    assert (curves.loss_up(c) >= loss).all()
+    assert (curves.gain_low(c) <= gain).all()
+    assert (curves.loss_low(c) <= loss).all()
+
+
+@pytest.mark.parametrize("steps", [3.0, 5.0, 7.0, 11.0, 13.0, 19.0, 23.0])
+def test_numbers_are_rounded(steps: float) -> None:
+    """A part of 2^-44 below the largest number, and above the least."""
+    curves = atoms([1.0, 2.0, 3.0, 4.0], [0.25, 0.0, 0.0, 0.25], steps)
+    for number, side in ((4.0, -1.0), (1.0, 1.0)):
+        c = number / steps * (1.0 + side * 2.0**-44)
+        exact = abs(Fraction(number) / Fraction(steps) - Fraction(c)) / 4
+        bound = (curves.gain_up if side < 0.0 else curves.loss_up)(np.array([c]))
+        assert Fraction(float(bound[0])) >= exact
+
+
+@pytest.mark.parametrize("sure", [0.0, 0.5])
+def test_what_is_left_out_of_a_step_counts_as_lost(
+    sure: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two hundredths at each end, of an average of two uniform ratios, or of one and a constant."""
+    monkeypatch.setattr(_octaves, "_BEYOND", 0.02)
+    weights = np.array([1.0 - sure]) if sure else np.array([0.5, 0.5])
+    values, counts = np.unique(weights, return_counts=True)
+    found = _octaves._sum(UNIFORM, values, counts, sure)
+    assert found is not None
+    curves = OctaveCurves(found)
+    c = np.array([1e-3, 0.3, 0.8, 1.0, 1.3, 1.9, 10.0])
+    exact = [uniform_sum(weights, float(at - sure)) for at in c]
+    # beta = E S 1(S <= c), of the part that is no constant.
+    short = [(at - sure) * (1 - alpha) - beta for at, (alpha, beta) in zip(c, exact, strict=True)]
+    loss = np.array(short, dtype=float)
+    gain = 1.0 - c + loss
+    assert (curves.gain_up(c) >= gain).all()
+    assert (curves.loss_up(c) >= loss).all()
+    assert (curves.gain_low(c) <= gain + 1e-12).all()
+    assert (curves.loss_low(c) <= loss + 1e-12).all()
+    assert (curves.gain_up(c) <= gain + 0.1).all()
+    assert (curves.loss_up(c) <= loss + 0.1 * c + 0.01).all()
+
+
+def test_a_constant_is_rounded() -> None:
+    weights, counts = np.array([0.125]), np.array([4])
+    plain, moved = (_octaves._sum(UNIFORM, weights, counts, sure) for sure in (0.0, 0.5))
+    assert plain is not None
+    assert moved is not None
+    assert moved.rounding >= plain.rounding + 4.0 * HALF_ULP
+    assert moved.moved >= plain.moved + 4.0 * HALF_ULP
+
+
+def test_thresholds_in_blocks_and_beyond_doubles() -> None:
+    curves = average(UNIFORM, np.array([0.5, 0.5]))
+    assert curves is not None
+    few = np.array([-0.3, 0.1, 0.4])
+    many = rates(*curves, np.tile(few, 3000))
+    np.testing.assert_array_equal(many, np.tile(rates(*curves, few), 3000))
+    far = rates(*curves, np.array([-1e4, -900.0, -501.0, 601.0, 900.0, 1e4]))
+    np.testing.assert_array_equal(far[0, 3:], 0.0)
+    np.testing.assert_array_equal(far[3, 3:], 1.0)
+    np.testing.assert_array_equal(far[1, :3], 1.0)
+    np.testing.assert_array_equal(far[2, :3], 0.0)
+    assert ((far >= 0.0) & (far <= 1.0)).all()
+
+
+@pytest.mark.parametrize(("distance", "n"), [(0.0, 2), (500.0, 2), (500.0, 10**6), (1e-6, 10**6)])
+def test_a_ratio_is_moved_by_less_than_is_said(distance: float, n: int) -> None:
+    """At rounded places, against 40 digits."""
+    one = Ratio(distance, n, 1)
+    law_of = ratio_law(one, 100)
+    assert law_of is not None
+    far = float(ncx2.isf(1e-30, 1, n * distance))
+    v = np.sqrt(np.linspace(float(ncx2.ppf(1e-30, 1, n * distance)), far, 60))
+    found = one.value(v * v)
+    with mp.workdps(40):
+        top = (mp.mpf(distance) - mp.log1p(-1 / mp.mpf(n))) / 2
+        exact = [top - mp.mpf(at) ** 2 / (2 * (n - 1)) for at in v.tolist()]
+        errors = [abs(mp.log(mp.mpf(a)) - b) for a, b in zip(found.tolist(), exact, strict=True)]
+    assert float(max(errors)) <= min(law_of.moved, law_of.rounding)
