@@ -131,11 +131,19 @@ def test_summaries_follow_from_the_band() -> None:
     assert inside > 100
 
 
+@pytest.mark.parametrize("binned", [False, True])
 @pytest.mark.parametrize("method", ["dkw", "weighted-ell"])
-def test_left_out_thresholds_are_inside(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_left_out_thresholds_are_inside(
+    method: str, binned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = np.random.default_rng(1)
     members = np.concatenate([rng.normal(1, 1, 3000), np.full(500, 0.25)])
-    audit = Audit(members, rng.normal(0, 1, 4000).round(2))
+    nonmembers = rng.normal(0, 1, 4000).round(2)
+    audit = Audit(members, nonmembers)
+    if binned:
+        edges = np.concatenate([[-np.inf], np.linspace(-5.0, 5.0, 4001), [np.inf]])
+        counts = [np.histogram(scores, edges)[0] for scores in (members, nonmembers)]
+        audit = Audit.from_counts(edges, *counts)
     complete = audit.band(method=method)
     monkeypatch.setattr(roc, "_ROWS", 500)
     some = audit.band(method=method)
