@@ -181,6 +181,7 @@ def test_round_keeps_what_has_no_more_digits() -> None:
     assert round(bound_of(1.9999)) == 1
     assert isinstance(round(bound_of(1.9999)), int)
     assert round(bound_of(np.inf), 2) == np.inf
+    assert round(bound_of(123.4), -1) == 120.0
 
 
 SPECIFICATIONS = [
@@ -222,6 +223,8 @@ def test_format_goes_down_and_no_further_than_a_digit(number: float, specificati
         (99.99, ".3g", "99.9"),
         (1234567.8, ",.0f", "1,234,567"),
         (5.2389, ">8", "  5.2389"),
+        (5.23891234, "12", "  5.23891234"),
+        (0.27, ".0g", "0.2"),
         (0.0, ".2f", "0.00"),
         (np.inf, ".2f", "inf"),
     ],

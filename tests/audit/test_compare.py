@@ -169,3 +169,10 @@ def test_both_orientations(n: int) -> None:
 def test_claims_that_are_none(claim: object, error: type, words: str) -> None:
     with pytest.raises(error, match=words):
         sampled().compare(claim)  # type: ignore[arg-type]
+
+
+def test_counts_in_one_bin_are_no_evidence() -> None:
+    audit = Audit.from_counts([-np.inf, 0.0, np.inf], [0, 500], [0, 500])
+    found = audit.compare(gaussian(0.5))
+    assert found.max_margin > 0.0
+    assert found.verdict == "cannot-tell"

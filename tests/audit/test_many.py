@@ -56,6 +56,14 @@ def test_many_blocks_are_as_few() -> None:
     )
 
 
+def test_one_member_is_enough() -> None:
+    scores, member = RNG.normal(size=(3, 40)), np.arange(40) == 3
+    assert (
+        epsilons(scores, member).tobytes()
+        == _alone(scores, member, method="weighted-ell").tobytes()
+    )
+
+
 @pytest.mark.parametrize(
     ("scores", "member", "words"),
     [
@@ -65,6 +73,9 @@ def test_many_blocks_are_as_few() -> None:
         (np.zeros((0, 4)), [0, 1, 1, 0], "not empty"),
         (np.zeros(4), [0, 1, 1, 0], r"\(R, T\)"),
         ([[0.0, 1.0, np.inf, -np.inf], [0.0, 1.0, np.nan, 2.0]], [0, 1, 1, 0], r"\[1, 2\]"),
+        ([[0.0, 1.0, 3.0, 4.0], [0.0, 1.0, np.nan, 2.0]], [0, 1, 1, 0], r"\[1, 2\]"),
+        (np.zeros((2, 4)), [[0, 1, 1, 0], [0, 0, 0, 0]], r"member\[1\] must hold both"),
+        (np.array([[2**53 + 1, 2**53, 1, 0]]), [0, 1, 1, 0], r"2\*\*53"),
     ],
 )
 def test_what_is_refused(scores: object, member: object, words: str) -> None:

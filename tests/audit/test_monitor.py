@@ -187,3 +187,12 @@ def test_bits_that_are_no_coins_are_told() -> None:
         Monitor((1.0, 0.0), design="pairs").update(np.arange(100.0), np.arange(100) < 50)
         Monitor((1.0, 0.0), inclusion=0.6).update(rng.normal(size=999), rng.random(999) < 0.6)
         Monitor((1.0, 0.0)).update([1.0] * 5, [True] * 5)  # one class alone
+
+
+def test_evidence_beyond_doubles() -> None:
+    monitor = Monitor((0.0, 0.0))
+    member = np.random.default_rng(9).random(3000) < 0.5
+    monitor.update(1.0 * member, member)
+    assert monitor.log_e_value > 800.0
+    assert monitor.e_value == np.inf
+    assert monitor.p_value == pytest.approx(np.exp(-monitor.log_e_value), abs=1e-300)

@@ -89,3 +89,10 @@ def test_all_equal_and_one_score() -> None:
 def test_refused_rates(fpr: object) -> None:
     with pytest.raises(ValueError, match="fpr"):
         Audit([1.0], [0.0]).tpr_at(fpr)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("members", [2**31, 2**32])
+def test_products_of_counts_beyond_64_bits(members: int) -> None:
+    """2^63 pairs, twice as many as the area or the advantage counts."""
+    audit = Audit.from_counts([-np.inf, 0.0, np.inf], [0, members], [2**31, 0])
+    assert audit.auc() == audit.advantage() == 1.0

@@ -184,7 +184,9 @@ def test_the_smallest() -> None:
     assert band.auc() == pytest.approx((0.0, 1.0), abs=1e-12)
     assert band.to_dict()["method"] == "dkw"
     apart = Audit(np.full(1000, math.inf), np.full(1000, -math.inf)).band()
-    assert apart.auc()[1] == 1.0
+    assert apart.auc()[1] == apart.advantage()[1] == 1.0
+    # A test at exactly its own upper bound is allowed.
+    assert (apart.tpr_at(apart.fpr_upper)[0] >= apart.tpr_lower).all()
     assert apart.tpr_at(0.02)[0] > 0.98
 
 

@@ -12,7 +12,13 @@ import pytest
 from leakscore import _core
 from leakscore.audit import Audit, Split, one_run
 from leakscore.audit.bands import Band, band
-from leakscore.audit.families import _ROUNDING, gaussian_epsilon, largest_mu, margins
+from leakscore.audit.families import (
+    _ROUNDING,
+    gaussian_epsilon,
+    largest_mu,
+    largest_parameter,
+    margins,
+)
 from leakscore.distributions import clopper_pearson
 from leakscore.tradeoff import gaussian
 
@@ -91,7 +97,9 @@ def test_epsilon_of_any_two_rates_is_rounded_down() -> None:
 
 def test_mu_is_rounded_down() -> None:
     rng = np.random.default_rng(6)
-    for fpr, fnr in 10.0 ** rng.uniform(-12, -0.5, (40, 2)):
+    rates = 10.0 ** rng.uniform(-12, -0.5, (40, 2))
+    near_half = np.stack([0.5 - 10.0 ** rng.uniform(-9, -3, 40), rates[:, 1]], axis=1)
+    for fpr, fnr in np.concatenate([rates, near_half]):
         found, _ = largest_mu(np.array([fpr]), np.array([fnr]))
         with mp.workdps(40):
             exact = -sum(mp.sqrt(2) * mp.erfinv(2 * mp.mpf(x) - 1) for x in (fpr, fnr))
@@ -113,6 +121,11 @@ def test_a_curve_is_refuted_beyond_its_rounding_only() -> None:
             )
         assert (margins(curve, fpr, fnr) < 0.0).all()
         assert (margins(curve, fpr, fnr * (1.0 - 5.0 * _ROUNDING)) > 0.0).all()
+        # The first parameter that the search tries is the upper limit, and is not refuted either.
+        for point in np.stack([fpr, fnr], axis=1):
+            low = mu - min(mu, 1.0)
+            rates = point[:1], point[1:]
+            assert largest_parameter(gaussian, *rates, (low, mu))[0] < mu
         assert _ROUNDING <= 1e-13
 
 
