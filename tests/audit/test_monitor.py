@@ -191,8 +191,8 @@ def test_bits_that_are_no_coins_are_told() -> None:
 
 def test_evidence_beyond_doubles() -> None:
     monitor = Monitor((0.0, 0.0))
-    member = np.random.default_rng(9).random(3000) < 0.5
+    member = np.random.default_rng(9).random(1600) < 0.5
     monitor.update(1.0 * member, member)
-    assert monitor.log_e_value > 800.0
+    assert 750.0 < monitor.log_e_value < 1400.0
     assert monitor.e_value == np.inf
     assert monitor.p_value == pytest.approx(np.exp(-monitor.log_e_value), abs=1e-300)
