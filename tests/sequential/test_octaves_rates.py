@@ -165,3 +165,31 @@ def test_a_ratio_is_moved_by_less_than_is_said(distance: float, n: int) -> None:
         exact = [top - mp.mpf(at) ** 2 / (2 * (n - 1)) for at in v.tolist()]
         errors = [abs(mp.log(mp.mpf(a)) - b) for a, b in zip(found.tolist(), exact, strict=True)]
     assert float(max(errors)) <= min(law_of.moved, law_of.rounding)
+
+
+@pytest.mark.parametrize(("distance", "n", "dim"), [(9.0, 10, 1), (0.0, 2, 2), (1.0, 200, 40)])
+def test_masses_and_what_is_lost_add_up(
+    distance: float, n: int, dim: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_octaves, "_BEYOND", 0.02)
+    one = ratio_law(Ratio(distance, n, dim), 100)
+    assert one is not None
+    for masses, lost in ((one.under_h0, one.lost[0]), (one.under_h1, one.lost[1])):
+        assert masses is not None
+        assert 1e-12 < float(masses.sum()) + lost - 1.0 <= 1e-3 * lost
+
+
+def test_probabilities_of_one_ratio() -> None:
+    """Uniform on (0, 2) under H0, of density y / 2 under H1."""
+    at = np.array([0.5, 1.5, 1.999, 2.0, 3.0])
+    within = np.minimum(at, 2.0)
+    under_h0, under_h1 = UNIFORM.at_most(np.log(at))
+    np.testing.assert_allclose(under_h0, within / 2.0, rtol=1e-12)
+    np.testing.assert_allclose(under_h1, within**2 / 4.0, rtol=1e-12)
+
+
+def test_densities_are_used_where_their_error_is_stated() -> None:
+    assert ratio_law(Ratio(1.5, 10**14, 1), 10) is None
+    assert ratio_law(Ratio(0.0, 10**10, 1_500_000), 10) is None
+    assert ratio_law(Ratio(0.5, 10**14, 1), 10) is not None
+    assert ratio_law(Ratio(0.0, 10**10, 900_000), 10) is not None
