@@ -20,6 +20,7 @@ from leakscore_app.report._model import (
     Doubles,
     Listed,
     Narrowing,
+    Noise,
     Observations,
     Owned,
     Refit,
@@ -329,6 +330,10 @@ class JudgedTable(ABC):
     def refitted(self) -> tuple[Refit, ...]:
         """Return the shifts of the records without which a model was fitted again."""
         return ()
+
+    def hidden_from_lists(self, noise: Noise | None) -> Noise | None:
+        """Return noise that hides records from who lists all sets, too, where they are few."""
+        return noise
 
     def listed(self) -> Listed | None:
         """Return what the list of all sets of a finite population tells, where they are few."""

@@ -4,90 +4,169 @@ Who knows the records of a finite population, and that n of them are averaged, l
 and looks which have the published numbers. That is no linear score. Where C(N, n) is small, the
 advantage of this best use is computed exactly, by the law of the numbers in sets with all records
 of a person and in sets with none.
+
+Noise that hides a person from linear scores may be too little for the list: with little noise few
+sets are near the published numbers. So the likelihood ratio of both mixtures is played, too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from math import comb
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
 from leakscore.leakage.groups import Groups
 from leakscore.typing import Doubles
-from leakscore_app.report._model import Listed
+from leakscore_app.report._model import Listed, Noise
+from leakscore_app.report.engine.game import highest
+from leakscore_app.report.engine.noise import grown
 from leakscore_app.report.engine.population import Integers
 
 _MOST = 1 << 18  # sets
 _DECIMALS = 20
+_DENSITIES, _ROUNDS = 10**8, (200, 10_000)  # of one person's game, and its rounds of either kind
+_TOGETHER = 1 << 22  # densities
+_NO_NOISE = 1e-10  # of the numbers' variance, taken for a direction without noise
+_GROWN, _TRIES = 1.2, 24
+
+
+@dataclass(frozen=True, eq=False)
+class Sets:
+    """All sets of n of N records.
+
+    Attributes
+    ----------
+    chosen : (S, k) ndarray of int
+        Who is in each set, or who is not.
+    parts, start : (N, d), (d,) ndarray
+        What a chosen record adds to the numbers of a set, and the numbers of none.
+    owned : Groups
+        Whose the records are.
+    """
+
+    chosen: Integers
+    parts: Doubles
+    start: Doubles
+    owned: Groups
+
+    @classmethod
+    def of(cls, values: Doubles, owned: Groups, n: int, units: Doubles) -> Sets | None:
+        """List the sets; None if they are too many. `units` are of what is published, in means."""
+        size = len(values)
+        sets = comb(size, n)
+        if sets > _MOST:
+            return None
+        fewer = min(n, size - n)
+        chosen = np.fromiter(
+            chain.from_iterable(combinations(range(size), fewer)), np.int64, sets * fewer
+        ).reshape(sets, fewer)
+        parts, start = units * values / n, np.zeros(len(units))
+        if fewer < n:
+            parts, start = -parts, parts.sum(axis=0)
+        return cls(chosen, parts, start, owned)
+
+    def of_person(self, person: int) -> tuple[Doubles, Doubles]:
+        """Return the numbers of sets that chose all records of a person, and of those that none."""
+        inside = np.isin(self.chosen, self.owned.rows(person)).sum(axis=1)
+        every, none = (
+            self.start + self.parts[self.chosen[inside == count]].sum(axis=1)
+            for count in (int(self.owned.sizes[person]), 0)
+        )
+        return every, none
 
 
 def list_sets(
-    values: Doubles,
-    owned: Groups,
-    rows: npt.NDArray[np.int64],
-    n: int,
-    units: Doubles,
-    decimals: int | None,
-    limit: float,
-) -> Listed | None:
-    """Return whose record the list of all sets tells most of; None if they are too many.
+    sets: Sets, rows: npt.NDArray[np.int64], decimals: int | None, limit: float
+) -> Listed:
+    """Return whose record the list of all sets tells most of.
 
     Parameters
     ----------
-    values : (N, d) ndarray
-    owned : Groups
-        Whose the records are.
+    sets : Sets
     rows : (P,) ndarray of int
         The number of each person's first record.
-    n : int
-    units : (d,) ndarray
-        What is published, over the mean.
     decimals : int or None
-        To how many it is rounded.
+        To how many what is published is rounded.
     limit : float
         The most advantage that is allowed.
     """
-    size = len(values)
-    sets = comb(size, n)
-    if sets > _MOST:
-        return None
-    fewer = min(n, size - n)  # who is in, or who is not
-    chosen = np.fromiter(
-        chain.from_iterable(combinations(range(size), fewer)), np.int64, sets * fewer
-    ).reshape(sets, fewer)
-    parts, start = units * values / n, np.zeros(len(units))
-    if fewer < n:
-        parts, start = -parts, parts.sum(axis=0)
-    persons = len(rows)
+    persons, count = len(rows), len(sets.chosen)
     keys, counts = np.unique(
-        np.arange(sets)[:, None] * persons + owned.of_row[chosen], return_counts=True
+        np.arange(count)[:, None] * persons + sets.owned.of_row[sets.chosen], return_counts=True
     )
     places, person = np.divmod(keys, persons)
-    pairs = places, person, counts == owned.sizes[person]
-    advantages = _advantages(chosen, pairs, parts, start, decimals)
+    pairs = places, person, counts == sets.owned.sizes[person]
+    advantages = _advantages(sets, pairs, decimals)
     worst = int(advantages.argmax())
     coarser = None
     if advantages[worst] > limit:
         first = _DECIMALS if decimals is None else decimals - 1
         for coarser in range(first, -_DECIMALS, -1):
-            if _advantages(chosen, pairs, parts, start, coarser).max() <= limit:
+            if _advantages(sets, pairs, coarser).max() <= limit:
                 break
-    return Listed(int(rows[worst]), sets, float(advantages[worst]), coarser)
+    return Listed(int(rows[worst]), count, float(advantages[worst]), coarser)
+
+
+def enough_noise(
+    noise: Noise, sets: Sets, persons: Sequence[int], limit: float, seed: int
+) -> Noise:
+    """Return as much more noise as hides persons from who lists all sets.
+
+    It is not confirmed if none is enough.
+    """
+    pairs = [sets.of_person(person) for person in persons]
+    for _ in range(_TRIES):
+        rng = np.random.default_rng(seed)
+        if all(_upper(pair, noise, rng) <= limit for pair in pairs):
+            return noise
+        noise = grown(noise, _GROWN)
+    return replace(noise, confirmed=False)
+
+
+def _upper(pair: tuple[Doubles, Doubles], noise: Noise, rng: np.random.Generator) -> float:
+    """Return the 95 % upper end of the advantage of the likelihood ratio of two mixtures."""
+    every = np.concatenate(pair)
+    unit = every.std(axis=0)
+    cov = noise.covariance
+    cov = np.diag(np.square([*noise.noise_std.values()])) if cov is None else np.asarray(cov)
+    variances, directions = np.linalg.eigh(cov / np.outer(unit, unit))
+    shape = directions / np.sqrt(np.maximum(variances, _NO_NOISE))
+    laws = [(each - every.mean(axis=0)) / unit @ shape for each in pair]
+    rounds = int(np.clip(_DENSITIES // len(every), *_ROUNDS))
+    ratios = []
+    for law in laws:
+        drawn = law[rng.integers(len(law), size=rounds)]
+        drawn += rng.standard_normal(drawn.shape)
+        ratios.append(_log_density(drawn, laws[0]) - _log_density(drawn, laws[1]))
+    return highest(ratios[0], ratios[1], 0.0, 1.0)
+
+
+def _log_density(points: Doubles, centres: Doubles) -> Doubles:
+    """Return that of a mixture of normal laws, without what all mixtures share."""
+    half = np.square(centres).sum(axis=1) / 2
+    tile = max(1, _TOGETHER // len(centres))
+    parts = [
+        special.logsumexp(points[start : start + tile] @ centres.T - half, axis=1)
+        for start in range(0, len(points), tile)
+    ]
+    return np.asarray(np.concatenate(parts) - np.log(len(centres)))
 
 
 def _advantages(
-    chosen: Integers,
+    listed: Sets,
     pairs: tuple[Integers, Integers, npt.NDArray[np.bool_]],
-    parts: Doubles,
-    start: Doubles,
     decimals: int | None,
 ) -> Doubles:
     """Return the total variation of the numbers with each person's records and without them.
 
     `pairs` are a chosen set and a person of whom it has records, and whether it has them all.
     """
+    chosen, parts, start = listed.chosen, listed.parts, listed.start
     (sets, fewer), (places, person, whole) = chosen.shape, pairs
     persons = int(person.max()) + 1
     same = np.zeros(sets, np.int64)

@@ -347,6 +347,22 @@ def in_units(noise: Noise | None, units: Doubles) -> Noise | None:
     )
 
 
+def grown(noise: Noise, factor: float) -> Noise:
+    """Return the same noise in larger units; what leaks is described as with the smaller one."""
+    more = factor**2
+    return replace(
+        noise,
+        noise_std={name: factor * std for name, std in noise.noise_std.items()},
+        standard_errors=factor * noise.standard_errors,
+        column_standard_errors={
+            name: factor * errors for name, errors in noise.column_standard_errors.items()
+        },
+        covariance=None if noise.covariance is None else more * noise.covariance,
+        cost=None if noise.cost is None else more * noise.cost,
+        gap=None if noise.gap is None else 1 - (1 - noise.gap) / more,
+    )
+
+
 def drawn(noise: Noise, estimates: Doubles, seed: int) -> Noise:
     """Return the same noise with the published numbers and one draw of it.
 

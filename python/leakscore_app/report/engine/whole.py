@@ -23,6 +23,7 @@ from leakscore_app.report._model import (
     Doubles,
     Listed,
     Narrowing,
+    Noise,
     Owned,
     Previous,
     Refit,
@@ -34,7 +35,7 @@ from leakscore_app.report.engine.cells import cells_of, small_cells
 from leakscore_app.report.engine.features import Featured, featured
 from leakscore_app.report.engine.judged import Clipped, JudgedRelease, JudgedTable
 from leakscore_app.report.engine.leakage import counts_of, narrowing_of, refits_of, risk_of
-from leakscore_app.report.engine.listed import list_sets
+from leakscore_app.report.engine.listed import Sets, enough_noise, list_sets
 from leakscore_app.report.engine.pooled import Pooled
 from leakscore_app.report.engine.population import Population
 from leakscore_app.report.engine.remedies import CLIPS
@@ -50,6 +51,8 @@ from leakscore_app.report.engine.survey import GROUPLESS
 from leakscore_app.report.engine.values import ValueTable, refused
 from leakscore_app.tables.records import Records
 from leakscore_app.tables.table import Table
+
+_LISTED = 3  # persons who are looked for in the list of all sets
 
 
 class WholeTable(JudgedTable):
@@ -253,20 +256,28 @@ class WholeTable(JudgedTable):
             effective_n=None if people.pull is None else people.n / people.correction,
         )
 
-    def listed(self) -> Listed | None:
-        """Return what the list of all sets of a finite population tells, where they are few."""
-        people, options = self.population, self.options
+    @cached_property
+    def _sets(self) -> Sets | None:
+        people = self.population
         if not people.finite:
             return None
-        return list_sets(
-            self.records.values,
-            people.owned,
-            self.rows,
-            self.released.n,
-            self.units,
-            options.decimals if self.released.exact == "exact" else None,
-            self.budget.allowed_advantage,
-        )
+        return Sets.of(self.records.values, people.owned, self.released.n, self.units)
+
+    def hidden_from_lists(self, noise: Noise | None) -> Noise | None:
+        """Return noise that hides records from who lists all sets, too, where they are few."""
+        if noise is None or not (noise.confirmed and noise.standard_errors) or self._sets is None:
+            return noise
+        scores = np.nan_to_num(self.population.informed(), posinf=0.0)
+        worst = np.argsort(-scores, kind="stable")[:_LISTED].tolist()
+        limit = self.budget.allowed_advantage
+        return enough_noise(noise, self._sets, worst, limit, self.options.seed)
+
+    def listed(self) -> Listed | None:
+        """Return what the list of all sets of a finite population tells, where they are few."""
+        if self._sets is None:
+            return None
+        decimals = self.options.decimals if self.released.exact == "exact" else None
+        return list_sets(self._sets, self.rows, decimals, self.budget.allowed_advantage)
 
     def about_persons(self, owned: Owned) -> list[Notice]:
         """Say how many records a person has, and of whom some are not judged."""
