@@ -1,4 +1,4 @@
-"""Samples of which none has coefficients: without a record, and of few records."""
+"""Samples of which none has coefficients, without a record and of few; who shifts no mean."""
 
 from __future__ import annotations
 
@@ -33,3 +33,12 @@ def test_samples_without_coefficients_are_refused() -> None:
     table = table_of(np.random.default_rng(2).normal(size=(12, 3)), ["a", "b", "y"])
     with pytest.raises(ValueError, match="n=2 of these records must have coefficients, but none"):
         leakscore_app.analyse(table, statistic=statistics.Regression("y"), n=2, rounds=400)
+
+
+def test_who_shifts_no_mean_is_played() -> None:
+    """Each person has a 0 and a 1, of as many: no score tells of them, and none is divided by 0."""
+    values = np.array([[0.0], [1.0]] * 6)
+    table = table_of(values, ["x"], ids=[f"P{row // 2}" for row in range(12)])
+    report = leakscore_app.analyse(table, rounds=2000)
+    assert report.verdict.decision == "publish"
+    assert report.verdict.worst.value < 0.02

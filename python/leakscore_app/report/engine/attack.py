@@ -300,7 +300,7 @@ def attack_on(
     shares = [n / strand.size for strand in strands]  # 1 of a single batch
     spread = sum(c * float(w @ reference.cov @ w) for c, w in zip(shares, weights, strict=True))
     target = sum(c * strand.person for c, strand in zip(shares, strands, strict=True))
-    line = Reference([0.0], [spread])
+    line = Reference([0.0], [spread or 1.0])  # any, of who shifts no mean
     return LinearAttack(index, attacker, tuple(strands), line, np.array([target]), n, noise)
 
 
@@ -591,7 +591,7 @@ def weight_of(reference: Reference, attacker: str, away: Doubles, noise_variance
 def in_units(weights: list[Doubles]) -> list[Doubles]:
     """Scale the directions of all batches by one factor: the first that is not 0 has length 1."""
     largest = max(float(np.abs(weight).max()) for weight in weights)
-    if not 1e-140 < largest < 1e140:  # whose squares are no float64
+    if largest and not 1e-140 < largest < 1e140:  # whose squares are no float64
         weights = [weight / largest for weight in weights]
     lengths = [float(np.linalg.norm(weight)) for weight in weights]
-    return [np.asarray(weight / max(lengths)) for weight in weights]
+    return [np.asarray(weight / (max(lengths) or 1.0)) for weight in weights]
