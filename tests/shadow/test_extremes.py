@@ -143,3 +143,17 @@ def test_paired_in_blocks_of_records(complementary: bool) -> None:
     assert peak < 170 * found.size  # bytes; all at once it was 280
     copies = found.reshape(100, 1000)
     np.testing.assert_allclose(copies, np.broadcast_to(copies[0], copies.shape), rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("error")
+def test_powers_of_extreme_shifts_and_of_very_many_models() -> None:
+    for shift in (1e3, 1e20, 1e100):
+        assert shadow.offline_power(0.05, shift, 5) == 1.0  # not a rounding above
+        assert shadow.online_power([5e-324, 0.05], shift * 1e3, 1, 1).tolist() == [1.0, 1.0]
+    assert shadow.online_power(0.05, -1e308, 5, 5) == 1.0
+    usual = stats.norm.sf(stats.norm.isf(0.05) - 1.0)
+    for models in (10**15, 2 * 10**15, 2**53):
+        assert shadow.offline_power(0.05, 1.0, models) == pytest.approx(usual, rel=1e-12)
+    assert shadow.offline_power(1e-300, -3.0, 10**12, scale=1e-9) == 0.0
+    with pytest.raises(ValueError, match=r"shift=1e\+308"):
+        shadow.offline_power(0.05, 1e308, 5)

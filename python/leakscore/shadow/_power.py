@@ -18,6 +18,9 @@ from leakscore.typing import Counts, Doubles, Flags, Scalar
 
 _VARIANCES = ("per-record", "pooled")
 _MOST_MODELS = 2**40
+_KNOWN = 1e15  # models, from which on a variance is known to as many digits as their sums have
+_SURE = 1e6  # shift, from which on the online score has the power 1 at every rate above 0
+_FARTHEST = 1e100  # shift of either sign
 _RAREST = 1e-300  # whose quantile with one degree of freedom is a double
 _DROP = 40.0  # of the log density, beyond which nothing is left
 _POINTS = 384
@@ -60,7 +63,7 @@ def offline_power(
     alpha : array_like
         False positive rate, in [0, 1]: 0 or at least 1e-300.
     shift : array_like
-        Difference of the means in standard deviations without the record; finite.
+        Difference of the means in standard deviations without the record, in [-1e100, 1e100].
     num_out : array_like of int
         Models without the record, at least 2 ("per-record") or 1 ("pooled").
     scale : array_like
@@ -98,7 +101,7 @@ def offline_power(
     why = "; one model has no variance: use variance='pooled'" if least == 2 else ""
     rate, d, c, r = validation.broadcast(
         alpha=validation.interval("alpha", alpha, 0.0, 1.0),
-        shift=validation.interval("shift", shift, closed="neither"),
+        shift=validation.interval("shift", shift, -_FARTHEST, _FARTHEST),
         num_out=_validate_counts.whole("num_out", num_out, least, why=why),
         scale=validation.interval("scale", scale, 0.0, closed="neither"),
     )
@@ -117,10 +120,12 @@ def _offline(alpha: Doubles, d: Doubles, c: Doubles, r: Doubles, *, variance: st
     usual = (alpha > 0.0) & (alpha < 1.0)
     rate = np.where(usual, alpha, 0.5)
     w, b = np.sqrt(1.0 + 1.0 / c), np.hypot(r, np.sqrt(1.0 / c))
-    if variance == "pooled":
-        power = norm.sf((w * norm.isf(rate) - d) / b)
-    else:
-        power = np.exp(log_tail(w * student_isf(rate, c - 1.0) / b, d / b, c - 1.0))
+    power = np.array(norm.sf((w * norm.isf(rate) - d) / b))
+    few = np.broadcast_to(c < _KNOWN, power.shape)
+    if variance == "per-record" and few.any():
+        rate, d, dof, w, b = (x[few] for x in np.broadcast_arrays(rate, d, c - 1.0, w, b))
+        log_power = log_tail(w * student_isf(rate, dof) / b, d / b, dof)
+        power[few] = np.exp(np.minimum(log_power, 0.0))
     return np.where(usual, power, alpha)
 
 
@@ -170,7 +175,7 @@ def online_power(
     """
     arrays = validation.broadcast(
         alpha=validation.interval("alpha", alpha, 0.0, 1.0),
-        shift=np.abs(validation.interval("shift", shift, closed="neither")),
+        shift=np.minimum(np.abs(validation.interval("shift", shift, closed="neither")), _SURE),
         num_in=_validate_counts.whole("num_in", num_in, 1),
         num_out=_validate_counts.whole("num_out", num_out, 1),
     )
@@ -260,7 +265,7 @@ def required_models(
     chosen = validation.choice("variance", variance, _VARIANCES)
     rate, d, r, part = validation.broadcast(
         alpha=validation.interval("alpha", alpha, 0.0, 1.0, closed="neither"),
-        shift=validation.interval("shift", shift, closed="neither"),
+        shift=validation.interval("shift", shift, -_FARTHEST, _FARTHEST),
         scale=validation.interval("scale", scale, 0.0, closed="neither"),
         fraction=validation.interval("fraction", fraction, 0.0, 1.0, closed="neither"),
     )
@@ -369,7 +374,9 @@ def _log_upper(t: Doubles, shift: Doubles, dof: Doubles) -> Doubles:
     start = sign_change(lost, top + before, top, 1e-3)
     end = sign_change(lost, top, top + right, 1e-3)
     u = np.linspace(start, end, _POINTS)
-    total = np.exp(height(u) - most).sum(axis=0) * (end - start) / (_POINTS - 1)
+    heights = height(u)
+    most = np.maximum(most, heights.max(axis=0))  # of 1e12 degrees of freedom the top is rounded
+    total = np.exp(heights - most).sum(axis=0) * (end - start) / (_POINTS - 1)
     result = np.asarray(most + np.log(total) + _log_constant(0.5 * dof))
     # The edge of Phi is 1 / shift wide, and the rule's error exp(-2 (pi width / step)^2).
     sharp = (shift * (end - start) > _SHARP * (_POINTS - 1)) & (dof <= _FEW) & (t > 0.0)
