@@ -151,6 +151,7 @@ def test_powers_of_extreme_shifts_and_of_very_many_models() -> None:
         assert shadow.offline_power(0.05, shift, 5) == 1.0  # not a rounding above
         assert shadow.online_power([5e-324, 0.05], shift * 1e3, 1, 1).tolist() == [1.0, 1.0]
     assert shadow.online_power(0.05, -1e308, 5, 5) == 1.0
+    assert shadow.online_power([0.05, 0.5], 0.0, 1, 1).tolist() == [0.05, 0.5]
     usual = stats.norm.sf(stats.norm.isf(0.05) - 1.0)
     for models in (10**15, 2 * 10**15, 2**53):
         assert shadow.offline_power(0.05, 1.0, models) == pytest.approx(usual, rel=1e-12)

@@ -184,7 +184,7 @@ def online_power(
         np.column_stack([array.ravel() for array in arrays[1:]]), axis=0, return_inverse=True
     )
     flat, power = rate.ravel(), rate.ravel().copy()
-    usual = (flat > 0.0) & (flat < 1.0)
+    usual = (flat > 0.0) & (flat < 1.0) & (arrays[1].ravel() > 0.0)
     for number, (d, c1, c0) in enumerate(laws):
         ours = usual & (owner.ravel() == number)
         weights, without, with_it = _products(float(d), 1.0 / c1, 1.0 / c0)
