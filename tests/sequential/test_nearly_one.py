@@ -14,7 +14,9 @@ from leakscore.tradeoff.composition.octaves import Octaves
 from tests.sequential.test_octaves import UNIFORM, equal_sum
 
 
-@pytest.mark.parametrize("term", [(1e-3, 0.0), (1e-2, 1e-3)], ids=["mass", "ratio"])
+@pytest.mark.parametrize(
+    "term", [(1e-3, 0.0), (1e-2, 1e-3), (0.3, 0.1)], ids=["mass", "ratio", "far"]
+)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("side", [-1.0, 0.0, 1.0])
 def test_an_excess_errs_by_shares_of_itself(term: Any, seed: int, side: float) -> None:

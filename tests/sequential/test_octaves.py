@@ -165,7 +165,8 @@ def test_running_sums_have_their_digits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("distance", "n", "dim"), [(9.0, 10, 1), (0.0, 3, 40), (25.0, 10**6, 3), (2.0, 5 * 10**12, 1)]
+    ("distance", "n", "dim"),
+    [(9.0, 10, 1), (0.0, 3, 40), (25.0, 10**6, 3), (2.0, 5 * 10**12, 1), (0.0, 10**7, 10**5)],
 )
 def test_masses_of_one_step(distance: float, n: int, dim: int) -> None:
     """Both laws add up to 1, and the rounding is above that of densities at rounded places."""

@@ -61,6 +61,22 @@ def test_rates_that_round_to_1(share: float) -> None:
     assert Fraction(low) <= 1 - 3 * Fraction(small / 3.0) <= Fraction(high)
 
 
+def test_rates_near_0_and_1_are_narrow() -> None:
+    """To a thousandth of what they lack, though sums are only good to 2e-11."""
+    small = 1e-9
+    curves = atoms(range(4), [small, 1.0 - 2.0 * small, small, 0.0])
+    alpha = rates(curves, curves, np.log([0.5]))[:2, 0]
+    np.testing.assert_allclose(1.0 - alpha, small, rtol=1e-3)
+    curves = atoms(range(4), [small, 1.0 - 1.5 * small, 0.0, small / 2.0])
+    beta = rates(curves, curves, np.log([2.9]))[2:, 0]
+    np.testing.assert_allclose(1.0 - beta, 1.5 * small, rtol=1e-3)
+    masses = np.zeros(4000)
+    masses[[1, 2000, 3999]] = 1e-6, 1.0 - 2e-6, 1e-6
+    curves = atoms(np.arange(4000.0), masses, 2000.0)
+    beta = rates(curves, curves, np.log([0.5]))[2:, 0]
+    np.testing.assert_allclose(beta, 1e-6 / 2000.0, rtol=1e-3)
+
+
 @pytest.mark.parametrize("gamma", [100.0, 300.0])
 def test_a_threshold_may_lie_on_either_side_of_a_number(gamma: float) -> None:
     """As far as it is rounded: the ratio is 0 or e^gamma."""
