@@ -27,8 +27,9 @@ def test_an_excess_errs_by_shares_of_itself(term: Any, seed: int, side: float) -
     outside /= outside.sum()
     tilt = 1e-2 * np.linspace(-1.0, 1.0, 64)
     found = [outside * np.maximum(tilt, 0.0), outside * np.maximum(-tilt, 0.0)]
-    wrong = [np.exp(sign * rounding) * found[0] + (sign > 0) * moved * outside, found[1]]
-    wrong[1] = np.exp(-sign * rounding) * found[1] + (sign < 0) * moved * outside
+    moves = moved * outside * (sign > 0), moved * outside * (sign < 0)
+    wrong = [np.exp(sign * rounding) * (found[0] + moves[0])]
+    wrong.append(np.exp(-sign * rounding) * (found[1] + moves[1]))
     both = np.exp(side * rounding) * outside  # both laws err, too, in the same direction
     rows = [one.reshape(1, 64) for one in (both, both * (1.0 + tilt), *wrong)]
     pair = rows[2], rows[3]
@@ -40,7 +41,8 @@ def test_an_excess_errs_by_shares_of_itself(term: Any, seed: int, side: float) -
     loss = c[:, None] * _octaves._below(outside)[k] - _octaves._below(outside * (1.0 + tilt))[k]
     for best, found_low in ((gain, curves.gain_low(c)), (loss, curves.loss_low(c))):
         assert (found_low <= best.max(axis=1)).all()
-        assert (found_low >= best.max(axis=1) - 3.0 * (2e-2 * rounding + moved) - 1e-9).all()
+        wide = 3.0 * np.exp(rounding) * (2e-2 * rounding + moved) + 1e-9
+        assert (found_low >= best.max(axis=1) - wide).all()
 
 
 @pytest.fixture
