@@ -144,11 +144,14 @@ def test_what_is_left_out_of_a_step_counts_as_lost(
     assert (curves.loss_up(c) <= loss + 0.1 * c + 0.01).all()
 
 
-def test_a_constant_is_rounded() -> None:
-    weights, counts = np.array([0.125]), np.array([4])
-    plain, moved = (_octaves._sum(UNIFORM, weights, counts, sure) for sure in (0.0, 0.5))
+def test_a_constant_moves_a_law_and_is_rounded() -> None:
+    """Of ratios that are nearly 1, whose least number is far above 0."""
+    one, weights, counts = Ratio(9.0, 10**6, 1), np.array([0.125]), np.array([4])
+    plain, moved = (_octaves._sum(one, weights, counts, sure) for sure in (0.0, 0.5))
     assert plain is not None
     assert moved is not None
+    assert plain.origin > 0.1
+    assert moved.origin == plain.origin + 0.5
     assert moved.rounding >= plain.rounding + 4.0 * HALF_ULP
     assert moved.moved >= plain.moved + 4.0 * HALF_ULP
 
