@@ -587,7 +587,7 @@ class GLM(FittedModel):
         Returns
         -------
         Equations
-            See `Regression.equations`; its refits are three Newton steps, of the gamma family one.
+            See `Regression.equations`; its refits are three Newton steps, six of the gamma family.
 
         Examples
         --------
@@ -612,6 +612,13 @@ class GLM(FittedModel):
                 mean = means(eta + moves)
             return y - mean, mean * (1 - mean) if self.family == "binomial" else mean
 
-        steps = None if means is None else law  # of the others one is exact, or leaves the range
+        def law_of_positive(moves: Doubles) -> tuple[Doubles, Doubles]:
+            reached = eta + moves
+            reached = np.where(reached > 0, reached, np.inf)  # of records that are in no sample
+            return family.score(y, reached), family.weight(reached)
+
+        steps, positive = None if means is None else law, None  # least squares is exact in one
+        if self.family == "gamma":
+            steps, positive = law_of_positive, eta
         scores, curvatures = family.score(y, eta), family.weight(eta)
-        return Equations(x @ root, scores, curvatures, self._unscaled(root.T), steps)
+        return Equations(x @ root, scores, curvatures, self._unscaled(root.T), steps, positive)

@@ -23,6 +23,8 @@ GONE = 1e-9  # share of what tells coefficients apart that is none
 _NUMBERS = 1 << 20  # of one batch of persons
 STEPS = 3  # of Newton's method from the fit to all records
 FARTHEST = 3.0  # by which a later step moves a linear predictor
+_STEPS_OF_POSITIVE = 6  # from near the edge of its range each about doubles a linear predictor
+_NEAREST = 0.9  # of the way to the edge, which a step may go
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,8 @@ class Equations:
         A', to the coefficients in the order of `Statistic.names`.
     law : callable, optional
         Scores and curvatures (R, N) of linear predictors that differ by so much.
+    positive : (N,) ndarray, optional
+        Linear predictors of the fit that must stay above 0: of the gamma family.
     """
 
     rows: Doubles
@@ -80,12 +84,20 @@ class Equations:
     curvatures: Doubles
     named: Doubles
     law: Callable[[Doubles], tuple[Doubles, Doubles]] | None = None
+    positive: Doubles | None = None
+
+    @property
+    def _steps(self) -> int:
+        """How many Newton steps a refit takes."""
+        if self.law is None:
+            return 1
+        return STEPS if self.positive is None else _STEPS_OF_POSITIVE
 
     @property
     def width(self) -> int:
         """How many numbers of each record a refit adds up."""
         q = int(self.rows.shape[1])
-        return (1 if self.law is None else STEPS) * (q + q * (q + 1) // 2)
+        return self._steps * (q + q * (q + 1) // 2)
 
     @property
     def leverages(self) -> Doubles:
@@ -105,14 +117,26 @@ class Equations:
         coefficients are only large.
         """
         weights = np.asarray(weights, dtype=np.float64)
-        moves = self._step(weights * self.scores, weights * self.curvatures)
-        if self.law is not None:
-            for _ in range(STEPS - 1):
+        step = self._step(weights * self.scores, weights * self.curvatures)
+        moves = np.zeros_like(step)
+        for remaining in reversed(range(self._steps)):
+            moves += self._shortened(step, moves, weights)
+            if remaining and self.law is not None:
                 scores, curvatures = self.law(moves @ self.rows.T)
                 step = self._step(weights * scores, weights * curvatures)
-                far = np.abs(step @ self.rows.T).max(axis=1, keepdims=True)
-                moves += step / np.maximum(1.0, far / FARTHEST)
         return np.asarray(moves @ self.named)
+
+    def _shortened(self, step: Doubles, moves: Doubles, weights: Doubles) -> Doubles:
+        """Return a step (R, q), of which no linear predictor goes too far."""
+        if self.law is None or (self.positive is None and not moves.any()):
+            return step
+        far = step @ self.rows.T
+        if self.positive is None:
+            ratio = np.abs(far) / FARTHEST
+        else:  # of the records of a sample
+            reached = np.where(weights > 0, self.positive + moves @ self.rows.T, np.inf)
+            ratio = -far / (_NEAREST * reached)
+        return np.asarray(step / np.maximum(1.0, ratio.max(axis=1, keepdims=True)))
 
     def _step(self, scores: Doubles, curvatures: Doubles) -> Doubles:
         """Return a Newton step, (R, q), of weighted scores and curvatures (R, N)."""

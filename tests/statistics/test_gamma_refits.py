@@ -1,0 +1,37 @@
+"""Refits of the gamma family, whose linear predictors stay above 0, against a general search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+from leakscore import statistics
+
+
+@pytest.mark.parametrize("shape", [0.3, 1.0, 5.0])
+def test_newton_steps_of_a_gamma_fit(shape: float) -> None:
+    """Of few records of a wide law a step from the fit to all leaves the range, or is too short."""
+    rng = np.random.default_rng(3)
+    x = np.append(rng.uniform(0, 1, 39), 5.0)
+    y = rng.gamma(shape, 1 / (1 + 2 * x) / shape)
+    table, design = np.column_stack([x, y]), np.column_stack([np.ones(40), x])
+    fit = statistics.GLM("y", "gamma").on(["x", "y"]).prepare(table)
+    weights = rng.multinomial(40, np.full(40, 1 / 40), size=40).astype(float)
+
+    def refit(w: np.ndarray) -> np.ndarray:
+        used, share = w > 0, w / w.sum()
+
+        def loss(b: np.ndarray) -> float:
+            eta = design[used] @ b
+            return float(share[used] @ (y[used] * eta - np.log(eta))) if eta.min() > 0 else np.inf
+
+        start = [1 / (share @ y), 0.0]
+        options: Any = {"xatol": 1e-10, "fatol": 1e-15, "maxiter": 4000}
+        return np.asarray(optimize.minimize(loss, start, method="Nelder-Mead", options=options).x)
+
+    exact = np.array([refit(w) for w in weights]) - refit(np.ones(40))
+    moves = fit.equations(table).refitted(weights)
+    np.testing.assert_allclose(moves, exact, atol=1e-4 * exact.std(axis=0).max())
