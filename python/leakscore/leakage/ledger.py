@@ -116,7 +116,7 @@ class Ledger:
 
     The columns of a question take two passes over the N records or more, each with a look-up for
     every eight features so far: of 1e6 records about 0.1 s of CPU after 100 features, 0.25 s after
-    1,000, and four to five times as much for 20 columns at once. The memory is the table, one byte
+    1,000, and about four times as much for 20 columns at once. The memory is the table, one byte
     of each record for eight features, 24 bytes for each column of the question, and K^2 numbers for
     K features. `from_bytes` takes N K^2 multiplications.
 
