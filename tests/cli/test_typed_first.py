@@ -36,6 +36,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["report", "t.csv", "--noise"], "a value is missing: optimal|independent|same"),
         (["report", "t.csv", "--add-noise"], "or --draw-noise? (see leakscore report --help)"),
         (["report", "t.csv", "-q"], "there is no option -q; did you mean --quiet?"),
+        (
+            ["report", "t.csv", "-n", "5"],
+            "no option -n; did you mean --n or --noise-shape?",
+        ),
         (["report", "t.csv", "--statistic", "cov"], "not 'cov'; did you mean covariance?"),
         (
             ["report", "t.csv", "page.html"],

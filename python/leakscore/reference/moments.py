@@ -171,10 +171,10 @@ class Moments:
         if at.ndim != 1 or not at.size or at.max() >= self.dim:
             raise ValueError(f"columns={at.tolist()} must be numbers of columns below {self.dim}")
         full = self._scatter.ndim == 2
-        some = Moments(at.size, "full" if full else "diagonal")
+        moments = Moments(at.size, "full" if full else "diagonal")
         scatter = self._scatter[np.ix_(at, at)] if full else self._scatter[at]
-        some._add("columns", self._count, self._mean[at], scatter)
-        return some
+        moments._add("columns", self._count, self._mean[at], scatter)
+        return moments
 
     def _add(self, name: str, count: int, mean: Doubles, scatter: Doubles) -> None:
         total = self._count + count

@@ -108,6 +108,7 @@ def _meant(name: str, options: Collection[str]) -> str:
     near = [option for option in options if shared[option] == most > 0]
     near += [o for o, each in parts.items() if each[1:] and "".join(w[:1] for w in each) in words]
     near += [option for option in options if re.fullmatch(r"-[a-z]", name) and option[1:3] == name]
+    near = list(dict.fromkeys(near))
     return " or ".join(near[:3]) or " or ".join(get_close_matches(name, options, 1))
 
 

@@ -158,7 +158,7 @@ def _log_density(points: Doubles, centres: Doubles) -> Doubles:
 
 
 def _advantages(
-    listed: Sets,
+    all_sets: Sets,
     pairs: tuple[Integers, Integers, npt.NDArray[np.bool_]],
     decimals: int | None,
 ) -> Doubles:
@@ -166,7 +166,7 @@ def _advantages(
 
     `pairs` are a chosen set and a person of whom it has records, and whether it has them all.
     """
-    chosen, parts, start = listed.chosen, listed.parts, listed.start
+    chosen, parts, start = all_sets.chosen, all_sets.parts, all_sets.start
     (sets, fewer), (places, person, whole) = chosen.shape, pairs
     persons = int(person.max()) + 1
     same = np.zeros(sets, np.int64)
@@ -181,12 +181,12 @@ def _advantages(
         _, same = np.unique(same * sets + ranks, return_inverse=True)
         if same.max() == sets - 1:
             return np.ones(persons)
-    keys, key, some = np.unique(
+    keys, key, holding = np.unique(
         same[places] * persons + person, return_inverse=True, return_counts=True
     )
-    every, none = np.bincount(key, whole), np.bincount(same)[keys // persons] - some
+    every, none = np.bincount(key, whole), np.bincount(same)[keys // persons] - holding
     of = keys % persons
     common = np.minimum(
-        every / np.bincount(of, every)[of], none / (sets - np.bincount(of, some))[of]
+        every / np.bincount(of, every)[of], none / (sets - np.bincount(of, holding))[of]
     )
     return np.asarray(1 - np.bincount(of, common))
