@@ -15,6 +15,7 @@ from leakscore.statistics._products import (
     CrossProducts,
 )
 from leakscore.statistics._regression import Equations, Regression
+from leakscore.statistics._samples import SampleSums
 from leakscore.statistics._statistic import Histogram, Mean, NoFitError, Proportions, Statistic, Sum
 from leakscore.statistics._weights import KnownWeights, WeightedMean, WeightedRatio
 
@@ -33,6 +34,7 @@ __all__ = [
     "NoFitError",
     "Proportions",
     "Regression",
+    "SampleSums",
     "Several",
     "Statistic",
     "Sum",

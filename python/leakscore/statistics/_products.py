@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.reference import Moments
+from leakscore.statistics._samples import SampleSums
 from leakscore.statistics._statistic import Exactness, NoFitError, Predicting, Statistic, moments_of
 from leakscore.typing import Doubles
 
@@ -146,6 +147,98 @@ class Correlations(Statistic):
         pairs = zip(rows, columns, strict=True)
         return tuple(f"correlation of {self.columns[i]} and {self.columns[j]}" for i, j in pairs)
 
+    def leverages(self, block: npt.ArrayLike) -> Doubles:
+        """Return by what share each record narrows the spread of a correlation by being there.
+
+        A value far out makes a column vary more, and all its correlations shrink: with h the share
+        of a record in the sum of squares of a column, to (1 - h)^1/2 if it adds nothing else.
+
+        Parameters
+        ----------
+        block : (k, d) array_like
+            Records of the table that `prepare` was given.
+
+        Returns
+        -------
+        (k,) ndarray of float64
+            From 0 to 1, of the pair of columns for which it is largest.
+
+        Examples
+        --------
+        >>> from leakscore import statistics
+        >>> rows = [[9.0, 0.0], [0.0, 1.0], [0.0, 2.0], [0.0, 3.0], [0.0, 4.0]]
+        >>> statistics.Correlations().on(["a", "b"]).prepare(rows).leverages(rows)[:2].round(2)
+        array([0.65, 0.08])
+        """
+        shares = self._shares(self._checked(block))
+        if shares.shape[1] > 2:
+            shares = np.partition(shares, -2, axis=1)[:, -2:]
+        return np.asarray(1.0 - np.sqrt(np.prod(1.0 - shares, axis=1)))
+
+    def column_of(self, record: npt.ArrayLike) -> str:
+        """Return the column in which a record is farthest out.
+
+        Parameters
+        ----------
+        record : (d,) array_like
+
+        Returns
+        -------
+        str
+        """
+        shares = self._shares(self._checked(np.asarray(record)[np.newaxis]))
+        return self.columns[int(shares[0].argmax())]
+
+    def equations(self, block: npt.ArrayLike) -> SampleSums:
+        """Return the sums from which the correlations of samples follow.
+
+        Parameters
+        ----------
+        block : (N, d) array_like
+            The table that `prepare` was given.
+
+        Returns
+        -------
+        SampleSums
+            With `leverages`, and `refitted`, which takes samples of the records.
+
+        Examples
+        --------
+        >>> from leakscore import statistics
+        >>> rows = [[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]]
+        >>> pairs = statistics.Correlations().on(["a", "b"]).prepare(rows)
+        >>> pairs.equations(rows).refitted([[1.0, 1.0, 0.0, 0.0]]).round(2)
+        array([[0.55]])
+        """
+        u = self._standard(self._checked(block))
+        width = u.shape[1]
+        summands = np.empty((len(u), 1 + width + width * (width + 1) // 2))
+        summands[:, 0], summands[:, 1 : width + 1] = 1.0, u
+        _multiply_pairs(u, summands[:, width + 1 :])
+        return SampleSums(summands, self.leverages(block), self._moves)
+
+    def _moves(self, sums: Doubles) -> Doubles:
+        """Return by how much correlations differ, of sums of 1, of columns and of products."""
+        width = len(self.columns)
+        rows, columns = np.triu_indices(width)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            means = sums[:, 1 : width + 1] / sums[:, :1]
+            cov = sums[:, width + 1 :] / sums[:, :1] - means[:, rows] * means[:, columns]
+            variance = cov[:, rows == columns]
+            variance = np.where(variance > _ROUNDING, variance, np.nan)
+            pairs = rows != columns
+            scales = np.sqrt(variance[:, rows[pairs]] * variance[:, columns[pairs]])
+            return np.asarray(cov[:, pairs] / scales - np.array(self._pairs))
+
+    def _standard(self, values: Doubles) -> Doubles:
+        if not self._pairs:
+            raise ValueError("The correlations must be estimated: call prepare(values) first")
+        return np.asarray((values - np.array(self._means)) / np.array(self._scales))
+
+    def _shares(self, values: Doubles) -> Doubles:
+        """Return the share of each record in the sum of squares of every column."""
+        return np.asarray(np.minimum(np.square(self._standard(values)) / self._count, 1.0))
+
     def _estimates(self) -> Doubles:
         return np.array(self._pairs)
 
@@ -154,9 +247,7 @@ class Correlations(Statistic):
 
     def _features_of(self, values: Doubles, owners: npt.NDArray[np.intp]) -> Doubles:
         """Return an equal share of what each person shifts for all of the person's records."""
-        if not self._pairs:
-            raise ValueError("The correlations must be estimated: call prepare(values) first")
-        u = (values - np.array(self._means)) / np.array(self._scales)
+        u = self._standard(values)
         rows, columns = np.triu_indices(values.shape[1], 1)
         _, first, owners = np.unique(owners, return_index=True, return_inverse=True)
         sizes = np.bincount(owners)

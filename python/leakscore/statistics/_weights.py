@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.reference import Moments
+from leakscore.statistics._samples import SampleSums
 from leakscore.statistics._statistic import Exactness, NoFitError, Statistic, moments_of
 from leakscore.typing import Doubles
 
@@ -177,12 +178,82 @@ class WeightedRatio(_Weighted):
         """The other columns."""
         return self._others()
 
+    def leverages(self, block: npt.ArrayLike) -> Doubles:
+        """Return by what share each record narrows the spread of the means by being there.
+
+        Without a record of a share h of all weights the means vary by 1, and with it by 1 - h
+        about a point that is h of the way to its values: these may be the means, and its presence
+        still shows.
+
+        Parameters
+        ----------
+        block : (k, d) array_like
+            Records of the table that `prepare` was given.
+
+        Returns
+        -------
+        (k,) ndarray of float64
+            From 0 to 1.
+
+        Examples
+        --------
+        >>> from leakscore import statistics
+        >>> rows = [[1.0, 0.0], [3.0, 4.0]]
+        >>> statistics.WeightedRatio(weights="w").on(["w", "a"]).prepare(rows).leverages(rows)
+        array([0.25, 0.75])
+        """
+        self._prepared()
+        return np.minimum(self._weights(self._checked(block)) / (self._sum * self._count), 1.0)
+
+    def column_of(self, record: npt.ArrayLike) -> str:  # noqa: ARG002, that of every record
+        """Return the column by which a record narrows the spread: the weights.
+
+        Parameters
+        ----------
+        record : (d,) array_like
+
+        Returns
+        -------
+        str
+        """
+        return self.weights
+
+    def equations(self, block: npt.ArrayLike) -> SampleSums:
+        """Return the sums of which the means of samples are ratios.
+
+        Parameters
+        ----------
+        block : (N, d) array_like
+            The table that `prepare` was given.
+
+        Returns
+        -------
+        SampleSums
+            With `leverages`, and `refitted`, which takes samples of the records.
+
+        Examples
+        --------
+        >>> from leakscore import statistics
+        >>> rows = [[1.0, 0.0], [3.0, 4.0]]
+        >>> mean = statistics.WeightedRatio(weights="w").on(["w", "a"]).prepare(rows)
+        >>> mean.equations(rows).refitted([[2.0, 0.0], [1.0, 1.0]])
+        array([[-3.],
+               [ 0.]])
+        """
+        self._prepared()
+        weight, others = self._weighed(self._checked(block))
+        away = weight * (others - np.array(self._means))
+        return SampleSums(np.hstack([weight, away]), self.leverages(block), _ratios)
+
+    def _prepared(self) -> None:
+        if not self._means:
+            raise ValueError("The means must be estimated: call prepare(values) first")
+
     def _estimates(self) -> Doubles:
         return np.array(self._means)
 
     def _features(self, values: Doubles) -> Doubles:
-        if not self._means:
-            raise ValueError("The means must be estimated: call prepare(values) first")
+        self._prepared()
         weight, others = self._weighed(values)
         return self._shifts(weight, others, weight[:, 0])
 
@@ -200,6 +271,12 @@ class WeightedRatio(_Weighted):
         return np.asarray(
             weight * (others - np.array(self._means)) / self._sum / remaining[:, np.newaxis]
         )
+
+
+def _ratios(sums: Doubles) -> Doubles:
+    """Return ratios to the first sum, NaN where that is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(sums[:, :1] > 0, sums[:, 1:] / sums[:, :1], np.nan)
 
 
 @dataclass(frozen=True)

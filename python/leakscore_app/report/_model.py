@@ -183,7 +183,7 @@ class Reason:
 class Game:
     """One record in the simulated game, half of the rounds with it and half without.
 
-    Of coefficients that are fitted again, advantage and power are those of the best of several
+    Of what is fitted again, advantage and power are those of the best of several
     scores; all other numbers are those of the linear one.
     """
 
@@ -509,11 +509,12 @@ class Bars:
 
 @dataclass(frozen=True)
 class Narrowing:
-    """The record that narrows the spread of a regression's coefficients most by being there.
+    """The record that narrows the spread of what is published most by being there.
 
-    `column` is the predictor whose coefficient hangs most on it, `advantage` that of an attacker
-    who knows all predictors. `unplayed` says that the coefficients are not linear in so few
-    records, and that no game has fitted samples again.
+    `column` is the predictor whose coefficient hangs most on it, the column whose correlations do,
+    or that of the weights; `advantage` that of an attacker who sees both tails. `unplayed` says
+    that what is published is not linear in so few records, and that no game has fitted samples
+    again.
     """
 
     row: int
@@ -556,8 +557,9 @@ class Observations:
 
     `embedded` is what is said of the embedded table, if it is judged, `records` are notices about
     whose the records are, `doubt` is why some may be of one person. `narrowing` is there if
-    coefficients of a regression are published, `refits` if those of another model are, `listed`
-    of a finite population if its sets of n records are few.
+    coefficients of a regression are published (of a long table correlations or weighted ratios,
+    too), `refits` if those of another model are, `listed` of a finite population if its sets of n
+    records are few.
     """
 
     counting: tuple[str, ...]

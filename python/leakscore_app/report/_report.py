@@ -182,12 +182,13 @@ def analyse(
 
     Notes
     -----
-    Both attackers use a linear score (of coefficients that are fitted again in every round, the
-    informed one others, too), and another use of the numbers can tell more. One is checked, in
-    every column of a sum, a mean or a count by itself: where the values of all other records go
-    in steps, or of all but few, a record off these steps leaves its remainder in the sum. What it
-    adds to the advantage is `arithmetic` of the report, and counts in the verdict. Noise of a step
-    on the sum hides it, and so does rounding (`decimals`) to much more than a step.
+    Both attackers use a linear score (of coefficients, correlations and weighted ratios that are
+    fitted again in every round, the informed one others, too), and another use of the numbers can
+    tell more. One is checked, in every column of a sum, a mean or a count by itself: where the
+    values of all other records go in steps, or of all but few, a record off these steps leaves its
+    remainder in the sum. What it adds to the advantage is `arithmetic` of the report, and counts
+    in the verdict. Noise of a step on the sum hides it, and so does rounding (`decimals`) to much
+    more than a step.
 
     Tables of more than 65536 records are read in blocks of so many, whatever holds them, with the
     same bits. What leaks of each record, the counts and the medians are those of all records, and

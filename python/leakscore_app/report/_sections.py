@@ -438,9 +438,13 @@ _UNCHECKED = (
 )
 
 
+_AGAIN = ("regression", "glm", "cox", "correlations", "weighted-ratio")
+"""Statistics that a game computes again in every round."""
+
+
 def _coefficients(report: Content) -> str:
-    """Say how coefficients are found in a round of a game."""
-    if report.release.statistic not in ("regression", "glm", "cox"):
+    """Say how what is fitted is found in a round of a game."""
+    if report.release.statistic not in _AGAIN:
         return ""
     return (
         f"those of the largest leverages above {NEARLY_LINEAR} are played, too; samples are fitted "
@@ -455,7 +459,7 @@ def _arithmetic(report: Content) -> doc.Section:
     if arithmetic.unchecked:
         others = ""
         if _coefficients(report):
-            others = " (of coefficients that are fitted again, the informed one other scores, too)"
+            others = " (of what is fitted again, the informed one other scores, too)"
         none = f"{_ADDED}{others}. {_STEPS} It is not checked here: {arithmetic.unchecked}."
         return doc.Section("Arithmetic", [doc.Paragraph(none)])
     if not arithmetic.records:

@@ -211,25 +211,45 @@ def _small_cells(report: Content) -> str:
     )
 
 
+_COEFFICIENT = (
+    "the coefficient of {}",
+    "Leave out the column ({})",
+    "to who knows all predictors, even if its residual is 0",
+)
+_NARROWED = {
+    "correlations": (
+        "each correlation with {}",
+        "Leave out the column ({})",
+        "even if it moves none of them",
+    ),
+    "weighted-ratio": (
+        "every mean with the weights {}",
+        "Leave out the heaviest record, cut the largest weights",
+        "even if its values are the means",
+    ),
+}
+"""What a record narrows the spread of, the remedy, and where it shows though it moves nothing."""
+
+
 def _narrowed(report: Content, budget: Budget) -> str:
-    """Say which record narrows the spread of the coefficients by more than the limit allows."""
+    """Say which record narrows the spread of what is published by more than the limit allows."""
     worst = report.observations.narrowing
     if worst is None:
         return ""
-    who, column = named(report, worst.row), visible(worst.column)
-    leave = f"Leave out the column ({option('--exclude', worst.column.partition('=')[0])})"
+    what, without, quiet = _NARROWED.get(report.release.statistic, _COEFFICIENT)
+    what = what.format(repr(visible(worst.column)))
+    leave = without.format(option("--exclude", worst.column.partition("=")[0]))
+    who = f"{named(report, worst.row)} has leverage {worst.leverage:.2g}"
     if worst.advantage > budget.allowed_advantage:
         return (
-            f"{who} has leverage {worst.leverage:.2g}: by being there it narrows the spread of the "
-            f"coefficient of {column!r}, an advantage of {100 * worst.advantage:.3g} % to who "
-            "knows all predictors, even if its residual is 0; no noise is sought for that. "
-            f"{leave} or that record."
+            f"{who}: by being there it narrows the spread of {what}, an advantage of "
+            f"{100 * worst.advantage:.3g} % {quiet}; no noise is sought for that. {leave} or that "
+            "record."
         )
     if worst.unplayed:
         return (
-            f"{who} has leverage {worst.leverage:.2g}: the coefficient of {column!r} hangs on few "
-            "records, and samples of so long a table are not fitted again in every round of a "
-            f"game. {leave}, or judge a part of the table."
+            f"{who}: {what} hangs on few records, and samples of so long a table are not fitted "
+            f"again in every round of a game. {leave}, or judge a part of the table."
         )
     return ""
 

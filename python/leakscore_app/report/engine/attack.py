@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,14 +20,21 @@ from leakscore.distributions import norm
 from leakscore.games.projections import LARGEST_DRAWN, Binned, Bins, Projections, weighted_sums
 from leakscore.numeric import bisect
 from leakscore.reference import Reference
-from leakscore.statistics import GLM, Cox, Regression
+from leakscore.statistics import (
+    GLM,
+    Correlations,
+    Cox,
+    Equations,
+    Regression,
+    SampleSums,
+    WeightedRatio,
+)
 from leakscore_app.report._model import ALPHA, Doubles
 from leakscore_app.report.engine import learned
 from leakscore_app.report.engine.leakage import released_leverages
 from leakscore_app.report.engine.population import Integers, Population
 
 if TYPE_CHECKING:
-    from leakscore.statistics import Equations
     from leakscore_app.passes.projections import Line
 
 _DRAWN_TOGETHER = 2**20  # records that are drawn at once
@@ -38,6 +45,8 @@ LINEAR = 0.02
 """Leverage up to which coefficients are linear in a record, beside a game's error."""
 NEARLY_LINEAR = 0.07
 """Leverage up to which they are, but for some hundredths of an advantage."""
+Fitted: TypeAlias = GLM | Cox | Regression | Correlations | WeightedRatio
+"""Statistics that are linear in a record of small leverage alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -423,26 +432,26 @@ def rounds_of_several(
 
 @dataclass(frozen=True, eq=False)
 class Refits:
-    """Coefficients that are fitted again in every round, where features are of first order only.
+    """What is fitted again in every round, where features are of first order only.
 
     Attributes
     ----------
-    equations : Equations
+    equations : Equations or SampleSums
         Of all records.
     places : (d,) ndarray of int
-        Which coefficients are the columns of the population.
+        Which coefficients, or other numbers, are the columns of the population.
     leverages : (N,) ndarray
         Of the records, beside as many others as are fitted.
     """
 
-    equations: Equations
+    equations: Equations | SampleSums
     places: Integers
     leverages: Doubles
 
     @classmethod
     def of(
         cls,
-        model: GLM | Cox | Regression,
+        model: Fitted,
         block: Doubles,
         columns: Sequence[str],
         *,
@@ -450,7 +459,7 @@ class Refits:
         n: int,
         rounds: int,
     ) -> Refits | None:
-        """Return the refits, of coefficients that are not linear in every record; or None.
+        """Return the refits, of numbers that are not linear in every record; or None.
 
         `rows` are the numbers of the records of the block, of which n are fitted.
         """
@@ -464,8 +473,8 @@ class Refits:
             if leverages[worst] <= NEARLY_LINEAR:
                 return None
             raise ValueError(
-                f"record {rows[worst]} has leverage {leverages[worst]:.2g}: a coefficient hangs on "
-                "few records, and samples of so many records are not fitted again in every round; "
+                f"record {rows[worst]} has leverage {leverages[worst]:.2g}: what is published "
+                "hangs on few records, and samples of so many are not fitted again in every round; "
                 "leave out the column that these few tell of, or judge a part of the table"
             )
         places = [model.names.index(name) for name in columns]
@@ -508,13 +517,37 @@ class Refits:
         if attack.attacker == "informed":
             count = max(rounds // _LEARNED, _LEAST_LEARNED)
             drawn = self._moves(population, attack, count, rng)
-            directions = self._directions(population, attack)
-            pairs = [
-                (_along(drawn, each), _along(seen, each)) for each in (directions, *directions.T)
-            ]
-            attacks.append(_filled(learned.quadratic(*pairs[0])))
-            attacks += [_filled(learned.nearest(*pair)) for pair in pairs[1:]]
+            pairs = self._looked_at(population, attack, drawn, seen)
+            attacks.append(_filled(learned.quadratic(*pairs)))
+            for place in range(2):
+                one = [_along(pair, np.eye(2)[place]) for pair in pairs]
+                attacks.append(_filled(learned.nearest(*one)))
         return attacks
+
+    def _looked_at(
+        self,
+        population: Population,
+        attack: LinearAttack,
+        drawn: learned.Pair,
+        seen: learned.Pair,
+    ) -> list[learned.Pair]:
+        """Return two projections, (T, 2), of rounds that are learned from, and of those judged.
+
+        The second one of numbers that follow from sums is learned: a record may hold all of them
+        fast, or those of one column.
+        """
+        if isinstance(self.equations, SampleSums):
+            weight = attack.strands[0].weight
+            both = zip((drawn, seen), learned.normal(drawn, (drawn, seen)), strict=True)
+            return [
+                (
+                    np.column_stack([moves[0] @ weight, more[0]]),
+                    np.column_stack([moves[1] @ weight, more[1]]),
+                )
+                for moves, more in both
+            ]
+        directions = self._directions(population, attack, self.equations)
+        return [_along(drawn, directions), _along(seen, directions)]
 
     def _moves(
         self, population: Population, attack: LinearAttack, rounds: int, rng: np.random.Generator
@@ -530,7 +563,9 @@ class Refits:
             pair.append(moves + noise * rng.standard_normal(moves.shape) if noise else moves)
         return pair[0], pair[1]
 
-    def _directions(self, population: Population, attack: LinearAttack) -> Doubles:
+    def _directions(
+        self, population: Population, attack: LinearAttack, equations: Equations
+    ) -> Doubles:
         """Return two directions, (d, 2): of the largest shift, and of what a record holds fast.
 
         They are one but where a record shifts next to nothing: who is there pulls the coefficients
@@ -538,7 +573,7 @@ class Refits:
         """
         (strand,) = attack.strands
         widest = strand.rows[int(self.leverages[strand.rows].argmax())]
-        pull = (self.equations.rows[widest] @ self.equations.named)[self.places] / population.scale
+        pull = (equations.rows[widest] @ equations.named)[self.places] / population.scale
         variance = strand.size * attack.noise**2 / float(strand.weight @ strand.weight)
         reference = population.without(attack.index)
         return np.column_stack([strand.weight, weight_of(reference, "informed", pull, variance)])
@@ -552,7 +587,7 @@ class Refits:
         population: Population,
     ) -> Iterator[Doubles]:
         """Yield how often each record is in some samples: those inside once, others as drawn."""
-        size = len(self.equations.rows)
+        size = len(self.leverages)
         others = np.delete(np.arange(size), strand.excluded)
         drawn = strand.size - len(inside)
         tile = max(1, _DRAWN_TOGETHER // max(size, drawn))

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Moments, Reference
-from leakscore.statistics import Mean, Regression
+from leakscore.statistics import Correlations, Mean, Regression, WeightedRatio
 from leakscore_app.document.document import Notice, note
 from leakscore_app.passes.lattices import Off
 from leakscore_app.passes.projections import (
@@ -88,6 +88,8 @@ from leakscore_app.tables.sources.opened import Opened
 _REFITTED = 64  # records with nearly all variance in a direction that are left out one by one
 _TOGETHER = 1 << 23  # numbers of the covariances that are estimated in one pass
 _SMALL_N = 30  # records of a mean below which the bins of projections show
+Narrowed: TypeAlias = Regression | Correlations | WeightedRatio
+"""Statistics whose spread a record narrows by being there."""
 
 
 class BlockTable(JudgedTable):
@@ -443,11 +445,11 @@ class BlockTable(JudgedTable):
         return [note("long-table", text)]
 
     def narrowing(self, listing: Listing) -> Narrowing | None:  # noqa: ARG002
-        """Return the record that narrows the spread of a regression's coefficients most."""
-        source, regression = self.judged.source, self.statistic
-        if not isinstance(regression, Regression) or not isinstance(source, Features):
+        """Return the record that narrows the spread of what is published most."""
+        source, of = self.judged.source, self.statistic
+        if not isinstance(of, Narrowed) or not isinstance(source, Features):
             return None
-        return narrowing_in_blocks(source, self.passes, regression, self.size, self.released.n)
+        return narrowing_in_blocks(source, self.passes, of, self.size, self.released.n)
 
 
 def _middle(histogram: SparseHistogram, ties: Ties) -> tuple[Doubles, int]:
@@ -460,7 +462,7 @@ def _middle(histogram: SparseHistogram, ties: Ties) -> tuple[Doubles, int]:
 
 @dataclass(frozen=True)
 class Narrowest:
-    """The record of largest leverage: its leverage, its number from 0, and the predictor."""
+    """The record of largest leverage: its leverage, its number from 0, and the column."""
 
     leverage: float
     row: int
@@ -473,9 +475,9 @@ class Narrowest:
 
 @dataclass(frozen=True)
 class Narrow:
-    """A pass that finds it; `places` are the columns of the regression in a block."""
+    """A pass that finds it; `places` are the columns of the statistic in a block."""
 
-    regression: Regression
+    statistic: Narrowed
     places: tuple[int, ...]
 
     def __call__(self, block: Block) -> Narrowest:
@@ -484,21 +486,21 @@ class Narrow:
         if not len(complete):
             return Narrowest(-1.0, -1, "")
         values = block.values[complete][:, self.places]
-        leverages = self.regression.leverages(values)
+        leverages = self.statistic.leverages(values)
         worst = int(leverages.argmax())
-        column = self.regression.column_of(values[worst])
+        column = self.statistic.column_of(values[worst])
         return Narrowest(float(leverages[worst]), block.start + int(complete[worst]), column)
 
 
 def narrowing_in_blocks(
-    source: Features, passes: Passes, regression: Regression, size: int, n: int
+    source: Features, passes: Passes, of: Narrowed, size: int, n: int
 ) -> Narrowing:
-    """Return which of `size` records narrows the spread of the coefficients most, its shift aside.
+    """Return which of `size` records narrows the spread of the numbers most, its shift aside.
 
     With a leverage as large as one that shows, it is one of few of many records.
     """
-    places = tuple(source.read.index(name) for name in regression.columns)
-    worst: Narrowest = passes(source.table, Narrow(regression, places), "looking at leverages")
+    places = tuple(source.read.index(name) for name in of.columns)
+    worst: Narrowest = passes(source.table, Narrow(of, places), "looking at leverages")
     leverage = float(released_leverages(np.float64(worst.leverage), size, n))
     return Narrowing(
         worst.row + 1,

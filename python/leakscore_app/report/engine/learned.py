@@ -11,15 +11,19 @@ Projections of moves of the coefficients, (T, k), are NaN of samples without a f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from leakscore.distributions import norm
+from leakscore.reference import Reference
 from leakscore_app.report._model import Doubles
 
 Pair = tuple[Doubles, Doubles]
 """Of rounds with the record, and of rounds without it."""
 
+_SHRUNK = 0.01  # of a covariance of normal scores, which may follow from each other
 _NEAR = 0.01  # of the rounds learned from, on either side
 
 
@@ -39,11 +43,32 @@ def quadratic(rounds: Pair, seen: Pair) -> Pair:
     return with_it, without
 
 
-def _terms(order: Doubles, projections: Doubles) -> Doubles:
-    """Return 1, normal scores, and products of two, one row for each round."""
+def normal(rounds: Pair, seen: Sequence[Pair]) -> list[Pair]:
+    """Score by the log ratio of two normal laws of the normal scores in all dimensions, (T,)."""
+    drawn = [each[~np.isnan(each).any(axis=1)] for each in rounds]
+    order = np.sort(np.concatenate(drawn), axis=0)
+    if min(map(len, drawn)) < 2:
+        return [(0.0 * with_it[:, 0], 0.0 * without[:, 0]) for with_it, without in seen]
+    laws = [Reference.fit(_normal_scores(order, each), shrinkage=_SHRUNK) for each in drawn]
+
+    def score(each: Doubles) -> Doubles:
+        scores = _normal_scores(order, each)
+        near, far = (law.squared_mahalanobis(scores) for law in laws)
+        return np.where(np.isnan(each).any(axis=1), np.nan, far - near)
+
+    return [(score(with_it), score(without)) for with_it, without in seen]
+
+
+def _normal_scores(order: Doubles, projections: Doubles) -> Doubles:
+    """Return the quantiles of the normal law at the ranks among `order`."""
     pairs = zip(order.T, projections.T, strict=True)
     ranks = np.column_stack([_twice_below(*pair) for pair in pairs])
-    scores = np.asarray(norm.ppf((ranks + 1) / (2 * len(order) + 2)))
+    return np.asarray(norm.ppf((ranks + 1) / (2 * len(order) + 2)))
+
+
+def _terms(order: Doubles, projections: Doubles) -> Doubles:
+    """Return 1, normal scores, and products of two, one row for each round."""
+    scores = _normal_scores(order, projections)
     first, second = np.triu_indices(scores.shape[1])
     return np.column_stack([np.ones(len(scores)), scores, scores[:, first] * scores[:, second]])
 

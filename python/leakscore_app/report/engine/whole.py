@@ -30,7 +30,7 @@ from leakscore_app.report._model import (
     Release,
 )
 from leakscore_app.report._notices import about_persons
-from leakscore_app.report.engine.attack import LinearAttack, Others, Refits, projected
+from leakscore_app.report.engine.attack import Fitted, LinearAttack, Others, Refits, projected
 from leakscore_app.report.engine.cells import cells_of, small_cells
 from leakscore_app.report.engine.features import Featured, featured
 from leakscore_app.report.engine.judged import Clipped, JudgedRelease, JudgedTable
@@ -152,7 +152,7 @@ class WholeTable(JudgedTable):
     def refits(self, rounds: int) -> Refits | None:
         """Return the refits of each round of a game, of coefficients."""
         model, block, rows = self.statistic, self.featured.block, self.records.rows
-        if block is None or not isinstance(model, GLM | Cox | Regression):
+        if block is None or not isinstance(model, Fitted):
             return None
         return Refits.of(model, block, self.columns, rows=rows, n=self.released.n, rounds=rounds)
 
