@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -136,6 +137,7 @@ def test_text_and_page(capsys: pytest.CaptureFixture[str], table: str, tmp_path:
         (["--where", "age >"], "--where must have a number or a word in place of its end"),
         (["--columns", "sex"], "'sex' cannot be published: text"),
         (["--columns", "weight"], "no column 'weight'"),
+        (["--columns", "age,income,age"], "--columns names a column twice"),
         (["--columns", "age", "--statistic", "count"], "count has no --columns"),
         (["--statistic", "sum"], "sum needs --columns"),
         (["--max-advantage", "0.3"], "begun with another limit, 0.2"),
@@ -198,6 +200,36 @@ def test_a_program_that_is_killed_leaves_a_whole_ledger(
     assert (killed.returncode, killed.stdout) == (-9, b"")
     assert path.read_bytes() == before
     assert ask(capsys, table, *question)[1]["answer"]["number"] == 2
+
+
+def test_a_ledger_is_no_pipe_or_device(
+    capsys: pytest.CaptureFixture[str], table: str, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    code, _, err = run(capsys, table, "--ledger", tmp_path / "pipe", "--columns", "age")
+    assert (code, "pipe must be a file" in err) == (1, True)
+
+
+def test_a_disk_that_is_full_loses_nothing(capsys: pytest.CaptureFixture[str], table: str) -> None:
+    path = Path(f"{table}.ledger")
+    assert ask(capsys, table, "--columns", "age")[0] == 0
+    before, size = path.read_bytes(), path.stat().st_size
+    code = (
+        "import resource, sys\nfrom leakscore_app.cli import main\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))\n"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", code, "ask", table, "--ledger", str(path), "--columns", "age"]
+    full = subprocess.run(command, capture_output=True, check=False, text=True)
+    assert (full.returncode, full.stdout, full.stderr.count("\n")) == (1, "", 1)
+    assert "File too large" in full.stderr
+    assert path.read_bytes() == before
+    assert {each.name for each in path.parent.iterdir()} == {
+        Path(table).name,
+        path.name,
+        f"{path.name}.lock",
+    }
+    assert ask(capsys, table, "--columns", "age")[1]["answer"]["number"] == 2
 
 
 def test_a_ledger_is_no_table(capsys: pytest.CaptureFixture[str], table: str) -> None:

@@ -35,6 +35,7 @@ def test_the_numbers_are_those_of_the_library(
     expected = ledger.ask((SEX == "F") & (AGE >= 40) & KNOWN, "mean", [1])
     assert isinstance(expected, leakage.Refusal)  # 200 is far from what the public table holds
     assert (code, reply["rule"], reply["refusal"]) == (2, "public", expected.to_dict())
+    Path(f"{table}.ledger").unlink()
     code, reply = ask(capsys, table, *begun, "--max-noise", 20, *where)
     assert (code, reply["answer"]["count"]) == (0, expected.exceeding)
     assert reply["answer"]["noise_std"][0] > 0
@@ -108,6 +109,7 @@ def test_what_a_ledger_cannot_be_begun_with(
         (["--columns", "income", "--where", "income > 3"], "'income' are secret"),
         (["--columns", "income", "--rule", "exact"], "another rule"),
         (["--columns", "income", "--bounds", "income=1:300"], "another bounds"),
+        (["--columns", "income", "--bounds", "income=2:200"], "another bounds"),
         (["--columns", "income", "--max-noise", "3"], "another max noise, 0"),
     ],
 )
@@ -138,3 +140,24 @@ def test_another_table_is_named_before_its_bounds(
 def test_what_is_no_bound(capsys: pytest.CaptureFixture[str], table: str) -> None:
     code, _, err = run(capsys, table, "--ledger", "x", "--bounds", "income=1")
     assert (code, "'income=1' is not as income=0:500000" in err) == (1, True)
+
+
+def test_a_first_question_that_is_refused_begins_the_ledger(
+    capsys: pytest.CaptureFixture[str], table: str
+) -> None:
+    """Else the next one would be answered by the usual rule and limit."""
+    question = ["--where", "age = 20", "--columns", "income"]
+    preview = ask(capsys, table, *UNIFORM, *question, "--preview")
+    assert (preview[0], Path(f"{table}.ledger").exists()) == (2, False)
+    first = ask(capsys, table, *UNIFORM, *question)
+    again = ask(capsys, table, *question)
+    assert (first[0], first[1]["rule"], first[1]["refusal"]) == (2, "public", again[1]["refusal"])
+    assert "another max noise, 0" in refused(capsys, table, *question, "--max-noise", 2)
+
+
+def test_an_exact_ledger_does_not_go_on_by_the_public_rule(
+    capsys: pytest.CaptureFixture[str], table: str
+) -> None:
+    assert ask(capsys, table, "--columns", "age")[0] == 0
+    for options in (["--bounds", "income=1:200"], UNIFORM, ["--rule", "public"]):
+        assert "begun with another rule" in refused(capsys, table, *options, "--columns", "income")

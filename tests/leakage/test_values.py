@@ -38,6 +38,10 @@ def conditional_variance(column: int, released: list[int], known: int, noise: np
     return float(value @ joint @ value - cross @ np.linalg.pinv(inner, rcond=1e-13) @ cross)
 
 
+def prior_std(column: int) -> float:
+    return float(np.linalg.inv(COV)[column, column] ** -0.5)
+
+
 @pytest.mark.parametrize("known", [0, 2, 4])
 @pytest.mark.parametrize("released", [[0, 1, 2, 3], [2, 0], [1, 3]])
 @pytest.mark.parametrize("noisy", [False, True])
@@ -140,10 +144,26 @@ def test_members_to_disclose_is_the_least_number(noise_std: float, width: float)
     assert result == (enough[0] if enough else None)
 
 
+def test_colluding_members_are_played() -> None:
+    """The best linear guess at the value, fitted to rounds, errs as much as is open; 4 errors."""
+    n, rounds, rng = 7, 60_000, np.random.default_rng(11)
+    members = leakage.members_to_disclose(REFERENCE, n, 2, 0.9 * prior_std(2))
+    assert members is not None
+    assert 0 < members < n - 1
+    for known in (0, members - 1, members):
+        records = rng.multivariate_normal(MEAN, COV, (rounds, n))
+        rest = records.mean(axis=1) * n - records[:, n - known :].sum(axis=1)
+        others = np.delete(records[:, 0], 2, axis=1)
+        seen = np.column_stack([np.ones(rounds), others, rest])
+        missed = records[:, 0, 2] - seen @ np.linalg.lstsq(seen, records[:, 0, 2], rcond=None)[0]
+        std = leakage.posterior_std(REFERENCE, n, 2, known_members=known)
+        assert missed.std() == pytest.approx(std, rel=4 / np.sqrt(2 * rounds))
+        assert (std <= 0.9 * prior_std(2)) == (known == members)
+
+
 def test_a_value_that_is_not_released_stays_as_it_is() -> None:
-    prior = math.sqrt(1 / np.linalg.inv(COV)[2, 2])
-    assert leakage.posterior_std(REFERENCE, N, 2, released=[0, 1]) == pytest.approx(prior)
-    assert leakage.members_to_disclose(REFERENCE, N, 2, 0.5 * prior, released=[0]) is None
+    assert leakage.posterior_std(REFERENCE, N, 2, released=[0, 1]) == pytest.approx(prior_std(2))
+    assert leakage.members_to_disclose(REFERENCE, N, 2, 0.5 * prior_std(2), released=[0]) is None
 
 
 @pytest.mark.parametrize(

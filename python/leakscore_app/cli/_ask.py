@@ -121,6 +121,8 @@ def _ask(options: argparse.Namespace) -> int:
     read = (options.table, options.reference)
     outputs.require_writable(options.ledger, f"{options.ledger}.lock", read=read)
     columns = tuple(options.columns or ())
+    if len(set(columns)) < len(columns):
+        raise ValueError("--columns names a column twice")
     statistic = options.statistic or ("mean" if columns else "count")
     if (statistic == "count") == bool(columns):
         raise ValueError(

@@ -220,7 +220,13 @@ def ask(
         raise ValueError(f"{table.name} has no column of numbers")
     chosen = [numbers.index(_number_column(table, name)) for name in question.columns]
     with opened(ledger_path) as file:
-        bounds = _bounds(file, table, numbers, limits)
+        options = dict(limits)
+        if "bounds" in options:
+            options["bounds"] = {
+                numbers.index(_number_column(table, name)): ends
+                for name, ends in options["bounds"].items()
+            }
+        bounds = _bounds(file, options, len(numbers))
         _require_public(table, where, chosen, {numbers[j]: j for j in bounds})
         mask = _mask(table, where, path, reading)
         values = np.array(table.values[:, numbers])
@@ -231,8 +237,6 @@ def ask(
         values[missing] = 0.0
         for j, (low, high) in bounds.items():  # no value that is missing is in an answer
             values[missing[:, j], j] = min(max(low, 0.0), high)
-        options = {name: value for name, value in limits.items() if name != "bounds"}
-        options |= {"bounds": bounds} if "bounds" in limits else {}
         if options.get("reference", "uniform") != "uniform":
             secret = [table.columns[numbers[j]] for j in sorted(bounds)]
             options["reference"] = _reference(options["reference"], secret, reading, table)
@@ -240,7 +244,8 @@ def ask(
             ledger = _ledger(file, values, options)
         parts = (mask, question.statistic, chosen)
         outcome = ledger.preview(*parts) if preview else ledger.ask(*parts, label=question.words)
-        if isinstance(outcome, Answer) and not preview:
+        # What a ledger is begun with holds even if its first question is refused.
+        if not preview and (isinstance(outcome, Answer) or file.content is None):
             file.write(ledger.to_bytes())
     collides = outcome.collides if isinstance(outcome, Refusal) else ()
     # Whoever knows all values but one finds that by the digest.
@@ -274,9 +279,11 @@ def _ledger(file: LedgerFile, values: Any, limits: Mapping[str, Any]) -> Ledger:
     except ValueError as error:
         raise ValueError(f"{visible(file.path)}: {error}") from None
     begun = {"rule": "exact"} | _head(file.content)
+    if limits.get("rule", "public" if "bounds" in limits else ledger.rule) != ledger.rule:
+        raise _begun_otherwise(file, "rule")
     usual = {"max_noise": begun["max_noise"], "share": begun["share"]}
     usual |= {} if budget else {"max_leakage": begun["limit"]}
-    if ledger.rule == "public" and limits.get("rule") != "exact":
+    if ledger.rule == "public":
         law = Reference(begun["mean"], begun["cov"])
         usual |= {"bounds": ledger.bounds, "reference": law}
     limits = {**usual, **limits}
@@ -287,10 +294,12 @@ def _ledger(file: LedgerFile, values: Any, limits: Mapping[str, Any]) -> Ledger:
         if begun.get(name) != value and name not in ("version", "sha256", "digest"):
             words = {"mean": "reference", "cov": "reference"}.get(name, name.replace("_", " "))
             shown = f", {begun[name]:.6g}" if isinstance(value, float) else ""
-            raise ValueError(
-                f"{visible(file.path)} was begun with another {words}{shown}: leave the option out"
-            )
+            raise _begun_otherwise(file, words + shown)
     return ledger
+
+
+def _begun_otherwise(file: LedgerFile, words: str) -> ValueError:
+    return ValueError(f"{visible(file.path)} was begun with another {words}: leave the option out")
 
 
 # --- the ledger's file ---------------------------------------------------------------------------
@@ -330,6 +339,8 @@ def opened(path: str) -> Iterator[LedgerFile]:
 
     The system takes the lock from a program that ends, however it ends.
     """
+    if Path(path).exists() and not Path(path).is_file():  # a device has no end
+        raise ValueError(f"--ledger {visible(path)} must be a file")
     with Path(f"{path}.lock").open("ab") as file:
         try:
             _lock(file.fileno())
@@ -360,16 +371,14 @@ def _head(content: bytes) -> dict[str, Any]:
 
 
 def _bounds(
-    file: LedgerFile, table: Table, numbers: Sequence[int], limits: Mapping[str, Any]
-) -> dict[int, tuple[float, float]]:
-    """Return the bounds by number of the ledger's column: those of the file, or those given."""
-    given: Mapping[str, tuple[float, float]] = limits.get("bounds", {})
-    bounds = {numbers.index(_number_column(table, name)): ends for name, ends in given.items()}
-    if file.content is None or bounds:
-        return bounds
+    file: LedgerFile, options: Mapping[str, Any], columns: int
+) -> Mapping[int, tuple[float, float]]:
+    """Return the bounds by number of the ledger's column: those of the file, or of a new ledger."""
+    if file.content is None:
+        return dict(options.get("bounds", {}))
     try:
         ends = _head(file.content).get("bounds", ())
-        return {j: (low, high) for j, low, high in ends if j < len(numbers)}
+        return {j: (low, high) for j, low, high in ends if j < columns}
     except (ValueError, TypeError):
         return {}  # the ledger refuses it with the line
 
