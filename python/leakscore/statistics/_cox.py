@@ -87,17 +87,27 @@ class _RiskSets(Equations):
         The predictors, in the units of `rows`.
     hazards : (N,) ndarray
     time, event : (N,) ndarray
+    residuals : (N, q) ndarray
+        Of the scores, while at risk and at the event.
     """
 
     x: Doubles
     hazards: Doubles
     time: Doubles
     event: Flags
+    residuals: Doubles
 
     @property
     def width(self) -> int:
         """See `Equations`."""
         return STEPS * super().width
+
+    def shifts(self, owners: npt.NDArray[np.intp] | None = None) -> Doubles:
+        """See `Equations`; steps of records add up to those of persons."""
+        del owners
+        gain = self.curvatures * np.einsum("ij,ij->i", self.rows, self.residuals)
+        gain /= np.maximum(1.0 - self.leverages, GONE)
+        return np.asarray(self.residuals + gain[:, None] * self.rows)
 
     def refitted(self, weights: npt.ArrayLike) -> Doubles:
         """See `Equations`."""
@@ -251,58 +261,23 @@ class Cox(FittedModel):
         hazard = np.exp(design @ self._fitted().coefficients)
         return replace(self, _events=_Events.of(time, event, design, hazard))
 
-    def _shifts(self, values: Doubles, owners: npt.NDArray[np.intp] | None) -> Doubles:
-        del owners  # steps of records add up to those of persons
-        fit, (event, x, at, weight, away) = self._fitted(), self._while_at_risk(values)
-        scores = event[:, None] * (x - at) - weight[:, None] * away
-        steps = scores @ fit.inverse
-        pulled = away @ fit.inverse
-        leverage = weight * np.einsum("ij,ij->i", away, pulled)
-        gain = weight * np.einsum("ij,ij->i", away, steps) / np.maximum(1.0 - leverage, GONE)
-        return np.asarray(fit.count * (steps + gain[:, None] * pulled))
-
-    def _while_at_risk(self, values: Doubles) -> tuple[Flags, Doubles, Doubles, Doubles, Doubles]:
-        """Return events, predictors, their means at the event, and weights and moves at risk."""
+    def _equations(self, values: Doubles) -> Equations:
         fit, events = self._fitted(), self._events
         if events is None:  # prepare sets both
             raise ValueError("The fit must have its risk sets: call prepare(values) first")
         (time, event), x = self._times(values), self._design(values)
         rates, means, at = events.sums(time, event)
-        away = x - means / np.where(rates > 0, rates, 1.0)[:, None]
-        return event, x, at, np.exp(x @ fit.coefficients) * rates, away
-
-    def equations(self, block: npt.ArrayLike) -> Equations:
-        """Return the likelihood equations of the records of the table that `prepare` fitted.
-
-        Parameters
-        ----------
-        block : (N, d) array_like
-
-        Returns
-        -------
-        Equations
-            See `Regression.equations`; its refits are three Newton steps.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from leakscore import statistics
-        >>> x, time, event = [0, 1, 0, 1, 1, 0], [1, 2, 3, 4, 5, 6], [1, 1, 1, 1, 0, 1]
-        >>> table = np.column_stack([x, time, event])
-        >>> fit = statistics.Cox("t", "died").on(["x", "t", "died"]).prepare(table)
-        >>> bool(abs(fit.equations(table).refitted(np.ones((1, 6)))).max() < 1e-9)
-        True
-        """
-        fit, values = self._fitted(), self._checked(block)
-        event, x, _, weight, away = self._while_at_risk(values)
-        root = np.linalg.cholesky(fit.inverse)
+        hazards = np.exp(x @ fit.coefficients)
+        rows = (x - means / np.where(rates > 0, rates, 1.0)[:, None]) @ fit.root
+        weight = hazards * rates
         return _RiskSets(
-            away @ root,
+            rows,
             event - weight,
             weight,
-            self._unscaled(root.T),
-            x=x @ root,
-            hazards=np.exp(x @ fit.coefficients),
-            time=self._times(values)[0],
+            self._unscaled(fit.root.T),
+            x=x @ fit.root,
+            hazards=hazards,
+            time=time,
             event=event,
+            residuals=event[:, None] * ((x - at) @ fit.root) - weight[:, None] * rows,
         )

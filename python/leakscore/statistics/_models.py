@@ -17,15 +17,8 @@ from scipy import special
 
 from leakscore import validation
 from leakscore.reference import Moments
-from leakscore.statistics._regression import (
-    DEPENDENT,
-    ROUNDING,
-    Equations,
-    OwnedError,
-    batches,
-    residuals_without,
-)
-from leakscore.statistics._statistic import Exactness, NoFitError, Statistic, indicators, names_of
+from leakscore.statistics._regression import ROUNDING, Coefficients, Equations, Fit
+from leakscore.statistics._statistic import NoFitError, indicators, names_of
 from leakscore.typing import Doubles, Flags
 
 Family = Literal["gaussian", "binomial", "poisson", "gamma"]
@@ -96,31 +89,27 @@ def _maximum(
 
 
 @dataclass(frozen=True)
-class _ModelFit:
-    """A model fitted to N records, in units of the predictors' standard deviations.
+class _ModelFit(Fit):
+    """A likelihood's maximum, in units of the predictors' standard deviations.
 
-    The response is in units of `unit`. `refitted` are the rows without which the fit was repeated,
-    their records, and these records' exact features.
+    The response is in units of `unit`, and `root` is a factor of the inverse information.
+    `refitted` are the rows without which the fit was repeated, their records, and these records'
+    exact features.
     """
 
-    means: Doubles
     scales: Doubles
-    count: int
     unit: float
     coefficients: Doubles = field(default_factory=lambda: np.zeros(0))
-    inverse: Doubles = field(default_factory=lambda: np.zeros((0, 0)))
+    root: Doubles = field(default_factory=lambda: np.zeros((0, 0)))
     refitted: tuple[npt.NDArray[np.intp], Doubles, Doubles] | None = None
 
 
 @dataclass(frozen=True)
-class FittedModel(Statistic):
+class FittedModel(Coefficients[_ModelFit]):
     """Coefficients that maximise a likelihood, by what each record shifts them."""
 
-    exact: ClassVar[Exactness] = "asymptotic"
-    intercept: ClassVar[bool] = True
     said: ClassVar[str] = "The coefficients of the {self.kind} model on n = {records} records"
     by: str | Sequence[str] = field(default=(), kw_only=True)
-    _fit: _ModelFit | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Take one name for a list of one."""
@@ -145,10 +134,6 @@ class FittedModel(Statistic):
         """Return coefficients from which Newton's method begins."""
 
     @abstractmethod
-    def _shifts(self, values: Doubles, owners: npt.NDArray[np.intp] | None) -> Doubles:
-        """Return by how much one step says each record shifts the scaled coefficients, times N."""
-
-    @abstractmethod
     def _completed(self: Self_, data: Doubles, design: Doubles) -> Self_:
         """Refuse a fit of which nothing is left, and add what steps need of all records."""
 
@@ -168,11 +153,8 @@ class FittedModel(Statistic):
         """The columns that are no predictors."""
         return self._targets()
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The coefficients; of a column of categories one for each level but the first."""
-        names = tuple(f"coefficient of {name}" for name, _, _ in self._predictors())
-        return ("intercept", *names) if self.intercept else names
+    def _predicting(self) -> list[str]:
+        return [name for name, _, _ in self._predictors()]
 
     @property
     def coefficients(self) -> Doubles:
@@ -212,23 +194,24 @@ class FittedModel(Statistic):
             raise TypeError(f"values=Moments must be records: a {self.kind} fit needs all")
         data = validation.finite("values", self._checked(values))
         self._require_targets(data)
-        empty = _ModelFit(*self._standards(data), len(data), self._unit(data))
+        means, scales = self._standards(data)
+        empty = _ModelFit(means, len(data), scales, self._unit(data))
         bare = replace(self, _fit=empty)
         design = bare._design(data)
-        bare._require_independent(design)
+        bare._require_design(design)
         likelihood = bare._likelihood(data, design, slice(None))
         null = bare._start(data, design.shape[1])
         scale = np.sqrt(np.maximum(np.diag(likelihood(null).hessian), np.finfo(float).tiny))
         try:
             point, hessian = _maximum(likelihood, [null], scale)
         except _NoMaximumError as error:
-            column = self._named(error.direction)
+            column = self._named(self._slopes(error.direction))
             raise ValueError(
                 f"A {self.kind} fit must have finite coefficients: column {column!r}, perhaps "
                 "with others, separates the outcomes; leave it out"
             ) from None
-        inverse: Doubles = np.asarray(np.linalg.inv(hessian), dtype=np.float64)
-        fitted = replace(bare, _fit=replace(empty, coefficients=point, inverse=inverse))
+        root: Doubles = np.asarray(np.linalg.cholesky(np.linalg.inv(hessian)), dtype=np.float64)
+        fitted = replace(bare, _fit=replace(empty, coefficients=point, root=root))
         fitted = fitted._completed(data, design)
         return replace(fitted, _fit=fitted._refits(data, design, scale))
 
@@ -239,9 +222,8 @@ class FittedModel(Statistic):
     def _refits(self, data: Doubles, design: Doubles, scale: Doubles) -> _ModelFit:
         """Fit without each of the records that leak most by one step."""
         fit = self._fitted()
-        steps = self._shifts(data, None)
-        information = np.linalg.inv(fit.inverse)  # no wild step takes the digits of the others
-        leakage = np.einsum("ij,jk,ik->i", steps, information, steps)
+        steps = self._shifts(self._equations(data), None)
+        leakage = np.square(steps).sum(axis=1)  # no wild step takes the digits of the others
         # Nor do many wild steps, as of counts that vary more than their law, hide a record on which
         # a coefficient hangs: there are at most twice as many as coefficients.
         lengths = np.linalg.norm(steps, axis=0)
@@ -249,16 +231,16 @@ class FittedModel(Statistic):
         order = np.argsort(-leakage, kind="stable")
         alone = np.square(directions).sum(axis=1)[order] > _MOST_SHARE
         worst = order[alone | (np.arange(len(order)) < _REFITTED)]
-        exact = np.empty((len(worst), steps.shape[1]))
+        points = np.empty((len(worst), steps.shape[1]))
         for k, row in enumerate(worst.tolist()):  # few; each fit is over all records at once
             remaining = np.ones(len(data), dtype=bool)
             remaining[row] = False
-            starts = [fit.coefficients, fit.coefficients - steps[row] / fit.count]
+            starts = [fit.coefficients, fit.coefficients - fit.root @ steps[row]]
             try:
-                point, _ = _maximum(self._likelihood(data, design, remaining), starts, scale)
+                points[k], _ = _maximum(self._likelihood(data, design, remaining), starts, scale)
             except _NoMaximumError as error:
-                raise NoFitError(self._named(error.direction), row) from None
-            exact[k] = fit.count * (fit.coefficients - point)
+                raise NoFitError(self._named(self._slopes(error.direction)), row) from None
+        exact = fit.count * self._unscaled(fit.coefficients - points)
         return replace(fit, refitted=(worst, data[worst], exact))
 
     @property
@@ -284,23 +266,22 @@ class FittedModel(Statistic):
         return self.coefficients
 
     def _features(self, values: Doubles) -> Doubles:
-        self._require_targets(values)
-        shifts = self._shifts(values, None)
+        features = self._features_of(values, None)
         refitted = self._fitted().refitted
         if refitted is not None:
             for record, exact in zip(*refitted[1:], strict=True):
-                shifts[(values == record).all(axis=1)] = exact
-        return self._unscaled(shifts)
+                features[(values == record).all(axis=1)] = exact
+        return features
 
     def _features_of(self, values: Doubles, owners: npt.NDArray[np.intp] | None) -> Doubles:
-        self._fitted()
         self._require_targets(values)
-        return self._unscaled(self._shifts(values, owners))
+        return super()._features_of(values, owners)
 
-    def _fitted(self) -> _ModelFit:
-        if self._fit is None:
-            raise ValueError("The coefficients must be estimated: call prepare(values) first")
-        return self._fit
+    def _slopes(self, direction: Doubles) -> Doubles:
+        return direction[1:] if self.intercept else direction
+
+    def _along(self, direction: Doubles) -> Doubles:
+        return self._slopes(self._fitted().root @ direction)
 
     def _unscaled(self, shifts: Doubles) -> Doubles:
         """Return shifts of the coefficients in units of the columns."""
@@ -335,9 +316,7 @@ class FittedModel(Statistic):
     def _standards(self, values: Doubles) -> tuple[Doubles, Doubles]:
         raw = self._raw(values)
         means, scales = np.asarray(raw.mean(axis=0)), np.asarray(raw.std(axis=0))
-        constant = scales <= 1e-12 * np.abs(means)
-        if constant.any():
-            self._refuse_dependent(int(constant.argmax()))
+        self._require_independent(scales > 1e-12 * np.abs(means))
         return means, scales
 
     def _design(self, values: Doubles) -> Doubles:
@@ -346,41 +325,35 @@ class FittedModel(Statistic):
         scaled = (self._raw(values) - fit.means) / fit.scales
         return np.column_stack([np.ones(len(scaled)), scaled]) if self.intercept else scaled
 
-    def _require_independent(self, design: Doubles) -> None:
-        """Refuse predictors that are constant, or follow from those before them."""
-        columns = design[:, 1:] if self.intercept else design
+    def _require_design(self, design: Doubles) -> None:
         if len(design) <= design.shape[1]:
             raise ValueError(
                 f"There must be more than {design.shape[1]} records for so many coefficients, not "
                 f"{len(design)}"
             )
+        columns = design[:, 1:] if self.intercept else design
         pivots = np.abs(np.diag(np.linalg.qr(columns, mode="r"))) / np.sqrt(len(columns))
-        if (pivots <= 1e-10).any():
-            self._refuse_dependent(int((pivots <= 1e-10).argmax()))
-
-    def _refuse_dependent(self, predictor: int) -> None:
-        name = self._predictors()[predictor][0]
-        raise ValueError(DEPENDENT.format(column=name))
-
-    def _named(self, direction: Doubles) -> str:
-        """Name the last predictor that has a large part in a direction."""
-        parts = np.nan_to_num(np.abs(direction[1:] if self.intercept else direction))
-        last = int(np.flatnonzero(parts >= 0.5 * parts.max())[-1])
-        return self._predictors()[last][0]
+        self._require_independent(pivots > 1e-10)
 
 
 class _Family(NamedTuple):
     """An exponential family with its canonical link, by the linear predictor eta."""
 
     loss: Callable[[Any, Any], Any]
-    score: Callable[[Any, Any], Any]  # the derivative of the log-likelihood
-    weight: Callable[[Any], Any]  # minus its second derivative
+    moments: Callable[[Any], tuple[Any, Any]]  # the mean, and its derivative's size
     start: Callable[[Any, Any], Any]  # the intercept alone, of responses and offsets
     range: tuple[Callable[[Any], Any], str]
+    sign: float = 1.0  # of that derivative
+
+    def law(self, y: Doubles, eta: Doubles) -> tuple[Doubles, Doubles]:
+        """Return the derivative of the log-likelihood, and minus its second one."""
+        mean, weight = self.moments(eta)
+        return self.sign * (y - mean), weight
 
 
-def _logistic_weight(eta: Doubles) -> Doubles:
-    return np.asarray(special.expit(eta) * special.expit(-eta))
+def _logistic(eta: Doubles) -> tuple[Doubles, Doubles]:
+    mean = special.expit(eta)
+    return mean, mean * special.expit(-eta)
 
 
 def _gamma_loss(y: Doubles, eta: Doubles) -> Doubles:
@@ -390,31 +363,28 @@ def _gamma_loss(y: Doubles, eta: Doubles) -> Doubles:
 _FAMILIES: dict[str, _Family] = {
     "gaussian": _Family(
         lambda y, eta: 0.5 * np.square(y - eta),
-        lambda y, eta: y - eta,
-        np.ones_like,
+        lambda eta: (eta, np.ones_like(eta)),
         lambda y, offset: y.mean() - offset.mean(),
         (np.isfinite, "finite"),
     ),
     "binomial": _Family(
         lambda y, eta: np.logaddexp(0.0, eta) - y * eta,
-        lambda y, eta: y - special.expit(eta),
-        _logistic_weight,
+        _logistic,
         lambda y, offset: special.logit(y.mean()) - offset.mean(),
         (lambda y: (y == 0) | (y == 1), "0 or 1"),
     ),
     "poisson": _Family(
         lambda y, eta: np.exp(eta) - y * eta,
-        lambda y, eta: y - np.exp(eta),
-        np.exp,
+        lambda eta: (np.exp(eta),) * 2,
         lambda y, offset: np.log(y.sum()) - special.logsumexp(offset),
         (lambda y: y >= 0, "at least 0"),
     ),
     "gamma": _Family(
         _gamma_loss,
-        lambda y, eta: 1.0 / eta - y,
-        lambda eta: 1.0 / np.square(eta),
+        lambda eta: (1.0 / eta, 1.0 / np.square(eta)),
         lambda y, offset: 1.0 / y.mean() + max(0.0, -offset.min()),  # eta above 0 everywhere
         (lambda y: y > 0, "above 0"),
+        -1.0,
     ),
 }
 
@@ -526,10 +496,10 @@ class GLM(FittedModel):
 
     def _completed(self, data: Doubles, design: Doubles) -> GLM:
         y, offset = self._response(data)
-        score, width = _FAMILIES[self.family].score, design.shape[1]
+        law = _FAMILIES[self.family].law
         fitted, null = (
-            np.linalg.norm(score(y, design @ point + offset))
-            for point in (self._fitted().coefficients, self._start(data, width))
+            np.linalg.norm(law(y, design @ point + offset)[0])
+            for point in (self._fitted().coefficients, self._start(data, design.shape[1]))
         )
         if fitted <= ROUNDING * null:
             raise ValueError(
@@ -542,83 +512,35 @@ class GLM(FittedModel):
         self, values: Doubles, design: Doubles, remaining: Flags | slice
     ) -> Callable[[Doubles], Curvature]:
         y, offset = (part[remaining] for part in self._response(values))
-        x, law = design[remaining], _FAMILIES[self.family]
+        x, family = design[remaining], _FAMILIES[self.family]
 
         def likelihood(point: Doubles) -> Curvature:
             with np.errstate(all="ignore"):
                 eta = x @ point + offset
-                value = float(law.loss(y, eta).sum())
-                here = Curvature(value, -law.score(y, eta) @ x, (x.T * law.weight(eta)) @ x)
-                return here.checked()
+                scores, weights = family.law(y, eta)
+                value = float(family.loss(y, eta).sum())
+                return Curvature(value, -scores @ x, (x.T * weights) @ x).checked()
 
         return likelihood
 
-    def _shifts(self, values: Doubles, owners: npt.NDArray[np.intp] | None) -> Doubles:
-        fit, law = self._fitted(), _FAMILIES[self.family]
-        y, offset = self._response(values)
-        x = self._design(values)
-        eta = x @ fit.coefficients + offset
-        roots = np.sqrt(law.weight(eta))
-        root = np.linalg.cholesky(fit.inverse)
-        rows = (x * roots[:, None]) @ root
-        residuals = law.score(y, eta) / np.where(roots > 0, roots, 1.0)
-        for batch in batches(owners, len(x), rows.shape[1]):
-            try:
-                residuals[batch] = residuals_without(rows[batch], residuals[batch])
-            except OwnedError as error:
-                row = int(batch[error.index, 0])
-                raise NoFitError(self._named(root @ error.direction), row) from None
-            pull = rows[batch].swapaxes(1, 2) @ residuals[batch][:, :, None]
-            shift = (rows[batch] @ pull)[:, :, 0] / np.where(roots > 0, roots, 1.0)[batch]
-            eta[batch] -= shift
-        with np.errstate(all="ignore"):
-            scores = law.score(y, eta)
-        first = residuals * roots  # where the step leads out of the law's range
-        scores = np.where(np.isfinite(law.loss(y, eta)), scores, first)
-        return np.asarray(fit.count * scores[:, None] * (x @ fit.inverse))
-
-    def equations(self, block: npt.ArrayLike) -> Equations:
-        """Return the likelihood equations of the records of the table that `prepare` fitted.
-
-        Parameters
-        ----------
-        block : (N, d) array_like
-
-        Returns
-        -------
-        Equations
-            See `Regression.equations`; its refits are three Newton steps, six of the gamma family.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from leakscore import statistics
-        >>> table = np.column_stack([np.arange(8.0), [0, 0, 1, 0, 1, 0, 1, 1]])
-        >>> fit = statistics.GLM("y", "binomial").on(["x", "y"]).prepare(table)
-        >>> bool(abs(fit.equations(table).refitted(np.ones((1, 8)))).max() < 1e-9)
-        True
-        """
+    def _equations(self, values: Doubles) -> Equations:
         fit, family = self._fitted(), _FAMILIES[self.family]
-        values = self._checked(block)
-        y, offset = self._response(values)
-        x = self._design(values)
+        (y, offset), x = self._response(values), self._design(values)
         eta = x @ fit.coefficients + offset
-        root = np.linalg.cholesky(fit.inverse)
-
-        means: Any = {"binomial": special.expit, "poisson": np.exp}.get(self.family)
+        positive = eta if self.family == "gamma" else None
 
         def law(moves: Doubles) -> tuple[Doubles, Doubles]:
-            with np.errstate(all="ignore"):
-                mean = means(eta + moves)
-            return y - mean, mean * (1 - mean) if self.family == "binomial" else mean
-
-        def law_of_positive(moves: Doubles) -> tuple[Doubles, Doubles]:
             reached = eta + moves
-            reached = np.where(reached > 0, reached, np.inf)  # of records that are in no sample
-            return family.score(y, reached), family.weight(reached)
+            if positive is not None:  # of records that are in no sample
+                reached = np.where(reached > 0, reached, np.inf)
+            with np.errstate(all="ignore"):
+                return family.law(y, reached)
 
-        steps, positive = None if means is None else law, None  # least squares is exact in one
-        if self.family == "gamma":
-            steps, positive = law_of_positive, eta
-        scores, curvatures = family.score(y, eta), family.weight(eta)
-        return Equations(x @ root, scores, curvatures, self._unscaled(root.T), steps, positive)
+        exact = self.family == "gaussian"  # least squares is exact in one step
+        return Equations(
+            x @ fit.root,
+            *family.law(y, eta),
+            self._unscaled(fit.root.T),
+            None if exact else law,
+            positive,
+        )

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.reference import Moments
-from leakscore.statistics._statistic import Exactness, NoFitError, Predicting
-from leakscore.typing import Doubles
+from leakscore.statistics._statistic import Exactness, NoFitError, Predicting, Statistic
+from leakscore.typing import Doubles, Flags
 
-DEPENDENT = "The predictors must be linearly independent: leave out {column!r}"
 _SQUARED = 1e-10  # share of a variance that squares still tell from none
 _LAST_DIGITS = 1e-13  # share of a number that is rounding
 ROUNDING = 1e-6  # share of a response beside which a residual is rounding, also of float32
@@ -28,27 +28,35 @@ _NEAREST = 0.9  # of the way to the edge, which a step may go
 
 
 @dataclass(frozen=True)
-class _Fit:
-    """A least-squares fit of N records.
+class Fit:
+    """A model fitted to `count` records, of predictors with these means."""
+
+    means: Doubles
+    count: int
+
+
+FitOf = TypeVar("FitOf", bound=Fit)
+
+
+@dataclass(frozen=True)
+class _LeastSquares(Fit):
+    """A least-squares fit.
 
     Attributes
     ----------
-    means, slopes : (p,) ndarray
+    slopes : (p,) ndarray
         Of the predictors.
     level : float
         Mean of the response.
     whitening : (p, p) ndarray
         T such that (x - mean)' T T' (x - mean) + 1 / N is the leverage of a record.
-    count : int
     rounding : float
         Error of a leverage.
     """
 
-    means: Doubles
     slopes: Doubles
     level: float
     whitening: Doubles
-    count: int
     rounding: float
 
     def whitened(self, x: Doubles) -> Doubles:
@@ -77,6 +85,8 @@ class Equations:
         Scores and curvatures (R, N) of linear predictors that differ by so much.
     positive : (N,) ndarray, optional
         Linear predictors of the fit that must stay above 0: of the gamma family.
+    rounding : float
+        Share of a direction's curvature that is none.
     """
 
     rows: Doubles
@@ -85,6 +95,7 @@ class Equations:
     named: Doubles
     law: Callable[[Doubles], tuple[Doubles, Doubles]] | None = None
     positive: Doubles | None = None
+    rounding: float = GONE
 
     @property
     def _steps(self) -> int:
@@ -109,6 +120,29 @@ class Equations:
         """Products of two numbers of every record, each pair once."""
         upper = np.triu_indices(self.rows.shape[1])
         return np.asarray(self.rows[:, upper[0]] * self.rows[:, upper[1]])
+
+    def shifts(self, owners: npt.NDArray[np.intp] | None = None) -> Doubles:
+        """Return what each record adds to A^-1 times the coefficients, (N, q), of its person.
+
+        H^-1 x s, with the score s at the coefficients that one step says are fitted without the
+        records of the person.
+        """
+        roots = np.sqrt(self.curvatures)
+        lengths = np.where(roots > 0, roots, 1.0)
+        rows, residuals = self.rows * roots[:, None], self.scores / lengths
+        moves = np.zeros(len(rows))
+        for batch in batches(owners, *rows.shape):
+            residuals[batch] = without = residuals_without(rows, residuals, batch, self.rounding)
+            if self.law is not None:
+                pull = rows[batch].swapaxes(1, 2) @ without[:, :, None]
+                moves[batch] = (rows[batch] @ pull)[:, :, 0] / lengths[batch]
+        scores = residuals * roots
+        if self.law is not None:
+            stepped = self.law(-moves[None])[0][0]
+            good = np.isfinite(stepped)  # else the step leads out of the law's range
+            good &= self.positive is None or self.positive > moves
+            scores = np.where(good, stepped, scores)
+        return np.asarray(scores[:, None] * self.rows)
 
     def refitted(self, weights: npt.ArrayLike) -> Doubles:
         """Return by how much the coefficients differ, (R, D), for samples of weights (R, N).
@@ -160,8 +194,121 @@ def solved(curvatures: Doubles, gradients: Doubles) -> Doubles:
     return step
 
 
+class OwnedError(ValueError):
+    """Without the person of a row nothing tells of a direction of the coefficients."""
+
+    def __init__(self, row: int, direction: Doubles) -> None:
+        super().__init__(row)
+        self.row, self.direction = row, direction
+
+
+def residuals_without(
+    every: Doubles, residuals: Doubles, batch: npt.NDArray[np.intp], gone: float
+) -> Doubles:
+    """Return the residuals (m, k) at the coefficients fitted without the k records of each.
+
+    These are (I - W W')^-1 e = e + W (I - W'W)^-1 W'e, with W (k, p + 1) the whitened rows.
+    """
+    rows, residuals = every[batch], residuals[batch]
+    if rows.shape[1] == 1:
+        remaining = 1 - np.square(rows[:, 0]).sum(axis=1)
+    else:
+        remainder = np.eye(rows.shape[2]) - rows.swapaxes(1, 2) @ rows
+        remaining = np.linalg.eigvalsh(remainder)[:, 0]
+    if (remaining <= gone).any():
+        worst = int(remaining.argmin())
+        alone = rows.shape[1] == 1
+        owned = rows[worst, 0] if alone else np.linalg.eigh(remainder[worst])[1][:, 0]
+        raise OwnedError(int(batch[worst, 0]), owned)
+    if rows.shape[1] == 1:
+        return np.asarray(residuals / remaining[:, None])
+    pull = rows.swapaxes(1, 2) @ residuals[:, :, None]
+    return np.asarray(residuals + (rows @ np.linalg.solve(remainder, pull))[:, :, 0])
+
+
 @dataclass(frozen=True)
-class Regression(Predicting):
+class Coefficients(Statistic, Generic[FitOf]):
+    """Coefficients of a model with predictors, by what each record shifts them."""
+
+    exact: ClassVar[Exactness] = "asymptotic"
+    intercept: ClassVar[bool] = True
+    _fit: FitOf | None = field(default=None, kw_only=True, repr=False, compare=False)
+
+    @abstractmethod
+    def _predicting(self) -> Sequence[str]:
+        """Return the names of the predictors."""
+
+    @abstractmethod
+    def _along(self, direction: Doubles) -> Doubles:
+        """Return the slopes of a whitened direction, in deviations of the predictors."""
+
+    @abstractmethod
+    def _equations(self, values: Doubles) -> Equations:
+        """Return the equations of checked records."""
+
+    def _fitted(self) -> FitOf:
+        if self._fit is None:
+            raise ValueError("The coefficients must be estimated: call prepare(values) first")
+        return self._fit
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The coefficients; of a column of categories one for each level but the first."""
+        names = tuple(f"coefficient of {name}" for name in self._predicting())
+        return ("intercept", *names) if self.intercept else names
+
+    def equations(self, block: npt.ArrayLike) -> Equations:
+        """Return the likelihood equations of the records of the table that `prepare` fitted.
+
+        Parameters
+        ----------
+        block : (N, d) array_like
+
+        Returns
+        -------
+        Equations
+            With `rows`, `scores`, `curvatures`, and `refitted`, which fits samples of the records:
+            least squares exactly, others by three Newton steps, the gamma family by six.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from leakscore import statistics
+        >>> table = np.array([[0.0, 1.0], [1.0, 2.0], [2.0, 4.0], [3.0, 4.0]])
+        >>> fit = statistics.Regression(response="y").on(["x", "y"]).prepare(table)
+        >>> fit.equations(table).refitted(np.array([[1.0, 1.0, 1.0, 0.0]])).round(3)
+        array([[-0.267,  0.4  ]])
+        """
+        return self._equations(self._checked(block))
+
+    def _features(self, values: Doubles) -> Doubles:
+        return self._features_of(values, None)
+
+    def _features_of(self, values: Doubles, owners: npt.NDArray[np.intp] | None) -> Doubles:
+        equations = self._equations(values)
+        shifts = self._shifts(equations, owners)
+        return np.asarray(self._fitted().count * shifts @ equations.named)
+
+    def _shifts(self, equations: Equations, owners: npt.NDArray[np.intp] | None) -> Doubles:
+        try:
+            return equations.shifts(owners)
+        except OwnedError as error:
+            raise NoFitError(self._named(self._along(error.direction)), error.row) from None
+
+    def _named(self, slopes: Doubles) -> str:
+        """Name the last predictor whose slope is large in deviations of the predictors."""
+        parts = np.nan_to_num(np.abs(slopes))
+        return self._predicting()[int(np.flatnonzero(parts >= 0.5 * parts.max())[-1])]
+
+    def _require_independent(self, good: Flags) -> None:
+        """Refuse predictors that are constant, or follow from those before them."""
+        if not good.all():
+            name = self._predicting()[int((~good).argmax())]
+            raise ValueError(f"The predictors must be linearly independent: leave out {name!r}")
+
+
+@dataclass(frozen=True)
+class Regression(Predicting, Coefficients[_LeastSquares]):
     """Coefficients of a least-squares regression with an intercept.
 
     phi(z) = N H^-1 x e / (1 - h), with x the predictors beside a 1, H = X'X of all N records, e the
@@ -187,13 +334,11 @@ class Regression(Predicting):
     (('intercept', 'coefficient of x'), (200, 2))
     """
 
-    exact: ClassVar[Exactness] = "asymptotic"
     kind: ClassVar[str] = "regression"
     blockwise: ClassVar[bool] = True
     said: ClassVar[str] = (
         "The coefficients of the regression of {self.response} on n = {records} records"
     )
-    _fit: _Fit | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     def prepare(self, values: npt.ArrayLike | Moments) -> Regression:
         """Fit the coefficients to records.
@@ -234,13 +379,7 @@ class Regression(Predicting):
         spread, size = float(np.linalg.norm(about)), float(np.linalg.norm(y))
         self._require_residual(residual, spread, size, slopes * scale)
         error = 1e-14 * float(np.linalg.norm(inverse))
-        return replace(self, _fit=_Fit(means, slopes, level, whitening, len(x), error))
-
-    def _require_independent(self, good: npt.NDArray[np.bool_]) -> None:
-        """Refuse predictors that are constant, or follow from those before them."""
-        if not good.all():
-            at = self._numbers(self.response)[int((~good).argmax())]
-            raise ValueError(DEPENDENT.format(column=self.columns[at]))
+        return replace(self, _fit=_LeastSquares(means, len(x), slopes, level, whitening, error))
 
     def _require_residual(
         self, residual: float, spread: float, size: float, parts: Doubles
@@ -261,7 +400,7 @@ class Regression(Predicting):
                 f"{', '.join(of)}: leave one of them out"
             )
 
-    def _of_moments(self, moments: Moments) -> _Fit:
+    def _of_moments(self, moments: Moments) -> _LeastSquares:
         """Return the fit, in units of the standard deviations of the predictors."""
         at, y = self._numbers(self.response), self._index("response", self.response)
         mean, cov = moments.mean, moments.cov
@@ -279,17 +418,16 @@ class Regression(Predicting):
         triangle = np.linalg.cholesky(part * moments.count)
         whitening = np.linalg.inv(triangle).T / scale[:, None]
         error = 1e-14 / float(eigenvalues[0])
-        return _Fit(mean[at], slopes / scale, float(mean[y]), whitening, moments.count, error)
+        return _LeastSquares(
+            mean[at], moments.count, slopes / scale, float(mean[y]), whitening, error
+        )
 
     def _split(self, values: Doubles) -> tuple[Doubles, Doubles]:
         y = self._index("response", self.response)
         return values[:, self._numbers(self.response)], values[:, y]
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The coefficients."""
-        predictors = (self.columns[j] for j in self._numbers(self.response))
-        return ("intercept", *(f"coefficient of {name}" for name in predictors))
+    def _predicting(self) -> list[str]:
+        return [self.columns[j] for j in self._numbers(self.response)]
 
     def leverages(self, block: npt.ArrayLike, owners: npt.ArrayLike | None = None) -> Doubles:
         """Return by what share each record narrows the spread of the coefficients.
@@ -320,7 +458,7 @@ class Regression(Predicting):
         >>> fit.leverages(table).round(3)[:3]
         array([0.5  , 0.5  , 0.125])
         """
-        values, fit = self._checked(block), self._prepared()
+        values, fit = self._checked(block), self._fitted()
         rows, result = fit.whitened(self._split(values)[0]), np.empty(len(values))
         persons = None if owners is None else np.asarray(owners).astype(np.intp)
         for batch in batches(persons, len(rows), rows.shape[1]):
@@ -350,104 +488,29 @@ class Regression(Predicting):
         >>> fit.column_of(table[0])
         'flag'
         """
-        fit = self._prepared()
+        fit = self._fitted()
         x, _ = self._split(self._checked(np.asarray(record)[np.newaxis]))
-        return self._column_along(fit, fit.whitened(x)[0])
+        return self._named(self._along(fit.whitened(x)[0]))
 
-    def equations(self, block: npt.ArrayLike) -> Equations:
-        """Return the normal equations of the records of the table that `prepare` fitted.
-
-        Parameters
-        ----------
-        block : (N, d) array_like
-
-        Returns
-        -------
-        Equations
-            With `rows`, `scores`, `curvatures`, and `refitted`, which fits samples of the records.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from leakscore import statistics
-        >>> table = np.array([[0.0, 1.0], [1.0, 2.0], [2.0, 4.0], [3.0, 4.0]])
-        >>> fit = statistics.Regression(response="y").on(["x", "y"]).prepare(table)
-        >>> fit.equations(table).refitted(np.array([[1.0, 1.0, 1.0, 0.0]])).round(3)
-        array([[-0.267,  0.4  ]])
-        """
-        fit = self._prepared()
-        x, y = self._split(self._checked(block))
+    def _equations(self, values: Doubles) -> Equations:
+        fit = self._fitted()
+        x, y = self._split(values)
         residual = y - fit.level - (x - fit.means) @ fit.slopes
         named = np.zeros((len(fit.means) + 1, len(fit.means) + 1))
         named[0, 0] = 1 / np.sqrt(fit.count)
         named[1:, 1:] = fit.whitening.T
         named[1:, 0] = -fit.means @ fit.whitening
-        return Equations(fit.whitened(x), residual, np.ones(len(x)), named)
-
-    def _prepared(self) -> _Fit:
-        if self._fit is None:
-            raise ValueError("The coefficients must be estimated: call prepare(values) first")
-        return self._fit
+        rounding = max(GONE, fit.rounding)
+        return Equations(fit.whitened(x), residual, np.ones(len(x)), named, rounding=rounding)
 
     def _estimates(self) -> Doubles:
-        fit = self._prepared()
+        fit = self._fitted()
         return np.concatenate([[fit.level - fit.means @ fit.slopes], fit.slopes])
 
-    def _features(self, values: Doubles) -> Doubles:
-        return self._features_of(values, None)
-
-    def _features_of(self, values: Doubles, owners: npt.NDArray[np.intp] | None) -> Doubles:
-        fit = self._prepared()
-        x, y = self._split(values)
-        residual = y - fit.level - (x - fit.means) @ fit.slopes
-        rows = fit.whitened(x)
-        gone = fit.rounding * fit.count * float(np.square(fit.whitened(fit.means[None])).sum())
-        for batch in batches(owners, len(x), rows.shape[1]):
-            try:
-                residual[batch] = residuals_without(rows[batch], residual[batch], max(GONE, gone))
-            except OwnedError as error:
-                raise self._no_fit(fit, error.direction, int(batch[error.index, 0])) from None
-        slopes = fit.count * residual[:, None] * (rows[:, 1:] @ fit.whitening.T)
-        return np.concatenate([(residual - slopes @ fit.means)[:, None], slopes], axis=1)
-
-    def _no_fit(self, fit: _Fit, direction: Doubles, row: int) -> NoFitError:
-        """Name the last column that only the records without which there is no fit tell apart."""
-        return NoFitError(self._column_along(fit, direction), row)
-
-    def _column_along(self, fit: _Fit, direction: Doubles) -> str:
-        """Return the last of the predictors that move most along a whitened direction."""
-        spread = np.sqrt(np.square(np.linalg.inv(fit.whitening)).sum(axis=0))
-        weight = np.abs(fit.whitening @ direction[1:]) * spread
-        last = int(np.flatnonzero(weight >= 0.5 * weight.max())[-1])
-        return self.columns[self._numbers(self.response)[last]]
-
-
-class OwnedError(ValueError):
-    """Without one of the persons nothing tells of a direction of the coefficients."""
-
-    def __init__(self, index: int, direction: Doubles) -> None:
-        super().__init__(index)
-        self.index, self.direction = index, direction
-
-
-def residuals_without(rows: Doubles, residuals: Doubles, gone: float = GONE) -> Doubles:
-    """Return the residuals (m, k) at the coefficients fitted without the k records of each.
-
-    These are (I - W W')^-1 e = e + W (I - W'W)^-1 W'e, with W (k, p + 1) the whitened rows.
-    """
-    if rows.shape[1] == 1:
-        remaining = 1 - np.square(rows[:, 0]).sum(axis=1)
-        if (remaining <= gone).any():
-            worst = int(remaining.argmin())
-            raise OwnedError(worst, rows[worst, 0])
-        return np.asarray(residuals / remaining[:, None])
-    remainder = np.eye(rows.shape[2]) - rows.swapaxes(1, 2) @ rows
-    smallest = np.linalg.eigvalsh(remainder)[:, 0]
-    if (smallest <= gone).any():
-        worst = int(smallest.argmin())
-        raise OwnedError(worst, np.linalg.eigh(remainder[worst])[1][:, 0])
-    pull = rows.swapaxes(1, 2) @ residuals[:, :, None]
-    return np.asarray(residuals + (rows @ np.linalg.solve(remainder, pull))[:, :, 0])
+    def _along(self, direction: Doubles) -> Doubles:
+        whitening = self._fitted().whitening
+        spread = np.sqrt(np.square(np.linalg.inv(whitening)).sum(axis=0))
+        return np.asarray((whitening @ direction[1:]) * spread)
 
 
 def batches(
