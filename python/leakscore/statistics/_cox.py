@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -199,32 +199,14 @@ class Cox(FittedModel):
     event: str
     intercept: ClassVar[bool] = False
     kind: ClassVar[str] = "cox"
+    roles: ClassVar[tuple[str, str]] = ("event", "time")
     _events: _Events | None = field(default=None, kw_only=True, repr=False, compare=False)
 
-    def _targets(self) -> tuple[str, ...]:
-        return (self.time, self.event)
-
-    def _require(self) -> None:
-        super()._require()
-        levels = self.levels or {}
-        if self.time in levels:
-            raise ValueError(f"time={self.time!r} must hold numbers, not categories")
-        if len(levels.get(self.event, "01")) != 2:
-            raise ValueError(f"event={self.event!r} must be 0 and 1, or two categories")
-
-    def _require_targets(self, values: Doubles) -> None:
-        event = values[:, self._index("event", self.event)]
-        good = (event == 0) | (event == 1)
-        if not good.all():
-            row = int((~good).argmax())
-            raise ValueError(
-                f"event={self.event!r} must be 0 or 1, not {float(event[row])!r} in record "
-                f"{row + 1}"
-            )
+    def _range(self) -> tuple[Callable[[Any], Any], str]:
+        return lambda event: (event == 0) | (event == 1), "0 or 1"
 
     def _times(self, values: Doubles) -> tuple[Doubles, Flags]:
-        event = values[:, self._index("event", self.event)] == 1
-        return values[:, self._index("time", self.time)], np.asarray(event)
+        return self._role("time", values), np.asarray(self._role("event", values) == 1)
 
     def _start(self, values: Doubles, width: int) -> Doubles:
         if not self._times(values)[1].any():
@@ -251,10 +233,6 @@ class Cox(FittedModel):
                 return Curvature(value, gradient, hessian).checked()
 
         return likelihood
-
-    def _unit(self, values: Doubles) -> float:
-        del values  # a time only orders the records
-        return 1.0
 
     def _completed(self, data: Doubles, design: Doubles) -> Cox:
         time, event = self._times(data)

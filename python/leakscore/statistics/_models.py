@@ -108,6 +108,8 @@ class _ModelFit(Fit):
 class FittedModel(Coefficients[_ModelFit]):
     """Coefficients that maximise a likelihood, by what each record shifts them."""
 
+    roles: ClassVar[tuple[str, str]]
+    """The arguments that name the column of outcomes, and one of numbers."""
     said: ClassVar[str] = "The coefficients of the {self.kind} model on n = {records} records"
     by: str | Sequence[str] = field(default=(), kw_only=True)
 
@@ -116,12 +118,8 @@ class FittedModel(Coefficients[_ModelFit]):
         object.__setattr__(self, "by", names_of(self.by))
 
     @abstractmethod
-    def _targets(self) -> tuple[str, ...]:
-        """Columns that are no predictors."""
-
-    @abstractmethod
-    def _require_targets(self, values: Doubles) -> None:
-        """Refuse values of the targets that the model does not have."""
+    def _range(self) -> tuple[Callable[[Any], Any], str]:
+        """Return which values an outcome may have, and in words."""
 
     @abstractmethod
     def _likelihood(
@@ -138,20 +136,44 @@ class FittedModel(Coefficients[_ModelFit]):
         """Refuse a fit of which nothing is left, and add what steps need of all records."""
 
     def _require(self) -> None:
-        for name in self._targets():
+        for name in self.apart:
             self._index("columns", name)
         for name in self.by:
             self._levels_of("by", name)
         if not self._predictors():
             raise ValueError(
-                f"There must be a column beside {self._targets()} to predict with, in "
-                f"{self.columns}"
+                f"There must be a column beside {self.apart} to predict with, in {self.columns}"
             )
+        outcome, number = (getattr(self, role) for role in self.roles)
+        levels = self.levels or {}
+        if len(levels.get(outcome, "01")) != 2:
+            raise ValueError(
+                f"{self.roles[0]}={outcome!r} must be numbers or two categories, not "
+                f"{len(levels[outcome])}"
+            )
+        if number in levels:
+            raise ValueError(f"{self.roles[1]}={number!r} must hold numbers, not categories")
 
     @property
     def apart(self) -> tuple[str, ...]:
         """The columns that are no predictors."""
-        return self._targets()
+        names = (getattr(self, role) for role in self.roles)
+        return tuple(name for name in names if name is not None)
+
+    def _role(self, role: str, values: Doubles) -> Doubles:
+        """Return the column that an argument names."""
+        return values[:, self._index(role, getattr(self, role))]
+
+    def _require_outcomes(self, values: Doubles) -> None:
+        role, (inside, words) = self.roles[0], self._range()
+        outcomes = self._role(role, values)
+        good = inside(outcomes)
+        if not good.all():
+            row = int((~good).argmax())
+            raise ValueError(
+                f"{role}={getattr(self, role)!r} must be {words}, not {float(outcomes[row])!r} in "
+                f"record {row + 1} (counting from 1)"
+            )
 
     def _predicting(self) -> list[str]:
         return [name for name, _, _ in self._predictors()]
@@ -193,7 +215,7 @@ class FittedModel(Coefficients[_ModelFit]):
         if isinstance(values, Moments):
             raise TypeError(f"values=Moments must be records: a {self.kind} fit needs all")
         data = validation.finite("values", self._checked(values))
-        self._require_targets(data)
+        self._require_outcomes(data)
         means, scales = self._standards(data)
         empty = _ModelFit(means, len(data), scales, self._unit(data))
         bare = replace(self, _fit=empty)
@@ -215,9 +237,9 @@ class FittedModel(Coefficients[_ModelFit]):
         fitted = fitted._completed(data, design)
         return replace(fitted, _fit=fitted._refits(data, design, scale))
 
-    @abstractmethod
-    def _unit(self, values: Doubles) -> float:
+    def _unit(self, values: Doubles) -> float:  # noqa: ARG002, overridden
         """Return the unit of the response in which coefficients are of size 1."""
+        return 1.0
 
     def _refits(self, data: Doubles, design: Doubles, scale: Doubles) -> _ModelFit:
         """Fit without each of the records that leak most by one step."""
@@ -274,7 +296,7 @@ class FittedModel(Coefficients[_ModelFit]):
         return features
 
     def _features_of(self, values: Doubles, owners: npt.NDArray[np.intp] | None) -> Doubles:
-        self._require_targets(values)
+        self._require_outcomes(values)
         return super()._features_of(values, owners)
 
     def _slopes(self, direction: Doubles) -> Doubles:
@@ -295,7 +317,7 @@ class FittedModel(Coefficients[_ModelFit]):
         """Return the name, the column, and the level of each predictor."""
         predictors: list[tuple[str, int, int | None]] = []
         for j, name in enumerate(self.columns):
-            if name in self._targets():
+            if name in self.apart:
                 continue
             levels = (self.levels or {}).get(name)
             if levels is None:
@@ -433,36 +455,16 @@ class GLM(FittedModel):
     family: Family
     offset: str | None = None
     kind: ClassVar[str] = "glm"
+    roles: ClassVar[tuple[str, str]] = ("response", "offset")
 
     def __post_init__(self) -> None:
         """Take one name for a list of one, and refuse other families."""
         super().__post_init__()
         validation.choice("family", self.family, tuple(_FAMILIES))
 
-    def _targets(self) -> tuple[str, ...]:
-        return (self.response,) if self.offset is None else (self.response, self.offset)
-
-    def _require(self) -> None:
-        super()._require()
-        levels = self.levels or {}
-        if len(levels.get(self.response, "01")) != 2:
-            raise ValueError(
-                f"response={self.response!r} must be numbers or two categories, not "
-                f"{len(levels[self.response])}"
-            )
-        if self.offset in levels:
-            raise ValueError(f"offset={self.offset!r} must hold numbers, not categories")
-
-    def _require_targets(self, values: Doubles) -> None:
-        y = values[:, self._index("response", self.response)]
+    def _range(self) -> tuple[Callable[[Any], Any], str]:
         inside, words = _FAMILIES[self.family].range
-        good = inside(y)
-        if not good.all():
-            row = int((~good).argmax())
-            raise ValueError(
-                f"response={self.response!r} must be {words} for family={self.family!r}, "
-                f"not {float(y[row])!r} in record {row + 1} (counting from 1)"
-            )
+        return inside, f"{words} for family={self.family!r}"
 
     def _response(self, values: Doubles) -> tuple[Doubles, Doubles]:
         """Return the response and the offset, in units of the fit."""
@@ -472,10 +474,8 @@ class GLM(FittedModel):
 
     def _columns(self, values: Doubles) -> tuple[Doubles, Doubles]:
         """Return the response and the offset as they are."""
-        y = values[:, self._index("response", self.response)]
-        if self.offset is None:
-            return y, np.zeros(len(y))
-        return y, values[:, self._index("offset", self.offset)]
+        y = self._role("response", values)
+        return y, np.zeros(len(y)) if self.offset is None else self._role("offset", values)
 
     def _unit(self, values: Doubles) -> float:
         y, offset = self._columns(values)
