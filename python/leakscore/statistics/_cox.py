@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -97,10 +98,9 @@ class _RiskSets(Equations):
     event: Flags
     residuals: Doubles
 
-    @property
-    def width(self) -> int:
-        """See `Equations`."""
-        return STEPS * super().width
+    @cached_property
+    def _order(self) -> npt.NDArray[np.intp]:
+        return np.argsort(-self.time, kind="stable")
 
     def shifts(self, owners: npt.NDArray[np.intp] | None = None) -> Doubles:
         """See `Equations`; steps of records add up to those of persons."""
@@ -109,53 +109,35 @@ class _RiskSets(Equations):
         gain /= np.maximum(1.0 - self.leverages, GONE)
         return np.asarray(self.residuals + gain[:, None] * self.rows)
 
-    def refitted(self, weights: npt.ArrayLike) -> Doubles:
-        """See `Equations`."""
-        order = np.argsort(-self.time, kind="stable")
-        drawn = np.asarray(weights, dtype=np.float64)[:, order]
-        groups = np.unique(-self.time[order], return_index=True, return_inverse=True)[1:]
-        x, moves = self.x[order], np.zeros((len(drawn), self.x.shape[1]))
-        for _ in range(STEPS):
-            moved = moves @ x.T
-            top = moved.max(axis=1, keepdims=True)
-            hazards = drawn * self.hazards[order] * np.exp(moved - top)
-            step = _risk_step(x, self.event[order], drawn, hazards, groups)
-            far = np.ptp(step @ x.T, axis=1, keepdims=True)
-            moves += step / np.maximum(1.0, far / FARTHEST)
-        return np.asarray(moves @ self.named)
+    def _step(self, weights: Doubles, moves: Doubles) -> Doubles:
+        """See `Equations`; of samples of records whose times do not grow."""
+        x, event, weights = self.x[self._order], self.event[self._order], weights[:, self._order]
+        moved = moves @ x.T
+        top = moved.max(axis=1, keepdims=True)
+        hazards = weights * self.hazards[self._order] * np.exp(moved - top)
+        # The first records of each time, and the time of each record.
+        starts, of = np.unique(-self.time[self._order], return_index=True, return_inverse=True)[1:]
+        ends, upper = np.append(starts[1:], len(x)) - 1, np.triu_indices(x.shape[1])
+        dying = weights * event
+        deaths = np.add.reduceat(dying, starts, axis=1)
+        shares = np.maximum(deaths - 1, 0) / (2 * np.maximum(deaths, 1))
 
+        def at_risk(terms: Doubles) -> Doubles:
+            lost = np.add.reduceat(terms * event, starts, axis=1)
+            return np.asarray(np.cumsum(terms, axis=1)[:, ends] - shares * lost)
 
-def _risk_step(
-    x: Doubles,
-    event: Flags,
-    weights: Doubles,
-    hazards: Doubles,
-    groups: tuple[npt.NDArray[np.intp], ...],
-) -> Doubles:
-    """Return a Newton step, (R, q), of samples of records whose times do not grow.
-
-    `groups` are the first records of each time, and the time of each record.
-    """
-    (starts, of), upper = groups, np.triu_indices(x.shape[1])
-    ends = np.append(starts[1:], len(x)) - 1
-    dying = weights * event
-    deaths = np.add.reduceat(dying, starts, axis=1)
-    shares = np.maximum(deaths - 1, 0) / (2 * np.maximum(deaths, 1))
-
-    def at_risk(terms: Doubles) -> Doubles:
-        lost = np.add.reduceat(terms * event, starts, axis=1)
-        return np.asarray(np.cumsum(terms, axis=1)[:, ends] - shares * lost)
-
-    totals = np.where(deaths > 0, at_risk(hazards), 1.0)
-    rates = deaths / totals
-    means = np.stack([at_risk(hazards * column) / totals for column in x.T], axis=2)
-    later = np.cumsum(rates[:, ::-1], axis=1)[:, ::-1]
-    compensators = hazards * (later[:, of] - event * (rates * shares)[:, of])
-    curvatures = -(means * deaths[:, :, None]).swapaxes(1, 2) @ means
-    products = compensators @ (x[:, upper[0]] * x[:, upper[1]])
-    curvatures[:, upper[0], upper[1]] += products
-    curvatures[:, upper[1], upper[0]] = curvatures[:, upper[0], upper[1]]
-    return solved(curvatures, (dying - compensators) @ x)
+        totals = np.where(deaths > 0, at_risk(hazards), 1.0)
+        rates = deaths / totals
+        means = np.stack([at_risk(hazards * column) / totals for column in x.T], axis=2)
+        later = np.cumsum(rates[:, ::-1], axis=1)[:, ::-1]
+        compensators = hazards * (later[:, of] - event * (rates * shares)[:, of])
+        curvatures = -(means * deaths[:, :, None]).swapaxes(1, 2) @ means
+        products = compensators @ (x[:, upper[0]] * x[:, upper[1]])
+        curvatures[:, upper[0], upper[1]] += products
+        curvatures[:, upper[1], upper[0]] = curvatures[:, upper[0], upper[1]]
+        step = solved(curvatures, (dying - compensators) @ x)
+        far = np.ptp(step @ x.T, axis=1, keepdims=True)
+        return np.asarray(step / np.maximum(1.0, far / FARTHEST))
 
 
 @dataclass(frozen=True)
@@ -257,5 +239,6 @@ class Cox(FittedModel):
             hazards=hazards,
             time=time,
             event=event,
+            steps=STEPS,
             residuals=event[:, None] * ((x - at) @ fit.root) - weight[:, None] * rows,
         )

@@ -17,7 +17,14 @@ from scipy import special
 
 from leakscore import validation
 from leakscore.reference import Moments
-from leakscore.statistics._regression import ROUNDING, Coefficients, Equations, Fit
+from leakscore.statistics._regression import (
+    ROUNDING,
+    STEPS,
+    STEPS_OF_POSITIVE,
+    Coefficients,
+    Equations,
+    Fit,
+)
 from leakscore.statistics._statistic import NoFitError, indicators, names_of
 from leakscore.typing import Doubles, Flags
 
@@ -536,11 +543,13 @@ class GLM(FittedModel):
             with np.errstate(all="ignore"):
                 return family.law(y, reached)
 
-        exact = self.family == "gaussian"  # least squares is exact in one step
+        exact = self.family == "gaussian"  # least squares is so in one step
+        steps = STEPS if positive is None else STEPS_OF_POSITIVE
         return Equations(
             x @ fit.root,
             *family.law(y, eta),
             self._unscaled(fit.root.T),
             None if exact else law,
             positive,
+            1 if exact else steps,
         )

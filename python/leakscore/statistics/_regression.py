@@ -23,7 +23,7 @@ GONE = 1e-9  # share of what tells coefficients apart that is none
 _NUMBERS = 1 << 20  # of one batch of persons
 STEPS = 3  # of Newton's method from the fit to all records
 FARTHEST = 3.0  # by which a later step moves a linear predictor
-_STEPS_OF_POSITIVE = 6  # from near the edge of its range each about doubles a linear predictor
+STEPS_OF_POSITIVE = 6  # from near the edge of its range each about doubles a linear predictor
 _NEAREST = 0.9  # of the way to the edge, which a step may go
 
 
@@ -71,7 +71,7 @@ class Equations:
 
     A sample in which record j occurs w_j times has coefficients that differ from those of the fit
     by A (sum w_j c_j x_j x_j')^-1 sum w_j s_j x_j: of least squares exactly. Other likelihoods take
-    more of these Newton steps where their `law` is given, and one where it is not.
+    more of these Newton steps, by their `law`.
 
     Attributes
     ----------
@@ -85,6 +85,8 @@ class Equations:
         Scores and curvatures (R, N) of linear predictors that differ by so much.
     positive : (N,) ndarray, optional
         Linear predictors of the fit that must stay above 0: of the gamma family.
+    steps : int
+        How many a refit takes.
     rounding : float
         Share of a direction's curvature that is none.
     """
@@ -95,20 +97,14 @@ class Equations:
     named: Doubles
     law: Callable[[Doubles], tuple[Doubles, Doubles]] | None = None
     positive: Doubles | None = None
+    steps: int = 1
     rounding: float = GONE
-
-    @property
-    def _steps(self) -> int:
-        """How many Newton steps a refit takes."""
-        if self.law is None:
-            return 1
-        return STEPS if self.positive is None else _STEPS_OF_POSITIVE
 
     @property
     def width(self) -> int:
         """How many numbers of each record a refit adds up."""
         q = int(self.rows.shape[1])
-        return self._steps * (q + q * (q + 1) // 2)
+        return self.steps * (q + q * (q + 1) // 2)
 
     @property
     def leverages(self) -> Doubles:
@@ -151,35 +147,30 @@ class Equations:
         coefficients are only large.
         """
         weights = np.asarray(weights, dtype=np.float64)
-        step = self._step(weights * self.scores, weights * self.curvatures)
-        moves = np.zeros_like(step)
-        for remaining in reversed(range(self._steps)):
-            moves += self._shortened(step, moves, weights)
-            if remaining and self.law is not None:
-                scores, curvatures = self.law(moves @ self.rows.T)
-                step = self._step(weights * scores, weights * curvatures)
+        moves = np.zeros((len(weights), self.rows.shape[1]))
+        for _ in range(self.steps):
+            moves += self._step(weights, moves)
         return np.asarray(moves @ self.named)
 
-    def _shortened(self, step: Doubles, moves: Doubles, weights: Doubles) -> Doubles:
-        """Return a step (R, q), of which no linear predictor goes too far."""
-        if self.law is None or (self.positive is None and not moves.any()):
-            return step
-        far = step @ self.rows.T
-        if self.positive is None:
-            ratio = np.abs(far) / FARTHEST
-        else:  # of the records of a sample
-            reached = np.where(weights > 0, self.positive + moves @ self.rows.T, np.inf)
-            ratio = -far / (_NEAREST * reached)
-        return np.asarray(step / np.maximum(1.0, ratio.max(axis=1, keepdims=True)))
-
-    def _step(self, scores: Doubles, curvatures: Doubles) -> Doubles:
-        """Return a Newton step, (R, q), of weighted scores and curvatures (R, N)."""
-        x, q = self.rows, self.rows.shape[1]
+    def _step(self, weights: Doubles, moves: Doubles) -> Doubles:
+        """Return the next Newton step, (R, q), of which no linear predictor goes too far."""
+        x, q, first = self.rows, self.rows.shape[1], not moves.any()
+        scores, curvatures = self.scores, self.curvatures
+        if self.law is not None and not first:
+            scores, curvatures = self.law(moves @ x.T)
         upper = np.triu_indices(q)
-        sums = curvatures @ self._products
-        curvature = np.empty((len(sums), q, q))
-        curvature[:, upper[0], upper[1]] = curvature[:, upper[1], upper[0]] = sums
-        return solved(curvature, scores @ x)
+        sums = (weights * curvatures) @ self._products
+        matrices = np.empty((len(sums), q, q))
+        matrices[:, upper[0], upper[1]] = matrices[:, upper[1], upper[0]] = sums
+        step = solved(matrices, (weights * scores) @ x)
+        if self.positive is not None:  # of the records of a sample
+            reached = np.where(weights > 0, self.positive + moves @ x.T, np.inf)
+            ratio = -(step @ x.T) / (_NEAREST * reached)
+        elif first:
+            return step
+        else:
+            ratio = np.abs(step @ x.T) / FARTHEST
+        return np.asarray(step / np.maximum(1.0, ratio.max(axis=1, keepdims=True)))
 
 
 def solved(curvatures: Doubles, gradients: Doubles) -> Doubles:
