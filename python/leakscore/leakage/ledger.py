@@ -20,7 +20,7 @@ import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -87,6 +87,12 @@ class Ledger:
         By the public rule: the law of the values of those columns, in their order; "uniform" within
         the bounds, each column by itself.
 
+    Attributes
+    ----------
+    limit : float
+        The largest leakage of a record that is allowed.
+    max_noise, share : float
+
     Raises
     ------
     TypeError, ValueError
@@ -150,9 +156,11 @@ class Ledger:
         bounds: Mapping[int, tuple[float, float]] | None = None,
         reference: Reference | Literal["uniform"] | None = None,
     ) -> None:
-        self._limit = largest_leakage(max_advantage, epsilon, delta, max_power, at_fpr, max_leakage)
-        self._max_noise = validation.scalar("max_noise", max_noise, 0.0)
-        self._share = validation.scalar("share", share, 0.0, 1.0, closed="right")
+        self.limit: Final = largest_leakage(
+            max_advantage, epsilon, delta, max_power, at_fpr, max_leakage
+        )
+        self.max_noise: Final = validation.scalar("max_noise", max_noise, 0.0)
+        self.share: Final = validation.scalar("share", share, 0.0, 1.0, closed="right")
         rows = validation.finite("table", validation.matrix("table", table, min_rows=3))
         self._sha256 = _digest_of(rows)
         self._law = _law_of(rule, bounds, reference, rows)
@@ -176,27 +184,7 @@ class Ledger:
     @property
     def bounds(self) -> dict[int, tuple[float, float]]:
         """The bounds of the columns whose values are secret, by the public rule."""
-        if self._law is None:
-            return {}
-        return {
-            j: (low, high)
-            for j, (low, high) in zip(self._law.columns, self._law.bounds.tolist(), strict=True)
-        }
-
-    @property
-    def limit(self) -> float:
-        """The largest leakage of a record that is allowed."""
-        return self._limit
-
-    @property
-    def max_noise(self) -> float:
-        """The most noise of an answer, in units of its own standard error."""
-        return self._max_noise
-
-    @property
-    def share(self) -> float:
-        """What part of what remains to a record an answer with noise may take."""
-        return self._share
+        return {} if self._law is None else self._law.ends
 
     @property
     def answers(self) -> int:
@@ -211,7 +199,7 @@ class Ledger:
     @property
     def leakage(self) -> Doubles:
         """Leakage of every record by all answers so far, (N,)."""
-        return self._leakage_with(_Question("count", (), np.zeros(0, dtype=np.bool_), ()))
+        return self._leakage_with(())
 
     def ask(
         self,
@@ -358,9 +346,9 @@ class Ledger:
         answered = (place for directions in each for place in directions.span.places)
         self._features.truncate(1 + max(answered, default=-1))
 
-    def _leakage_with(self, question: _Question, excess: float = 0.0) -> Doubles:
+    def _leakage_with(self, parts: Sequence[Extension], excess: float = 0.0) -> Doubles:
         """Return the leakage of every record with an answer."""
-        after = {id(part.directions): part.used(excess) for part in question.parts}
+        after = {id(part.directions): part.used(excess) for part in parts}
         total = np.zeros(self._rows)
         for each in self._directions.values():
             total += each.reach * odds(after.get(id(each), each.used))
@@ -370,7 +358,7 @@ class Ledger:
         """Return which records leak too much without noise, and the noise against it."""
         adds = np.logical_or.reduce([part.gain > 0 for part in question.parts])
         if self._law is not None:
-            most = self._limit * SAFE
+            most = self.limit * SAFE
             over = adds & (leakage > most)
             if not over.any():
                 return over, 0.0
@@ -379,25 +367,25 @@ class Ledger:
                 (part.directions.reach, part.directions.used[adds], part.gain[adds])
                 for part in question.parts
             ]
-            allowed = before + self._share * np.maximum(most - before, 0.0)
+            allowed = before + self.share * np.maximum(most - before, 0.0)
             return over, least_excess(parts, allowed - before)
         part = question.parts[0]
-        room = self._limit / (1.0 + self._limit) * SAFE - part.directions.used
+        room = self.limit / (1.0 + self.limit) * SAFE - part.directions.used
         over = part.gain > room
         if not over.any():
             return over, 0.0
         with np.errstate(divide="ignore"):
-            times = part.gain[adds] / np.maximum(self._share * room[adds], 0.0)
+            times = part.gain[adds] / np.maximum(self.share * room[adds], 0.0)
         return over, max(float(times.max()) - 1.0, 0.0) * (1.0 + 1e-12)
 
     def _verdict(self, question: _Question) -> tuple[Answer | Refusal, float]:
-        leakage = self._leakage_with(question)
+        leakage = self._leakage_with(question.parts)
         over, excess = self._excess(question, leakage)
         errors, std = np.inf, np.zeros(1)
         if excess < np.inf:
             published = [p.published(question.mask, np.zeros(p.new)) for p in question.parts]
             std, errors = self._noise_of(question, excess, published)
-        if over.any() and not errors <= self._max_noise:
+        if over.any() and not errors <= self.max_noise:
             worst = int(np.argmax(np.where(over, leakage, 0.0)))
             return Refusal(
                 question.statistic,
@@ -415,7 +403,9 @@ class Ledger:
             count=None,
             noise_std=std,
             standard_errors=errors,
-            leakage=float((self._leakage_with(question, excess) if excess else leakage).max()),
+            leakage=float(
+                (self._leakage_with(question.parts, excess) if excess else leakage).max()
+            ),
             free=not question.new,
         ), excess
 
@@ -468,7 +458,7 @@ class Ledger:
         for part in question.parts:
             t = np.array([part.alone(question.mask, worst)])
             alone += part.directions.reach * float(odds(t)[0])
-        if alone > self._limit * SAFE:
+        if alone > self.limit * SAFE:
             return ()
         return tuple(sorted(set().union(*(part.collides() for part in question.parts))))
 
@@ -541,9 +531,9 @@ class Ledger:
             "what": _WHAT,
             "version": _VERSIONS[-1],
             "sha256": self._sha256,
-            "limit": self._limit,
-            "max_noise": self._max_noise,
-            "share": self._share,
+            "limit": self.limit,
+            "max_noise": self.max_noise,
+            "share": self.share,
             "rule": self.rule,
         }
         if self._law is not None:

@@ -17,6 +17,7 @@ that where columns are independent. Noise that is independent adds to both sides
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -25,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
+from leakscore.numeric import bisect
 from leakscore.reference import Reference, forms
 from leakscore.reference.noise import GaussianNoise
 from leakscore.reference.noise import given as noise_given
@@ -262,16 +264,11 @@ def members_to_disclose(
     n = validation.count("n", n, low=2)
     width = validation.scalar("width", width, 0.0, closed="neither")
     release = _released(reference, column, released, (noise_std, noise_cov, noise_factor))
-    if math.sqrt(release.posterior(n, 0)) > width:
-        return None
-    low, high = -1, n - 1  # `high` members suffice, `low` do not
-    while high - low > 1:
-        middle = (low + high) // 2
-        if math.sqrt(release.posterior(n, n - 1 - middle)) <= width:
-            high = middle
-        else:
-            low = middle
-    return high
+
+    def told(known: int) -> bool:
+        return math.sqrt(release.posterior(n, n - 1 - known)) <= width
+
+    return bisect_left(range(n), True, key=told) if told(n - 1) else None
 
 
 @dataclass(frozen=True)
@@ -428,12 +425,20 @@ class PublicLaw:
 
     def require(self, rows: Any) -> None:
         """Refuse a table that has a value outside its bounds."""
-        for column, (low, high) in zip(self.columns, self.bounds.tolist(), strict=True):
+        for column, (low, high) in self.ends.items():
             values = rows[:, column]
             if values.min() < low or values.max() > high:
                 raise ValueError(
                     f"bounds[{column}]={(low, high)} must hold every value of the column"
                 )
+
+    @property
+    def ends(self) -> dict[int, tuple[float, float]]:
+        """The bounds by column."""
+        return {
+            j: (low, high)
+            for j, (low, high) in zip(self.columns, self.bounds.tolist(), strict=True)
+        }
 
     def spread(self, column: int) -> float:
         """Return the standard deviation behind which a value can count on hiding."""
@@ -486,14 +491,8 @@ def least_excess(parts: Sequence[tuple[float, Doubles, Doubles]], allowed: Doubl
         return total
 
     high = 1.0
-    while True:
-        over = beyond(high, slice(None))
+    while high and (over := beyond(high, slice(None))).max() > 0:
         worst = int(over.argmax())
-        if over[worst] <= 0:
-            return 1.0 / high - 1.0
-        record, low = slice(worst, worst + 1), 0.0
-        while low < (middle := 0.5 * (low + high)) < high:
-            low, high = (middle, high) if beyond(middle, record)[0] <= 0 else (low, middle)
-        if low == 0:
-            return np.inf
-        high = low
+        of = slice(worst, worst + 1)
+        high, _ = bisect(lambda share, of=of: bool(beyond(share, of)[0] <= 0), 0.0, high)
+    return 1.0 / high - 1.0 if high else np.inf
