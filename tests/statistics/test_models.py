@@ -105,19 +105,46 @@ def test_coefficients_with_ties_are_those_of_statsmodels() -> None:
     np.testing.assert_allclose(model.prepare(values).coefficients, theirs.params, rtol=1e-8)
 
 
-def test_the_step_of_a_logistic_fit_follows_from_the_influence_of_statsmodels() -> None:
+@pytest.mark.filterwarnings("ignore:The InversePower link")
+@pytest.mark.parametrize("name", ["binomial", "poisson", "gamma"])
+def test_steps_follow_from_the_influence_of_statsmodels(name: str) -> None:
     """Its `d_params` are the first step; ours takes the residual at the coefficients after it."""
     sm = pytest.importorskip("statsmodels.api")
-    model, values = MODELS["binomial"]
+    family, mean, sign = {
+        "binomial": (sm.families.Binomial(), lambda eta: 1 / (1 + np.exp(-eta)), 1),
+        "poisson": (sm.families.Poisson(), np.exp, 1),
+        "gamma": (sm.families.Gamma(sm.families.links.InversePower()), lambda eta: 1 / eta, -1),
+    }[name]
+    model, values = MODELS[name]
     design = sm.add_constant(values[:, :4])
-    theirs = sm.GLM(values[:, 4], design, sm.families.Binomial()).fit(tol=1e-14)
-    influence = theirs.get_influence(observed=False)
-    eta = design @ theirs.params - np.einsum("ij,ij->i", design, influence.d_params)
-    residuals = values[:, 4] - 1 / (1 + np.exp(-eta))
-    ours = model.prepare(values).features(values) / ROWS
-    gaps = np.abs(ours - residuals[:, None] * (design @ theirs.cov_params())).max(axis=1)
+    theirs = sm.GLM(values[:, 4], design, family).fit(tol=1e-14, maxiter=200, scale=1.0)
+    moves = sign * theirs.get_influence(observed=False).d_params  # of a falling link reversed
+    eta = design @ theirs.params - np.einsum("ij,ij->i", design, moves)
+    shifts = sign * (values[:, 4] - mean(eta))[:, None] * (design @ theirs.cov_params())
+    gaps = np.abs(model.prepare(values).features(values) / ROWS - shifts).max(axis=1)
+    gaps /= np.abs(shifts).max()
     assert (np.sort(gaps)[:-20] < 1e-8).all()
     assert (np.sort(gaps)[-20:] > 1e-8).any()  # the refits
+
+
+def test_shifts_of_least_squares_are_those_of_statsmodels() -> None:
+    sm = pytest.importorskip("statsmodels.api")
+    model, values = MODELS["gaussian"]
+    theirs = sm.OLS(values[:, 4], sm.add_constant(values[:, :4])).fit().get_influence().dfbeta
+    for each in (model, statistics.Regression("y").on(NAMES)):
+        shifts = each.prepare(values).features(values) / ROWS
+        np.testing.assert_allclose(shifts, theirs, rtol=1e-8, atol=1e-12)
+
+
+def test_score_residuals_without_ties_are_those_of_statsmodels() -> None:
+    sm = pytest.importorskip("statsmodels.api")
+    model, values = MODELS["cox"]
+    values = values + np.random.default_rng(5).random(ROWS)[:, None] * [0, 0, 0, 1e-3, 0]
+    theirs = sm.PHReg(values[:, 3], values[:, :3], status=values[:, 4], ties="efron").fit()
+    equations = model.prepare(values).equations(values)
+    scores = np.nan_to_num(theirs.score_residuals)  # NaN of who is at risk at no event
+    steps = scores @ theirs.cov_params()
+    np.testing.assert_allclose(equations.residuals @ equations.named, steps, rtol=1e-8, atol=1e-9)
 
 
 @pytest.mark.parametrize(
