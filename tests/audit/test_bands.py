@@ -166,6 +166,8 @@ def test_mean_bound_of_gaussian_scores() -> None:
 
 
 @pytest.mark.parametrize("levels", [[0.1, np.nan, 0.3], [np.nan] * 3])
-def test_a_bound_that_is_none_is_no_bound(levels: list[float]) -> None:
-    with pytest.raises(RuntimeError, match="no bound found for"):
-        beta_bounds(np.arange(1, 4), 10, np.array(levels))
+def test_without_a_root_the_bound_is_1(levels: list[float]) -> None:
+    upper, rest = beta_bounds(np.arange(1, 4), 10, np.array(levels))
+    none = np.maximum.accumulate(np.isnan(levels))
+    np.testing.assert_array_equal(upper == 1.0, none)
+    np.testing.assert_array_equal(rest == 0.0, none)

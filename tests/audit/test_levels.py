@@ -91,8 +91,9 @@ def test_bounds_by_divergence_are_beyond_the_root() -> None:
     rng = np.random.default_rng(11)
     with mp.workdps(60):
         for draw in range(400):
-            n = int(10 ** rng.uniform(0.5, 6 if draw % 4 else 1.5))
-            k, t = int(rng.integers(0, n)) if draw % 4 else 0, float(10 ** rng.uniform(-2, 1.5))
+            n = int(10 ** rng.uniform(0.5, 12 if draw % 4 else 1.5))
+            k = [0, int(rng.integers(0, n)), n - 1, int(rng.integers(0, n))][draw % 4]
+            t = float(10 ** rng.uniform(-2, 1.5 if draw % 4 == 1 else 2.87))
             upper, rest = (float(x[0]) for x in _core.berk_jones_upper(np.array([k]), n, t))
             p = mp.mpf(k) / n
 
@@ -100,7 +101,7 @@ def test_bounds_by_divergence_are_beyond_the_root() -> None:
                 inner = p * mp.log(p / u) if p else mp.mpf(0)
                 return n * (inner + (1 - p) * mp.log((1 - p) / left)) - mp.mpf(t)
 
-            left, u, near = mp.mpf(rest), mp.mpf(upper), mp.mpf(1) - mp.mpf(3e-14)
+            left, u, near = mp.mpf(rest), mp.mpf(upper), mp.mpf(1) - mp.mpf(3e-14 + 5e-16 * t / n)
             assert upper == 1.0 or excess(u, 1 - u) > 0
             assert rest <= 1.0 - upper + 2.0**-51
             if rest > 1e-300:

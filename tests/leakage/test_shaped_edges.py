@@ -10,6 +10,7 @@ from scipy import stats
 
 from leakscore import Reference, SingularCovarianceError
 from leakscore.leakage import noise_for, noise_for_table
+from leakscore.leakage.noise.problem import regular
 from tests.leakage.test_shaped import SHAPES, case
 from tests.oracles import shaped as oracle
 
@@ -91,3 +92,9 @@ def test_a_power_is_at_a_rate_of_one_percent() -> None:
         noise_for_table(X, 3, max_power=0.3),
     ):
         assert noise.max_leakage == pytest.approx(mu**2, rel=1e-9)
+
+
+def test_what_no_variance_makes_regular_is_refused() -> None:
+    for bad in (1e300, np.inf):
+        with pytest.raises(ValueError, match="covariance must be semidefinite"):
+            regular(np.array([[1.0, 0.0], [bad, 1.0]]), np.finfo(np.float64).eps)

@@ -84,9 +84,6 @@ def beta_bounds(index: Counts, n: int, level: Doubles | float) -> tuple[Doubles,
     upper, rest = _core.clopper_pearson(
         (index - 1).astype(np.float64), np.full(index.size, float(n)), levels, 1.0 - levels, True
     )
-    if np.isnan(rest).any():  # where the core finds no root its upper bound is 1
-        place = int(np.argmax(np.isnan(rest)))
-        raise RuntimeError(f"no bound found for {index[place] - 1} of {n} at {levels[place]!r}")
     return np.maximum.accumulate(upper), np.minimum.accumulate(rest)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
@@ -109,19 +109,7 @@ def clopper_pearson(
         raise ValueError(
             f"k={successes.flat[index]:.0f} must be at most n={trials.flat[index]:.0f}"
         )
-    return _bounds(successes, trials, miss, sure, upper=side == "upper")
-
-
-def _bounds(
-    k: Doubles, n: Doubles, alpha: Doubles, confidence: Doubles, *, upper: bool
-) -> tuple[Any, Any]:
-    flat = [np.ascontiguousarray(array).ravel() for array in (k, n, alpha, confidence)]
-    bounds = _core.clopper_pearson(flat[0], flat[1], flat[2], flat[3], upper)
-    if np.isnan(bounds[0]).any():
-        index = int(np.argmax(np.isnan(bounds[0])))
-        raise RuntimeError(
-            f"no bound found for k={flat[0][index]:.0f}, n={flat[1][index]:.0f}, "
-            f"alpha={flat[2][index]!r}"
-        )
-    bound, complement = (array.reshape(k.shape)[()] for array in bounds)
+    flat = [np.ascontiguousarray(array).ravel() for array in (successes, trials, miss, sure)]
+    bounds = _core.clopper_pearson(flat[0], flat[1], flat[2], flat[3], side == "upper")
+    bound, complement = (array.reshape(successes.shape)[()] for array in bounds)
     return bound, complement

@@ -12,15 +12,6 @@
 
 namespace leakscore {
 
-namespace berk_jones_parts {
-
-// n KL(k/n, u), where complement = 1 - u.
-inline double divergence(double k, double n, double u, double complement) {
-  return sum(deviance(k, exact_product(n, u)), deviance(n - k, exact_product(n, complement))).high;
-}
-
-}  // namespace berk_jones_parts
-
 struct RateBound {
   double upper;
   double rest;  // 1 - upper, relatively exact where it is small
@@ -28,37 +19,40 @@ struct RateBound {
 
 // Rounded up by more than the last step leaves.
 inline RateBound berk_jones_upper(double k, double n, double t) {
-  constexpr double margin = 0x1p-48;
+  constexpr double margin = 0x1p-48, ulp = 0x1p-52;
   const double tau = t / n, p = k / n, rest = (n - k) / n;
   const auto all_but = [](double left) {
-    return RateBound{std::min(1.0, (1.0 - left) + 0x1p-53), left};
+    const double least = std::max(0.0, left * (1.0 - margin) - 0x1p-1074);
+    return RateBound{std::min(1.0, (1.0 - least) + 0x1p-53), least};
   };
   if (k >= n) return {1.0, 0.0};
   if (k == 0.0) {
-    if (tau > 0.5) return all_but(std::exp(-tau) * (1.0 - margin));
+    if (tau > 0.5) return all_but(std::exp(-tau * (1.0 + ulp)));
     const double u = -std::expm1(-tau) * (1.0 + margin);
     return {u, 1.0 - u};
   }
   // KL >= 2 (u - p)^2 and KL >= (u - p)^2 / (2 u): two ends on the far side of the root.
-  const double far = p + std::min(std::sqrt(tau / 2.0), tau + std::sqrt(tau * (tau + 2.0 * p)));
+  const double gap = std::min(std::sqrt(tau / 2.0), tau + std::sqrt(tau * (tau + 2.0 * p)));
+  const auto excess = [&](double u, double q) {  // of n KL, to all digits of q
+    const Extended found = deviances(k, n, u, q);
+    return (found.high - t) + found.low;
+  };
   constexpr double enough = 1e-15;
-  if (far <= 0.5) {
-    double u = far;
+  if (p + gap <= 0.5) {
+    double u = p + gap;
     for (int step = 0; step < 60; ++step) {
-      const double excess = berk_jones_parts::divergence(k, n, u, 1.0 - u) - t;
-      const double move = excess * u * (1.0 - u) / (n * u - k);
+      const double move = excess(u, 1.0 - u) * u * (1.0 - u) / (n * u - k);
       if (!(move > enough * u)) break;
       u -= move;
     }
     u *= 1.0 + margin;
     return {u, 1.0 - u};
   }
-  // KL >= rest log(rest / q) + p log p bounds q = 1 - u from below.
-  const double least = rest * std::exp((p * std::log(p) - tau) / rest);
-  double q = std::max(least, 1.0 - far);
+  // KL >= rest log(rest / q) + p log p bounds q = 1 - u from below; a large exponent is rounded.
+  const double exponent = (p * std::log1p(-rest) - tau) / rest * (1.0 + 4.0 * ulp);
+  double q = std::max(rest * std::exp(exponent), rest - gap);
   for (int step = 0; step < 60; ++step) {
-    const double excess = berk_jones_parts::divergence(k, n, 1.0 - q, q) - t;
-    const double move = excess * (1.0 - q) / (n * (rest - q));  // of log q
+    const double move = excess(1.0 - q, q) * (1.0 - q) / (n * (rest - q));  // of log q
     if (!(move > enough)) break;
     q *= std::exp(std::min(move, 2.0));
   }

@@ -93,11 +93,7 @@ class UniformCounts {
 
  private:
   // n - n x
-  Extended all_but(double x) const {
-    const Extended part = exact_product(n_, x);
-    const Extended high = exact_sum(n_, -part.high);
-    return ordered_sum(high.high, high.low - part.low);
-  }
+  Extended all_but(double x) const { return sum({n_, 0.0}, negative(exact_product(n_, x))); }
 
   double n_;
 };

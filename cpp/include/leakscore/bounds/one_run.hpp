@@ -42,17 +42,11 @@ struct GuessTails {
 // log P(W = k) as a sum of two doubles, for whole 0 <= k <= n, p + q = 1.
 inline Extended log_mass(double k, double n, double p, double q) {
   const double rest = n - k;
-  const bool small_p = p <= q;
-  const Extended mean = exact_product(n, small_p ? p : q);
-  const Extended other = exact_sum(n, -mean.high);
-  const Extended remaining = ordered_sum(other.high, other.low - mean.low);
-  const Extended d =
-      sum(deviance(k, small_p ? mean : remaining), deviance(rest, small_p ? remaining : mean));
   const double root = k > 0.0 && rest > 0.0
                           ? 0.5 * std::log(0x1.45f306dc9c883p-3 * (n / k / rest))  // 1 / (2 pi)
                           : 0.0;
   const double fixed = root + (stirling_error(n) - stirling_error(k) - stirling_error(rest));
-  return sum(negative(d), {fixed, 0.0});
+  return sum(negative(deviances(k, n, p, q)), {fixed, 0.0});
 }
 
 inline double exp_of(Extended x) { return std::exp(x.high) * (1.0 + x.low); }

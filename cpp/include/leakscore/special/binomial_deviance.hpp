@@ -111,7 +111,15 @@ LEAKSCORE_FN Extended deviance(double a, Extended b) {
   return {a > 0.0 ? found.high : b.high, a > 0.0 ? found.low : b.low};
 }
 
-// The same in double precision, D(a, a + difference), for callers that tolerate its rounding.
+// D(k, n p) + D(n - k, n q) for q = 1 - p; the smaller of both is relatively exact.
+LEAKSCORE_FN Extended deviances(double k, double n, double p, double q) {
+  const bool small_p = p <= q;
+  const Extended mean = exact_product(n, small_p ? p : q);
+  const Extended other = sum({n, 0.0}, negative(mean));
+  return sum(deviance(k, small_p ? mean : other), deviance(n - k, small_p ? other : mean));
+}
+
+// D(a, b) in double precision, D(a, a + difference), for callers that tolerate its rounding.
 LEAKSCORE_FN double rough_deviance(double a, double difference) {
   const double b = a + difference, s = difference / (a + b), z = s * s;
   if (z > 0.02) return a > 0.0 ? a * log_positive(a / b) + difference : b;

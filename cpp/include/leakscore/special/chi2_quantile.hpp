@@ -59,7 +59,8 @@ LEAKSCORE_FN Target target_of_log(double log_p, bool upper) {
 
 namespace detail {
 
-// The tails are evaluated only here. Below, the lower tail is a power of x to all digits.
+// The tails are evaluated only here. Below, the lower tail is a power of x to all digits; a
+// quantile beyond 2^401, of an upper tail whose log is below -2^400, is 2^401.
 inline constexpr Bracket quantile_range{0x1p-960, 0x1p400};
 
 // NaN (of a law with all but no spread) becomes `low`.

@@ -81,16 +81,9 @@ LEAKSCORE_FN double fixed_log(double k, double n) {
 // of a double.
 LEAKSCORE_FN double log_miss(const Trial& t, double fixed, double j, Extended log_alpha) {
   const auto [p, q] = t.share;
-  const double rest = t.n - t.k;
-  const bool small_p = p <= q;
-  const Extended mean = exact_product(t.n, small_p ? p : q);
-  const Extended other = exact_sum(t.n, -mean.high);
-  const Extended remaining = ordered_sum(other.high, other.low - mean.low);
-  const Extended d =
-      sum(deviance(t.k, small_p ? mean : remaining), deviance(rest, small_p ? remaining : mean));
   constexpr double inverse_two_pi = 0x1.45f306dc9c883p-3;
-  const double root = __builtin_sqrt(t.n / t.k * (rest * inverse_two_pi));
-  const Extended exponent = sum(d, log_alpha);
+  const double root = __builtin_sqrt(t.n / t.k * ((t.n - t.k) * inverse_two_pi));
+  const Extended exponent = sum(deviances(t.k, t.n, p, q), log_alpha);
   return ((log_positive(root * (j / q)) + fixed) - exponent.high) - exponent.low;
 }
 
@@ -176,7 +169,7 @@ LEAKSCORE_FN Share root_of_power(double n, double mass, double complement) {
   return {found.q, found.p};
 }
 
-// A confidence bound and its complement, a few roundings to the safe side.
+// A confidence bound and its complement, a few roundings to the safe side: 1 and 0 without a root.
 LEAKSCORE_FN Share clopper_pearson(double k, double n, double alpha, double confidence,
                                    bool upper) {
   constexpr double margin = 0x1p-50, least = std::numeric_limits<double>::denorm_min();
@@ -184,7 +177,7 @@ LEAKSCORE_FN Share clopper_pearson(double k, double n, double alpha, double conf
   const Share found = binomial_upper(upper ? k : n - k, n, alpha, confidence);
   const double grown = found.p * (1.0 + margin) + least;
   const double shrunk = found.q * (1.0 - margin) - least;
-  const double most = grown < 1.0 ? grown : 1.0, rest = shrunk < 0.0 ? 0.0 : shrunk;
+  const double most = grown < 1.0 ? grown : 1.0, rest = shrunk > 0.0 ? shrunk : 0.0;
   return upper ? Share{most, rest} : Share{rest, most};
 }
 

@@ -113,6 +113,8 @@ def regular(matrix: Doubles, rounding: float) -> Doubles:
     while covariance.problem() is not None:
         if (covariance.variances <= 0).any():
             raise ValueError("covariance must have no columns of variance 0")
+        if not least < _MOST_ADDED:  # the diagonal alone would be regular by now
+            raise ValueError("covariance must be semidefinite")
         values = matrix.copy()
         values.flat[:: len(matrix) + 1] *= 1 + least
         covariance, least = Full(values, rounding), 2 * least
@@ -126,6 +128,7 @@ _GAPS = (0.1, 2e-5)  # of rough rounds, which find the records that matter, and 
 _IDLE = 1e-3  # share of the largest multiplier below which a record leaves the few
 _NEAR = 0.6  # share of its limit above which a record joins the last rounds
 _MOST_ROUNDS = 40
+_MOST_ADDED = 2.0**40  # times the variances
 
 
 class CoveredRecords(Protocol):
