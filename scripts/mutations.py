@@ -631,8 +631,8 @@ COMPILED = (
     Mutation(
         "berk-jones-difference",
         BOUNDS + "berk_jones.hpp",
-        "(1.0 - left) + 0x1p-53",
-        "(1.0 - left)",
+        "(1.0 - least) + 0x1p-53",
+        "(1.0 - least)",
         BANDS,
     ),
     Mutation(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -97,6 +98,32 @@ def test_a_million_terms_that_round_away_alone_are_not_lost() -> None:
         exact = float(mp.log1p(1_000_000 * mp.exp(mp.mpf(float(masses[0])))))
     assert _core.running_log_sums(0.0, masses)[-1] == pytest.approx(exact, rel=1e-4)
     assert _core.running_log_sums(0.0, masses)[500_000] == pytest.approx(exact / 2, rel=1e-4)
+
+
+def test_running_sums_of_masses_of_any_size() -> None:
+    """They rise by more than e^64 and fall, some are 0; the sum begins with a mass or without."""
+    rng = np.random.default_rng(64)
+    with mp.workdps(60):
+        for _ in range(40):
+            rise = rng.choice([-90.0, -3.0, 0.1, 2.0, 63.0, 65.0, 140.0], 30)
+            masses = np.cumsum(rise * rng.uniform(0.9, 1.1, 30))
+            masses[rng.random(30) < 0.1] = -np.inf
+            start = float(rng.choice([-np.inf, 0.0, -700.0, 50.0]))
+            total = mp.mpf(0)
+            found = _core.running_log_sums(start, masses).tolist()
+            for mass, value in zip([start, *masses.tolist()], found, strict=True):
+                total += mp.exp(mass)
+                exact = float(mp.log(total)) if total else -np.inf
+                assert value == pytest.approx(exact, rel=4e-16, abs=4e-16)
+
+
+def test_running_sums_of_many_masses() -> None:
+    """Neither do roundings of one direction add up nor is a sum scaled with each mass."""
+    masses = -1e-5 * np.arange(300_000)
+    found = _core.running_log_sums(-np.inf, masses)
+    for count in (10, 1000, 100_000, 300_000):
+        exact = math.log(math.fsum(np.exp(masses[:count])))
+        assert found[count] == pytest.approx(exact, abs=4e-15)
 
 
 def test_hidden_mass_is_given_to_the_attacker() -> None:
