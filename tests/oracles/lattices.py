@@ -65,3 +65,89 @@ def largest(errors: Any) -> float:
 
 def as_floats(values: Any) -> Any:
     return np.array([float(value) for value in values])
+
+
+class Cells:
+    """One step's masses and losses between given ends of cells, in the precision of the context.
+
+    A node's ratio becomes that of one of the ends of its cell, with the same mean. So a cell of
+    mass m, and m' with the record, gives its end (m' - m r) / (s - r), where r and s are the ratios
+    at its ends; the last cell may reach beyond the support, at whose end an atom may lie.
+    """
+
+    def __init__(self, step: Any, x: Any, width: Any) -> None:
+        self.normal, self.magnitude = "Gaussian" in repr(step), "Magnitude" in repr(step)
+        self.mu, self.rate, self.atomic = step.mu, step.rate, step.atomic
+        self.low, self.high = (mp.mpf(float(end)) for end in step.support)
+        self.cells = [(float(a), float(b)) for a, b in zip(x[:-1], width, strict=True)]
+
+    def log_ratio(self, x: Any) -> Any:
+        """Return the log of the ratio, or of its analytic form beyond the support."""
+        mu = mp.mpf(self.mu)
+        if self.normal:
+            return (mp.log(mp.cosh(mu * x)) if self.magnitude else mu * x) - mu * mu / 2
+        return mp.log((mp.exp(2 * x) + 1) / 2) - mu if self.magnitude else 2 * x - mu
+
+    def ratios(self, k: int) -> tuple[Any, Any]:
+        start, width = self.cells[k]
+        ends = mp.mpf(start), mp.mpf(start) + mp.mpf(width)
+        return mp.exp(self.log_ratio(ends[0])), mp.exp(self.log_ratio(ends[1]))
+
+    def losses(self, k: int) -> list[Any]:
+        """Return the losses at both ends of a cell."""
+        rate = mp.mpf(self.rate)
+        return [mp.log(1 - rate + rate * ratio) for ratio in self.ratios(k)]
+
+    def between(self, start: Any, end: Any) -> tuple[Any, Any]:
+        """Return the masses between two places without the record and with it."""
+        law, mu = _normal if self.normal else _laplace, mp.mpf(self.mu)
+        if not self.magnitude:
+            return law(start, end), law(start - mu, end - mu)
+        within = law(start - mu, end - mu) + law(start + mu, end + mu)
+        return 2 * law(start, end), within
+
+    def within(self, k: int) -> tuple[Any, Any]:
+        start, width = self.cells[k]
+        return self.between(mp.mpf(start), min(mp.mpf(start) + mp.mpf(width), self.high))
+
+    def beyond(self, first: bool) -> tuple[Any, Any]:
+        """Return the masses below or above the support."""
+        if not first:
+            return self.between(self.high, mp.inf)
+        return (mp.mpf(0),) * 2 if self.magnitude else self.between(-mp.inf, self.low)
+
+    def split(self, point: int) -> Any:
+        """Return the mass of a point under H0, after the split of both cells beside it."""
+        last, total = len(self.cells), mp.mpf(0)
+        for k, right in ((point - 1, True), (point, False)):
+            if not 0 <= k < last:
+                continue
+            (low, high), (mass, member) = self.ratios(k), self.within(k)
+            end = (member - mass * low) / (high - low)
+            if self.atomic and k == last - 1:
+                atom = self.beyond(False)[0]
+                share = (mp.exp(self.log_ratio(self.high)) - low) / (high - low)
+                mass, end = mass + atom, end + atom * share
+            total += end if right else mass - end
+        return total + (self.beyond(True)[0] if self.atomic and not point else 0)
+
+    def rounded(self, k: int, hit: bool = False) -> tuple[Any, Any]:
+        """Return the masses of a cell under H0 and H1, and of what is beyond an end."""
+        last = len(self.cells) - 1
+        parts = [self.within(k)] if k <= last else []
+        parts += [self.beyond(True)] if k == 0 else []
+        parts += [self.beyond(False)] if k == last + self.atomic else []
+        mass, member = (mp.fsum(side) for side in zip(*parts, strict=True))
+        rate = mp.mpf(1 if hit else self.rate)
+        return mass, (1 - rate) * mass + rate * member
+
+
+def _normal(start: Any, end: Any) -> Any:
+    return mp.ncdf(end) - mp.ncdf(start) if end < 0 else mp.ncdf(-start) - mp.ncdf(-end)
+
+
+def _laplace(start: Any, end: Any) -> Any:
+    if start >= 0 or end <= 0:
+        near, far = sorted((abs(start), abs(end)))
+        return (mp.exp(-near) - mp.exp(-far)) / 2
+    return 1 - (mp.exp(start) + mp.exp(-end)) / 2

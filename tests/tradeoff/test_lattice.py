@@ -1,70 +1,99 @@
-"""The masses of one step's cells against high precision, and the two laws that they make."""
+"""The masses of one step's cells in 60 digits, and the two laws that they make on a lattice."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import mpmath as mp
 import numpy as np
 import pytest
 
-from leakscore.tradeoff.composition.steps import GaussianStep, LaplaceStep, Step, _split, lattice
-from leakscore.tradeoff.composition.sums import _U, _UNIT
-
-
-@pytest.mark.parametrize(
-    ("step", "spacing"),
-    [
-        (GaussianStep(0.5, 1.0), 1e-2),
-        (GaussianStep(0.5, 1.0), 0.5),
-        (GaussianStep(2.5, 0.3), 1e-3),
-        (GaussianStep(0.1, 0.01), 1e-5),
-        (LaplaceStep(1.5, 0.2), 1e-3),
-    ],
+from leakscore.distributions import norm
+from leakscore.tradeoff.composition.ends import ends
+from leakscore.tradeoff.composition.steps import (
+    AllocatedSteps,
+    GaussianMagnitude,
+    GaussianStep,
+    LaplaceMagnitude,
+    LaplaceStep,
+    Step,
+    _cells,
+    lattice,
+    on_lattice,
 )
-def test_masses_of_cells(step: Step, spacing: float) -> None:
-    """Both masses of a cell, under H0 and H1, and no more than the unit times their logarithms."""
-    low, high = step.support
-    first, last = step.loss(np.array([low, high])).tolist()
-    points = first + spacing * np.arange(int((last - first) / spacing))
-    x = np.maximum.accumulate(step.position(step.inverse_loss(points)))
-    x[0] = low
-    left, right = _split(step, x[:-1], np.diff(x), np.ones(x.size - 1))
-    cells = np.r_[1:12, np.random.default_rng(2).integers(1, x.size - 1, 50)]
-    worst = 0.0
-    with mp.workdps(120):
-        for k in cells.tolist():
-            ends = [mp.mpf(float(value)) for value in x[k : k + 2]]
-            if ends[1] <= ends[0]:
-                continue
-            tops = [tail(step, end) for end in ends]
-            outside, inside = (a - b for a, b in zip(*tops, strict=True))
-            parts = [mp.exp(mp.mpf(float(side[k]))) for side in (left, right)]
-            weights = [mp.exp(mp.mpf(float(points[k])) + shift) for shift in (0, mp.mpf(spacing))]
-            found = parts[0] + parts[1], parts[0] * weights[0] + parts[1] * weights[1]
-            for value, true in zip(found, (outside, inside), strict=True):
-                unit = 4.0 + abs(first) + (last - first) + abs(float(mp.log(true)))
-                worst = max(worst, float(abs(value / true - 1)) / unit)
-    assert _U / 20.0 < worst < _UNIT
+from leakscore.tradeoff.composition.sums import _U, _UNIT
+from tests.oracles.lattices import Cells
+
+STEPS = [GaussianStep, GaussianMagnitude, LaplaceStep, LaplaceMagnitude]
+SHIFTS = [
+    # A shift and a rate; the first lattice has two cells, the last has parts of few nodes.
+    (1e-8, 1.0, 1.5),
+    (1e-8, 1e-14, 200.3),
+    (1e-3, 0.3, 30_000.7),
+    (0.5, 1.0, 40.2),
+    (1.5, 1e-6, 200.3),
+    (2.5, 0.3, 20_500.7),
+    (8.0, 1.0 - 1e-14, 300.3),
+    (29.0, 1e-6, 200.3),
+    (29.0, 1.0 - 1e-6, 1.5),
+    (31.0, 1.0, 30.3),
+    (31.0, 1e-200, 200.3),
+    (200.0, 0.3, 12.5),
+]
 
 
-def tail(step: Step, x: Any) -> tuple[Any, Any]:
-    """Masses above x, under H0 and H1."""
-    mu, rate = mp.mpf(step.mu), mp.mpf(step.rate)
-    if isinstance(step, GaussianStep):
-        above, own = mp.ncdf(-x), mp.ncdf(mu - x)
-    else:
-        above = mp.exp(-x) / 2
-        own = 1 - mp.exp(x - mu) / 2 if x < mu else mp.exp(mu - x) / 2
-    return above, (1 - rate) * above + rate * own
+@pytest.mark.parametrize(("mu", "rate", "cells"), SHIFTS)
+@pytest.mark.parametrize("of", STEPS)
+def test_masses_and_losses(of: type[Step], mu: float, rate: float, cells: float) -> None:
+    """Every error is at most the unit times the logs that go into a mass (`sums._UNIT`)."""
+    step = of(mu, rate)
+    spacing = step.span / cells
+    law, (x, width, points) = lattice(step, spacing), _cells(step, spacing)
+    exact, last = Cells(step, x, width), x.size - 2
+    np.testing.assert_allclose(points, law.first + spacing * np.arange(x.size), rtol=0, atol=0)
+    assert int(np.ceil(cells)) == last + 1
+    size = 4.0 + abs(law.first) + spacing * law.dominating.size
+    places = np.r_[:3, last - 2 : last + 1, np.random.default_rng(2).integers(0, last + 1, 5)]
+    places = np.unique(places[(places >= 0) & (places <= last)]).tolist()
+    with mp.workdps(60):
+        pairs = [(law.dominating[k], exact.split(k)) for k in (*places, last + 1)]
+        for k in {*places, law.statistic[0].size - 1}:
+            masses = exact.rounded(k)
+            pairs += [(law.statistic[h1][k], masses[h1]) for h1 in (0, 1)]
+        assert all((true > 0) == (log_mass > -np.inf) for log_mass, true in pairs)
+        errors = [
+            abs(mp.exp(mp.mpf(float(log_mass))) / true - 1) / (size + abs(mp.log(true)))
+            for log_mass, true in pairs
+            if true > 0
+        ]
+        moved = [
+            abs(loss - mp.mpf(float(points[end])))
+            for k in places
+            for end, loss in enumerate(exact.losses(k), k)
+        ]
+    assert float(max(moved)) < 0.6 * _UNIT * size
+    assert float(max(errors)) < 0.6 * _UNIT
+    assert float(max(errors)) > _U / 20.0 or cells < 30.0
 
 
-def test_a_lattice_is_a_pair_of_laws() -> None:
-    """Clipped ends included: both laws have all of their mass but what is hidden."""
-    for step in (GaussianStep(1.3, 0.4), GaussianStep(0.2, 1e-4), LaplaceStep(0.8, 0.3)):
-        law = lattice(step, 1e-3)
-        for logs in law.rounded:
-            assert float(np.exp(logs).sum()) == pytest.approx(1.0, abs=1e-13)
-        points = law.first + 1e-3 * np.arange(law.dominating.size)
-        for weights in (np.zeros(points.size), points):
-            assert float(np.exp(law.dominating + weights).sum()) == pytest.approx(1.0, abs=1e-13)
+@pytest.mark.parametrize(("mu", "rate"), [(0.7, 0.25), (3.0, 1e-3)])
+def test_a_step_that_holds_the_record(mu: float, rate: float) -> None:
+    """The rounded loss of a sampled step, with the masses of N(mu, 1); the first law stays."""
+    step, plain = AllocatedSteps(mu, rate, slots=4, hits=1), GaussianStep(mu, rate)
+    spacing = plain.span / 60.3
+    law, sampled = on_lattice(step, spacing), lattice(plain, spacing)
+    np.testing.assert_array_equal(law.dominating, sampled.dominating)
+    np.testing.assert_array_equal(law.statistic[0], sampled.statistic[0])
+    x, width, _ = _cells(plain, spacing)
+    with mp.workdps(60):
+        exact = [Cells(plain, x, width).rounded(k, hit=True)[1] for k in range(x.size - 1)]
+        logs = np.array([float(mp.log(mass)) for mass in exact])
+    np.testing.assert_allclose(law.statistic[1], logs, rtol=1e-14, atol=1e-13)
+
+
+def test_rates_of_nearly_one() -> None:
+    """Losses near log(1 - rate) are no differences: the upper end was 4e-4 below the truth."""
+    mu, x = 8.0, np.linspace(0.1, 3.0, 15)
+    for rate in (1.0 - 1e-14, 1.0 - 1e-15):
+        lower, upper = ends([(GaussianStep(mu, rate), 1)], "guarantee", "informed")
+        beta = (1.0 - rate) * norm.cdf(x) + rate * norm.cdf(x - mu)
+        assert (lower(norm.sf(x)) <= beta * (1.0 + 1e-9)).all()
+        assert (upper(norm.sf(x)) >= beta * (1.0 - 1e-9)).all()

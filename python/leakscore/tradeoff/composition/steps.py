@@ -44,6 +44,7 @@ from leakscore.typing import Doubles
 # Beyond 13 standard deviations a normal law has a mass of 6e-39.
 _REACH, _HIDDEN = 13.0, 1e-37
 _SLOW = 300.0  # the log of a growth that is far from the end of doubles
+_CANCELS = -0.7  # a loss below which 1 + rate (r - 1) is a small difference where rate is nearly 1
 
 
 Ends: TypeAlias = tuple[float, float]  # below and above
@@ -169,16 +170,18 @@ class Step(ABC):
             return loss
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             small = np.log1p(np.maximum(np.expm1(np.minimum(loss, 700.0)) / self.rate, -1.0))
-            beyond = loss - np.log(self.rate) + np.log1p((self.rate - 1.0) * np.exp(-loss))
-        return np.where((loss < 700.0) & (small < np.inf), small, beyond)
+            rest = np.maximum((self.rate - 1.0) * np.exp(-loss), -1.0)
+            beyond = loss - np.log(self.rate) + np.log1p(rest)
+        return np.where((loss > _CANCELS) & (loss < 700.0) & (small < np.inf), small, beyond)
 
 
 def _loss(log_ratio: Doubles, rate: float) -> Doubles:
     if rate == 1.0:
         return log_ratio
-    small = np.log1p(rate * np.expm1(np.minimum(log_ratio, 700.0)))
+    excess = rate * np.expm1(np.minimum(log_ratio, 700.0))
     beyond = np.logaddexp(np.log1p(-rate), log_ratio + np.log(rate))
-    return np.where(log_ratio < 700.0, small, beyond)
+    near = (excess > np.expm1(_CANCELS)) & (log_ratio < 700.0)
+    return np.where(near, np.log1p(excess), beyond)
 
 
 def _growth(rate: Doubles, part: Doubles) -> Doubles:
