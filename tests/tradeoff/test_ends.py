@@ -194,3 +194,15 @@ def test_the_ends_of_what_hardly_tells_anything() -> None:
     rest = np.log1p(-distance)
     np.testing.assert_array_equal(low.vertices, [[-np.inf, rest], [rest, -np.inf]])
     np.testing.assert_array_equal(high.vertices, [[-np.inf, 0.0], [0.0, -np.inf]])
+
+
+def test_ratios_beyond_the_window_err_as_the_others_do() -> None:
+    """Every ratio within is e^-moved of the split one, and that beyond is e^moved of it."""
+    moved, width = 0.2, 0.5
+    inside = np.log([0.55, 0.1, 0.05])
+    low = np.stack([inside + moved - width * np.arange(3), np.full(3, -np.inf)])
+    beyond = np.log(0.3) - moved - 3.0 * width  # under H0, of the loss of the last point
+    below = np.log1p(-np.exp(low).sum() - np.exp(beyond))
+    sums = BlockMasses(0.0, width, 0, low, low, float(below), beyond)
+    alpha, beta = _ends._lower(sums, -np.inf, moved)
+    assert np.interp(np.exp(beyond), np.exp(alpha), np.exp(beta)) <= 0.7 + 1e-12

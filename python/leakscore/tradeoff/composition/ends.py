@@ -317,7 +317,7 @@ def _lower(sums: BlockMasses, hidden: float, moved: float) -> tuple[Doubles, Dou
         for masses, sign in ((sums.low, -1.0), (sums.high, 1.0))
     )
     below = np.logaddexp(sums.log_below, hidden)
-    above = np.logaddexp(sums.log_above + points[-1], hidden)
+    above = np.logaddexp(sums.log_above + points[-1] + moved, hidden)
     # Vertex i accuses the points from i on.
     alpha = np.maximum(from_above(low), complement(from_below(high, below)))
     if moved > 0.0:

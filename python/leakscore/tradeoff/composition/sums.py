@@ -358,8 +358,8 @@ def _stitch(tilted: list[_Composed], offset: float, spacing: float, block: int) 
         first=starts[0],
         low=np.concatenate(lows, axis=1),
         high=np.concatenate(highs, axis=1),
-        log_below=first.log_outside[0] + first.tilt.scale_at(edges[0]),
-        log_above=last.log_outside[1] + last.tilt.scale_at(edges[1]),
+        log_below=first.log_outside[0] + (first.tilt.scale_at(edges[0]) + first.tilt.slack),
+        log_above=last.log_outside[1] + (last.tilt.scale_at(edges[1]) + last.tilt.slack),
     )
 
 
