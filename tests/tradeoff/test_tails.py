@@ -55,3 +55,13 @@ def test_what_a_few_cells_do_not_hold() -> None:
     law = masses("held", 60)
     first, width, rest = composition._heaviest(law)
     assert rest == pytest.approx(1.0 - law[first : first + width].sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("spacing", [0.3, 720.0, 800.0])
+def test_blocks_of_one_cell_stay_at_its_point(spacing: float) -> None:
+    """Those of 700 and more gave e^-width to the next: the same mass under H1 once more."""
+    windows = tuple(Window(theta, 1e4, 1e4, theta - 1.0, theta + 1.0) for theta in (0.0, 1.0))
+    sums = compose_lattices([(0.0, np.log([0.5, 0.3, 0.2]), 2)], spacing, 1, windows)
+    assert sums.points[-1] == pytest.approx(5.0 * spacing)
+    assert sums.low[0, 2] == pytest.approx(np.log(0.29), abs=1e-9)
+    assert np.isneginf([sums.low[1], sums.high[1]]).all()

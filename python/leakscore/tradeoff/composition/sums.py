@@ -325,8 +325,8 @@ def _stitch(tilted: list[_Composed], offset: float, spacing: float, block: int) 
     """Take every block from the tilt with the least error at it, scaled back."""
     width = spacing * block
     cell = spacing * np.arange(block)
-    # The part of a block's cells that goes to its end; without overflow where they are wide.
-    share = np.expm1(cell) / np.expm1(width) if width < 700.0 else np.exp(cell - width)
+    # The part of a block's cells that goes to its end, (e^cell - 1) / (e^width - 1).
+    share = np.exp(cell - width) * (np.expm1(-cell) / np.expm1(-width))
     starts = [tilted[0].first]
     for before, after in pairwise(tilted):
         # log error + log_scale - theta loss is a line for each; the one to the right is steeper.
