@@ -30,6 +30,7 @@ SHIFTS = [
     (1e-3, 0.3, 30_000.7),
     (0.5, 1.0, 40.2),
     (1.5, 1e-6, 200.3),
+    (2.0, 1.0, 40.0 + 2e-11),
     (2.5, 0.3, 20_500.7),
     (8.0, 1.0 - 1e-14, 300.3),
     (29.0, 1e-6, 200.3),
@@ -97,3 +98,28 @@ def test_rates_of_nearly_one() -> None:
         beta = (1.0 - rate) * norm.cdf(x) + rate * norm.cdf(x - mu)
         assert (lower(norm.sf(x)) <= beta * (1.0 + 1e-9)).all()
         assert (upper(norm.sf(x)) >= beta * (1.0 - 1e-9)).all()
+
+
+@pytest.mark.parametrize("hidden", [1e-37, 1e-20, 1e-3])
+@pytest.mark.parametrize("of", STEPS[:2])
+def test_what_is_hidden_is_outside_of_the_support(of: type[Step], hidden: float) -> None:
+    """Under either hypothesis no more than `hidden`, and of some step more than a third of it."""
+    worst = mp.mpf(0)
+    for mu, rate in ((1e-3, 1.0), (0.5, 1.0), (4.0, 0.5), (4.0, 1e-9), (20.0, 1e-30)):
+        step = of(mu, rate, hidden)
+        with mp.workdps(60):
+            low, high = (mp.mpf(end) for end in step.support)
+            exact = Cells(step, np.array([0.0, 1.0]), np.ones(1))
+            tails = [exact.between(high, mp.inf)]
+            tails += [exact.between(-mp.inf, low)] if of is GaussianStep else []
+            without, within = (mp.fsum(side) for side in zip(*tails, strict=True))
+            worst = max(worst, without, (1 - mp.mpf(rate)) * without + rate * within)
+    assert worst <= hidden
+    assert worst > hidden / 3.0 or hidden == 1e-37
+
+
+def test_the_least_loss_is_that_of_ratio_0() -> None:
+    """Rounding makes no ratio negative."""
+    for rate in np.random.default_rng(5).uniform(0.0, 1.0, 2000):
+        step = GaussianStep(40.0, float(rate))
+        assert step.inverse_loss(step.loss(np.array([-13.0])))[0] < -20.0

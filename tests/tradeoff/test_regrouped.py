@@ -73,6 +73,21 @@ def test_many_points_of_one_cell() -> None:
     assert 700 * 2.0**-53 <= law.rounding <= 900 * 2.0**-53
 
 
+def test_errors_of_the_law_stay_and_the_statistic_has_two_laws() -> None:
+    """The fullest cell and the largest loss count, wherever they are."""
+    points = np.append(np.linspace(0.0, 0.9 * SPACING, 300), [2.0, 5.0])
+    masses = np.full(302, 1.0 / 302.0)
+    part, logs, other = Points(), np.log(masses), np.log(masses * (0.5 + 0.25 * points))
+    law = Losses(points, (logs, logs + points), (logs, other), 1e-9, 1e-10, (0.0, 0.0))
+    object.__setattr__(part, "law", law)
+    found = on_lattice(part, SPACING)
+    assert 300 * 2.0**-53 <= found.rounding - 1e-9 <= 400 * 2.0**-53
+    assert 6e-15 * (1 - 1e-3) <= found.moved - 1e-10 <= 7e-15
+    assert [float(one[0]) for one in found.statistic] == pytest.approx(
+        [np.logaddexp.reduce(one[:300]) for one in (logs, other)], abs=1e-13
+    )
+
+
 @pytest.mark.parametrize("mu", [0.5, 3.0])
 def test_the_ends_of_a_hit_are_clipped_to_the_lattice(mu: float) -> None:
     """What an attacker adds up has all of its mass, also of outputs beyond the support."""

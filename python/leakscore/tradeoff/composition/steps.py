@@ -43,7 +43,7 @@ from leakscore.typing import Doubles
 
 # Beyond 13 standard deviations a normal law has a mass of 6e-39.
 _REACH, _HIDDEN = 13.0, 1e-37
-_SLOW = 300.0  # the log of a growth that is far from the end of doubles
+_NO_WIDTH = 1e-280
 _CANCELS = -0.7  # a loss below which 1 + rate (r - 1) is a small difference where rate is nearly 1
 
 
@@ -169,25 +169,23 @@ class Step(ABC):
         if self.rate == 1.0:
             return loss
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            small = np.log1p(np.maximum(np.expm1(np.minimum(loss, 700.0)) / self.rate, -1.0))
+            small = np.log1p(np.maximum(np.expm1(loss) / self.rate, -1.0))
             rest = np.maximum((self.rate - 1.0) * np.exp(-loss), -1.0)
             beyond = loss - np.log(self.rate) + np.log1p(rest)
-        return np.where((loss > _CANCELS) & (loss < 700.0) & (small < np.inf), small, beyond)
+        return np.where((loss > _CANCELS) & (small < np.inf), small, beyond)
 
 
 def _loss(log_ratio: Doubles, rate: float) -> Doubles:
     if rate == 1.0:
         return log_ratio
-    excess = rate * np.expm1(np.minimum(log_ratio, 700.0))
+    with np.errstate(over="ignore"):
+        small = np.log1p(rate * np.expm1(log_ratio))
     beyond = np.logaddexp(np.log1p(-rate), log_ratio + np.log(rate))
-    near = (excess > np.expm1(_CANCELS)) & (log_ratio < 700.0)
-    return np.where(near, np.log1p(excess), beyond)
+    return np.where((small > _CANCELS) & (small < np.inf), small, beyond)
 
 
 def _growth(rate: Doubles, part: Doubles) -> Doubles:
-    """Give (e^(rate part) - 1) / (e^rate - 1)."""
-    if float(np.max(rate, initial=0.0)) < _SLOW:
-        return np.asarray(np.expm1(rate * part) / np.expm1(rate))
+    """Give (e^(rate part) - 1) / (e^rate - 1), whatever the rate."""
     with np.errstate(under="ignore"):
         return np.asarray(np.exp(rate * (part - 1.0)) * (np.expm1(-rate * part) / np.expm1(-rate)))
 
@@ -462,13 +460,12 @@ def _cells(step: Step, spacing: float) -> tuple[Doubles, Doubles, Doubles]:
     """Give the ends of the cells in x, their widths, and the losses there."""
     low, high = step.support
     first, last = step.loss(np.array([low, high])).tolist()
-    count = max(1, int(np.ceil((last - first) / spacing * (1.0 - 1e-12))))
+    count = max(1, int(np.ceil((last - first) / spacing * (1.0 - 1e-15))))
     points = first + spacing * np.arange(count + 1)
     x = np.maximum.accumulate(step.position(step.inverse_loss(points)))
     x[0] = low
     # Rounding may hide a cell's width; its mass is then beyond double precision as well.
-    width = np.maximum(np.diff(x), 4e-16 * np.abs(x[1:]) + 1e-300)
-    return x, width, points
+    return x, np.maximum(np.diff(x), _NO_WIDTH), points
 
 
 def _used(step: Step, x: Doubles, width: Doubles) -> Doubles:
@@ -519,7 +516,7 @@ def _split(step: Step, x: Doubles, width: Doubles, used: Doubles) -> tuple[Doubl
     a = 1 the error is relative to e^a, at most 2a times the integral: c_16 = 3e-45.
     """
     order, limit = (5, 0.2) if x.size < 20_000 else (3, 0.007)
-    steepness = np.maximum(np.abs(x), np.abs(x + used * width)) + step.mu + 4.0
+    steepness = np.abs(x) + step.mu + 4.0  # a cell's mass lies at its lesser abs(x)
     if step.steep:
         order, limit = 16, 7.0
         if step.atomic:  # the exponents of Laplace laws and of their ratio add up to 3 at most
@@ -540,7 +537,7 @@ def _split(step: Step, x: Doubles, width: Doubles, used: Doubles) -> tuple[Doubl
         else:
             top = log_density.max(axis=0)
             mass = np.exp(log_density - top) * (0.5 * weights)
-            share = np.minimum(step.share(origin, wide, at), 1.0)
+            share = step.share(origin, wide, at)
             base = top + base
             sums = np.log((mass * np.stack([1.0 - share, share])).sum(axis=1))
     masses = sums + base
@@ -552,7 +549,7 @@ def _split(step: Step, x: Doubles, width: Doubles, used: Doubles) -> tuple[Doubl
 def _steep_sums(step: Step, log_mass: Doubles, x: Doubles, width: Doubles, at: Doubles) -> Doubles:
     """Sum over the nodes of each part in logs: the ratio may grow by more than e^700 in a cell."""
     log_share = step.log_share(x, width, at)
-    log_rest = np.log(-np.expm1(np.minimum(log_share, -1e-300)))
+    log_rest = np.log(-np.expm1(log_share))
     return np.asarray(np.logaddexp.reduce(log_mass + np.stack([log_rest, log_share]), axis=1))
 
 
