@@ -100,7 +100,7 @@ class Cells:
 
     def between(self, start: Any, end: Any) -> tuple[Any, Any]:
         """Return the masses between two places without the record and with it."""
-        law, mu = _normal if self.normal else _laplace, mp.mpf(self.mu)
+        law, mu = normal if self.normal else laplace, mp.mpf(self.mu)
         if not self.magnitude:
             return law(start, end), law(start - mu, end - mu)
         within = law(start - mu, end - mu) + law(start + mu, end + mu)
@@ -142,11 +142,11 @@ class Cells:
         return mass, (1 - rate) * mass + rate * member
 
 
-def _normal(start: Any, end: Any) -> Any:
+def normal(start: Any, end: Any) -> Any:
     return mp.ncdf(end) - mp.ncdf(start) if end < 0 else mp.ncdf(-start) - mp.ncdf(-end)
 
 
-def _laplace(start: Any, end: Any) -> Any:
+def laplace(start: Any, end: Any) -> Any:
     if start >= 0 or end <= 0:
         near, far = sorted((abs(start), abs(end)))
         return (mp.exp(-near) - mp.exp(-far)) / 2
