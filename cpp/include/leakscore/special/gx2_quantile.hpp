@@ -2,10 +2,16 @@
 //
 // The start solves r + log(v/r)/r = Phi^-1(p) (Barndorff-Nielsen's r*, with r^2/2 = s K'(s) - K(s)
 // and v = s sqrt(K''(s))) for the saddle s instead of x, which needs sums over the terms only. Then
-// Newton on the log of the tail that holds the probability, within a bracket.
+// Newton on the log of the tail that holds the probability, within a bracket. Where weights of both
+// signs meet with few degrees of freedom, the density has a pole at the offset (or, beside a small
+// sigma, nearly): there a step of Newton is judged by the distance to the pole as well, and a
+// bracket is halved in the order of doubles, which ends after 64 times however near the pole is.
 //
 // r*: Barndorff-Nielsen (1991, Biometrika 78: 557-563).
 #pragma once
+
+#include <bit>
+#include <cstdint>
 
 #include "leakscore/isa.hpp"
 #include "leakscore/special/gx2_functions.hpp"
@@ -82,6 +88,25 @@ LEAKSCORE_FN LogTails log_tails_of(double q, bool upper, bool log) {
   return upper ? LogTails{other, own} : LogTails{own, other};
 }
 
+// The middle of two doubles in the order of all doubles.
+LEAKSCORE_FN double middle_double(double a, double b) {
+  constexpr std::uint64_t top = std::uint64_t{1} << 63;
+  const auto place = [](double v) {
+    const auto bits = std::bit_cast<std::uint64_t>(v);
+    return bits & top ? ~bits : bits | top;
+  };
+  const std::uint64_t i = place(a), j = place(b), middle = (i & j) + ((i ^ j) >> 1);
+  return std::bit_cast<double>(middle & top ? middle & ~top : ~middle);
+}
+
+// The distance in the middle of two of the same sign, in the order of doubles; offset + y is one.
+LEAKSCORE_FN double halfway(double near, double far, double offset) {
+  const double least = 0x1p-52 * __builtin_fabs(offset);
+  const double a = near == 0.0 ? __builtin_copysign(least, far) : near;
+  const double b = far == 0.0 ? __builtin_copysign(least, near) : far;
+  return (offset + middle_double(a, b)) - offset;
+}
+
 // The point where the log of the tail of one side, past the mean, equals wanted.
 [[maybe_unused, gnu::noinline]] static Result solve(Prepared& law, bool upper, double wanted) {
   const Side& side = upper ? law.upper : law.lower;
@@ -90,30 +115,50 @@ LEAKSCORE_FN LogTails log_tails_of(double q, bool upper, bool log) {
   const double zeta = -norm_ilogcdf(wanted);
   double y = zeta > 0.1 ? detail::guess(law, side, zeta) : mean;
   double near = mean, far = ends ? 0.0 : g * infinity;
-  if (ends && __builtin_fabs(y) < 2.0 * closest * side.unit) {
-    if (offset != 0.0) return {offset, true};
-    const double from = -g * 2.0 * closest * side.unit;  // below, the tail is a power of y
-    const Point p = evaluate(law, from, upper, {true, false});
-    return {from * exp_of((wanted - log_tail(p)) * (2.0 / law.total_df)), p.converged};
-  }
-  for (int step = 0; step < 100; ++step) {
-    const double x = offset + y;
+  const bool two_sided = side.bounded && (upper ? law.lower : law.upper).bounded;
+  const bool steep = two_sided && law.total_df <= 4.0;  // at y = 0
+  // The nearest to an end that is looked at: the next double, or where the tail is a power of y.
+  const double least = offset != 0.0 ? 0x1p-52 * __builtin_fabs(offset) : 2.0 * closest * side.unit;
+  bool between = false;  // y is the middle of a bracket of a steep law
+  for (int step = 0; step < 250; ++step) {
+    const bool nearest = ends && __builtin_fabs(y) <= least;
+    const double x = offset + (nearest ? -g * least : y);
     y = ends ? x - offset : y;
-    if (ends && y == 0.0) return {x, true};
-    const Point p = evaluate(law, x, upper, {true, true});
+    Point p = evaluate(law, x, upper, {true, true});
+    const bool beside = __builtin_fabs(y) < closest * side.unit;  // of the contour of a density
+    const bool pole = steep && (beside || !(p.converged && p.density > 0.0));
+    if (pole) p = evaluate(law, x, upper, {true, false});
+    if (!p.converged && between) {  // where the contour ends next to the pole
+      between = false;
+      y = 0.5 * (near + far);
+      continue;
+    }
     if (!p.converged) return {nan, false};
     const double lacking = log_tail(p) - wanted;  // > 0: further out
+    if (nearest && lacking >= 0.0)
+      return {offset != 0.0 ? offset : y * exp_of(lacking * (-2.0 / law.total_df)), true};
     (lacking > 0.0 ? near : far) = y;
-    const double move = g * lacking * p.tail / (p.density * p.abscissa);
+    const double move = pole ? 0.0 : g * lacking * p.tail / (p.density * p.abscissa);
     double next = y + move;
     if (ends) next = y * exp_of(move / y < 700.0 ? move / y : 700.0);
-    if (__builtin_fabs(lacking) < 1e-8 || __builtin_fabs(move) < 1e-15 * __builtin_fabs(x))
-      return {offset + next, true};
+    const double size = __builtin_fabs(move), rest = __builtin_fabs(lacking);
+    const bool near_root = rest < 1e-8 && (!steep || size < 1e-8 * __builtin_fabs(y));
+    if (!pole && (near_root || size < 1e-15 * __builtin_fabs(x))) return {offset + next, true};
+    if (steep && (rest < 4e-15 || offset + near == offset + far)) return {x, true};
     if (next - next != 0.0 && wanted < -0x1p1000) return {next, true};  // no double is so far out
-    if (g * (next - near) > 0.0 && g * (far - next) > 0.0)
+    const bool inside = g * (next - near) > 0.0 && g * (far - next) > 0.0;
+    between = false;
+    if (inside && !(steep && step > 8 && step % 3 == 0)) {
       y = next;
-    else
-      y = far - far == 0.0 ? 0.5 * (near + far) : near + 2.0 * (near - mean) + g;
+    } else if (far - far != 0.0) {
+      y = near + 2.0 * (near - mean) + g;
+    } else if (steep) {
+      between = true;
+      y = near * far < 0.0 ? 0.0 : halfway(near, far, offset);
+      if (y == near || y == far) return {offset + y, true};
+    } else {
+      y = ends ? middle_double(near, far) : 0.5 * (near + far);
+    }
   }
   return {nan, false};
 }
