@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import math
+import reprlib
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -63,8 +65,8 @@ class Failures:
 
 def played(
     mechanism: Mechanism, data: Any, rng: np.random.Generator, failures: Failures
-) -> list[float]:
-    """Return one output as numbers: how many there are, its form, and themselves.
+) -> tuple[object, list[float]]:
+    """Return one output, and as numbers: how many there are, its form, and themselves.
 
     An exception is an output too.
     """
@@ -74,7 +76,8 @@ def played(
         failures.rounds += 1
         failures.raised += 1
         failures.first = failures.first or error
-        return [RAISED, 0.0, _hashed(f"{type(error).__name__}: {error}")]
+        answer = f"{type(error).__name__}: {error}"
+        return answer, [RAISED, 0.0, _hashed(answer)]
     parts: list[float] = []
     form: list[str] = []
     try:
@@ -83,7 +86,8 @@ def played(
         raise ValueError("mechanism must return no output that is so deeply nested") from None
     if answer is None or not parts:
         failures.rounds += 1
-    return [float(len(parts)), _form("".join(form)), *parts]
+    # A mechanism may fill one array again and again.
+    return copy.deepcopy(answer), [float(len(parts)), _form("".join(form)), *parts]
 
 
 def table(outputs: list[list[float]]) -> Doubles:
@@ -206,12 +210,12 @@ class ScoreAttack:
     fit: Fit
     sign: float = 0.0
 
-    def event(self, threshold: float, *, highest: bool) -> str:
-        """Say which outputs have scores beyond a threshold."""
-        if not self.sign:
-            return f"{self.words} is one seen {'more' if highest else 'less'} often with data"
+    def event(self, threshold: float, example: object, *, highest: bool) -> str:
+        """Say which outputs have scores beyond a threshold, and show one."""
         side = "at least" if highest == (self.sign > 0.0) else "at most"
-        return f"{self.words} is {side} {self.sign * threshold:.6g}"
+        said = f"{side} {self.sign * threshold:.6g}"
+        said = said if self.sign else f"one seen {'more' if highest else 'less'} often with data"
+        return f"{self.words} is {said} (for example {reprlib.repr(example)})"
 
 
 def attacks(rows: Doubles) -> Iterator[ScoreAttack]:

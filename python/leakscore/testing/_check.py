@@ -16,6 +16,7 @@ from leakscore.audit import Monitor
 from leakscore.audit.wagers import claim_of
 from leakscore.results import Result
 from leakscore.testing._attacks import (
+    Event,
     Failures,
     Mechanism,
     Score,
@@ -208,7 +209,7 @@ def check_private(
         )
     first = int(_LEARNED * most)
     member = game.toss(first)
-    learned = table(game.play(member))
+    learned = table(game.play(member)[1])
     kept = _chosen(learned, member, epsilons)
     if not kept:
         words = f"not refuted in {first} rounds; all outputs were alike, and the check ended"
@@ -296,19 +297,20 @@ class _CheckedGame:
         same = (copy.deepcopy(self.noise), copy.deepcopy(self.noise))
         data = self.sides[1]
         first, again = (
-            played(self.mechanism, copy.deepcopy(data), rng, Failures()) for rng in same
+            played(self.mechanism, copy.deepcopy(data), rng, Failures())[1] for rng in same
         )
         return first == again
 
     def toss(self, rounds: int) -> Flags:
         return np.asarray(self.coins.random(rounds) < 0.5)
 
-    def play(self, member: Flags) -> list[list[float]]:
+    def play(self, member: Flags) -> tuple[list[object], list[list[float]]]:
         """Return one output for each coin; a mechanism may change its data, so it gets copies."""
-        return [
+        answers = [
             played(self.mechanism, copy.deepcopy(self.sides[side]), self.noise, self.failures)
             for side in member.astype(int).tolist()
         ]
+        return [answer for answer, _ in answers], [numbers for _, numbers in answers]
 
 
 def _chosen(rows: Doubles, member: Flags, epsilons: Doubles) -> list[tuple[ScoreAttack, Score]]:
@@ -336,13 +338,19 @@ def _bet(
     """Bet on further rounds until the claim is refuted or all are played."""
     bits: list[Flags] = []
     scores: list[list[Doubles]] = [[] for _ in kept]
+    ends: list[dict[bool, tuple[float, object]]] = [{} for _ in kept]  # of the scores
     played_rounds, peak, now = 0, 0.0, 0.0
     limit = -math.log(1.0 - monitors[0].confidence)
     while played_rounds < rounds and peak < limit:
         member = game.toss(min(_BLOCK, rounds - played_rounds))
-        rows = _like(table(game.play(member)), learned.shape[1])
-        for (_, score), monitor, seen in zip(kept, monitors, scores, strict=True):
+        answers, numbers = game.play(member)
+        rows = _like(table(numbers), learned.shape[1])
+        for (_, score), monitor, seen, end in zip(kept, monitors, scores, ends, strict=True):
             seen.append(_finite(score(rows)))
+            for highest, far in ((True, seen[-1]), (False, -seen[-1])):
+                at = int(far.argmax())
+                if highest not in end or far[at] > end[highest][0]:
+                    end[highest] = (float(far[at]), answers[at])
             with warnings.catch_warnings():  # the coins are fair, however they look
                 warnings.simplefilter("ignore", UserWarning)
                 monitor.update(seen[-1], member)
@@ -356,7 +364,11 @@ def _bet(
     words = f"not refuted in {total} rounds"
     if peak >= limit:
         seen_scores = np.concatenate(scores[best])
-        words = _witness(kept[best][0], seen_scores, np.concatenate(bits), epsilons)
+        event = best_event(seen_scores, np.concatenate(bits), epsilons)
+        words = kept[best][0].event(
+            event.threshold, ends[best][event.highest][1], highest=event.highest
+        )
+        words += _counted(event, seen_scores, np.concatenate(bits))
     return _result(
         monitors[0], rounds=total, witness=words, peak=peak, now=now, refuted=peak >= limit
     )
@@ -383,13 +395,11 @@ def _result(
     )
 
 
-def _witness(attack: ScoreAttack, scores: Doubles, member: Flags, epsilons: Doubles) -> str:
-    """Say which event was seen how often with either data set."""
-    event = best_event(scores, member, epsilons)
+def _counted(event: Event, scores: Doubles, member: Flags) -> str:
+    """Say how often an event was seen with either data set."""
     hit = scores >= event.threshold if event.highest else scores <= event.threshold
-    rates = f"{int((hit & member).sum())} of {int(member.sum())} rounds with data, "
-    rates += f"{int((hit & ~member).sum())} of {int((~member).sum())} with neighbour"
-    return f"{attack.event(event.threshold, highest=event.highest)} in {rates}"
+    rates = f" in {int((hit & member).sum())} of {int(member.sum())} rounds with data, "
+    return rates + f"{int((hit & ~member).sum())} of {int((~member).sum())} with neighbour"
 
 
 def _like(rows: Doubles, width: int) -> Doubles:

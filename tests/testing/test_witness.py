@@ -1,0 +1,48 @@
+"""The witness of a refuted claim shows an output of the event that was counted."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from leakscore.testing import check_private
+from tests.testing.mechanisms import PURE
+
+BUFFER = np.zeros(2)
+
+
+def in_one_array(data, rng):
+    """Return the same array each time, filled anew."""
+    BUFFER[:] = data, rng.integers(2)
+    return BUFFER
+
+
+def raises(data, rng):
+    if data and rng.random() < 0.5:
+        raise OSError("no disk")
+    return 1.0
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "event"),
+    [
+        (lambda data, rng: "yes" if rng.random() < 0.1 + 0.8 * data else "no", r"'(yes|no)'"),
+        (lambda data, rng: {"count": 5 * data + int(rng.integers(2))}, r"{'count': [0156]}"),
+        (in_one_array, r"array\(\[[01]\., [01]\.\]\)"),
+        (raises, r"('OSError: no disk'|1\.0)"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:mechanism gave two")
+def test_shows_an_output_of_the_event(mechanism, event: str) -> None:
+    found = check_private(mechanism, 1, 0, claim=PURE, rounds=1000, rng=1)
+    assert found.refuted
+    assert re.search(rf" \(for example {event}\) in \d+ of \d+ rounds with data", found.witness)
+
+
+def test_the_output_is_beyond_the_threshold() -> None:
+    found = check_private(lambda data, rng: data + rng.laplace(), 0.0, 4.0, claim=PURE, rng=1)
+    said = r"number 1 of the output is at (most|least) (\S+) \(for example (\S+)\)"
+    side, threshold, example = re.match(said, found.witness).groups()
+    assert (float(example) <= float(threshold)) == (side == "most")
