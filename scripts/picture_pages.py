@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import runpy
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from leakscore_app.cli import main
@@ -29,11 +30,17 @@ def picture(page: str, height: int) -> str:
     )
 
 
-if __name__ == "__main__":
+def pictures() -> Iterator[tuple[Path, str]]:
+    """Yield where each picture lies, and what it is now."""
     with tempfile.TemporaryDirectory() as folder:
         scores, page = Path(folder, "scores.csv"), Path(folder, "page.html")
         runpy.run_path(str(ROOT / "examples" / "audit_scores.py"))["main"](str(scores))
         for command, height in ((["report"], 790), (["audit", str(scores), *CLAIM], 430)):
             main([*command, "--quiet", "--html", str(page)])
             path = ROOT / "docs" / "_static" / f"{command[0]}.svg"
-            path.write_text(picture(page.read_text("utf-8"), height), "utf-8")
+            yield path, picture(page.read_text("utf-8"), height)
+
+
+if __name__ == "__main__":
+    for path, drawn in pictures():
+        path.write_text(drawn, "utf-8")

@@ -3,8 +3,9 @@ One training or many rounds
 ===========================
 
 Many canaries in one training cost a single training. With half of them
-guessed they prove here as much as equally many independent rounds; with a
-twentieth guessed, nothing up to 200 canaries, and the most at 2000. How many
+guessed they prove here as much as equally many independent rounds, or a
+little more; with a twentieth guessed, nothing at 200 canaries, and the most
+at 2000. How many
 are guessed must be fixed before the scores are seen.
 """
 

@@ -40,6 +40,11 @@ def test_the_page_of_the_figures_is_that_of_the_registry() -> None:
     assert page == script("write_figures_page")["page"](), "run scripts/write_figures_page.py"
 
 
+def test_the_pictures_are_those_of_the_pages() -> None:
+    for path, drawn in script("picture_pages")["pictures"]():
+        assert path.read_text("utf-8") == drawn, "run scripts/picture_pages.py"
+
+
 @pytest.mark.parametrize(
     "command", ["report", "audit", "audit-synthetic", "risk", "ask", "epsilon"]
 )

@@ -192,6 +192,10 @@ def test_the_score_has_the_mean_and_variance_of_the_theory(case: str) -> None:
         (lambda: statistics.KnownWeights("w").on(["a"]), "weights='w'"),
         (lambda: statistics.Several([]).on(["a"]), "hold a statistic"),
         (lambda: statistics.Several([statistics.Correlations()]), "a law that is exact"),
+        (
+            lambda: statistics.Several([statistics.Covariance(), statistics.CrossProducts("y")]),
+            "both name a",
+        ),
         (lambda: statistics.Counts("g").on(["g"], {"g": ["only"]}), "one that the statistic is of"),
         (lambda: statistics.Covariance().on([f"c{j}" for j in range(200)]), "at most 5000"),
         (

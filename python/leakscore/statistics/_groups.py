@@ -197,6 +197,8 @@ class Several(Statistic):
                 raise TypeError(f"parts must be of leakscore.statistics, not {part!r}")
         if any(part.exact != "exact" for part in parts):
             raise ValueError("parts must have a law that is exact: not a regression or a quantile")
+        if {"cross-products", "covariance"} <= {part.kind for part in parts}:
+            raise ValueError("parts must not hold cross-products and covariances: both name a*b")
         object.__setattr__(self, "parts", parts)
 
     def on(
