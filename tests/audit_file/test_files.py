@@ -242,8 +242,9 @@ def test_counts_between_edges(tmp_path: Path) -> None:
         assert (data.below, data.above) == (None, None)
 
 
-def test_train_and_test_are_samples(tmp_path: Path) -> None:
-    save_npz(tmp_path / "s.npz", train=[1.5, 2.5], test=[0.5])
+@pytest.mark.parametrize("names", [("train", "test"), ("logit_train", "logit_test")])
+def test_train_and_test_are_samples(tmp_path: Path, names: tuple[str, str]) -> None:
+    save_npz(tmp_path / "s.npz", **dict(zip(names, ([1.5, 2.5], [0.5]), strict=True)))
     data = read_scores(str(tmp_path / "s.npz")).data
     assert isinstance(data, Samples)
     assert (data.members.tolist(), data.nonmembers.tolist()) == ([1.5, 2.5], [0.5])

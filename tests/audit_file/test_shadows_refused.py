@@ -39,10 +39,13 @@ def spoilt(array: Any, value: float) -> Any:
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    (without(ONE, "included"), r"no array 'included' \(K, N\): .*; here is signals, observed, mem"),
-    (without(ONE, "signals"), r"no array 'signals' .*, or 'logits' .*; here is included, obs"),
-    (without(ONE, "observed"), r"no array 'observed' .*; here is signals, included, member"),
-    (without(OUTPUTS, "labels"), r"no array 'labels' .*; here is logits, included"),
+    (
+        without(ONE, "included"),
+        r"no array 'included' \(K, N\): .*; the file has signals, observed, mem",
+    ),
+    (without(ONE, "signals"), r"no array 'signals' .*, or 'logits' .*; the file has included, obs"),
+    (without(ONE, "observed"), r"no array 'observed' .*; the file has signals, included, member"),
+    (without(OUTPUTS, "labels"), r"no array 'labels' .*; the file has logits, included"),
     (OUTPUTS | {"member": LABELS}, "no array 'observed_logits'"),
     (SHADOWS | {"logits": LOGITS}, "holds signals and logits: keep those"),
     (ONE | {"included": INCLUDED.T}, r"included of shape \(240, 8\) .* one of them is transposed"),

@@ -123,8 +123,8 @@ def test_everything_left_out_is_said(capsys: pytest.CaptureFixture[str], tmp_pat
     assert code == 0
     text = " ".join(out.split())
     for said in (
-        "This speaks only of the 6 of 7 columns that were judged (name left out: --proportions or "
-        "--group-by keeps text) and of the 28 of 30 records that were judged.",
+        "The verdict covers only 6 of 7 columns (name left out: --proportions or --group-by keeps "
+        "text) and 28 of 30 records.",
         "name is left out: text in 30 of 30 cells (line 2: 'x0').",
         "--proportions name publishes the share of each value, --group-by name the means by it.",
         "id is left out: it counts or names the records.",

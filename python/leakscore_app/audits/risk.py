@@ -439,8 +439,8 @@ def read(
     for name, accepted in (("scores", ("scores",)), ("included", MEMBER_NAMES)):
         if not set(accepted) & set(columns.names):
             raise ValueError(
-                f"{file.name} has no array {name!r}: leakscore risk takes {_NEEDED}; here is "
-                f"{listed(columns.names)} (one score a round is for leakscore audit)"
+                f"{file.name} has no array {name!r}; it has {listed(columns.names)}. leakscore "
+                f"risk takes {_NEEDED} (one score a round is for leakscore audit)"
             )
     if attack is not None:
         raise ValueError(f"{file.name} holds scores, so that --attack {attack} means nothing")

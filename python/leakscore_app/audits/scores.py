@@ -334,8 +334,9 @@ def _beside(columns: ScoreColumns) -> Read | None:
     """Read one column of members' scores and one of non-members', of any lengths."""
     inside = _known(columns, "members", _MEMBERS)
     outside = _known(columns, "nonmembers", _NONMEMBERS)
-    if set(columns.names) == {"train", "test"}:
-        inside, outside = "train", "test"
+    pair = sorted(columns.names, reverse=True)
+    if len(pair) == 2 and pair[0].replace("train", "test") == pair[1] != pair[0]:
+        inside, outside = pair  # train_loss beside test_loss
     if inside is None or outside is None:
         return None
     members, nonmembers = columns.numbers(inside), columns.numbers(outside)

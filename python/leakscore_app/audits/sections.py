@@ -73,7 +73,7 @@ def _head(findings: Certificates, doubts: Sequence[Notice]) -> Iterator[list[doc
     """The bound, or the first of several; before it what makes it worthless or doubtful."""
     seen, bound = findings.input, findings.bounds.bounds[0]
     most = words.at_most(float(bound.epsilon), float(bound.max_certifiable))
-    of_one = "" if words.shared(seen) else " Records of one model are no independent rounds."
+    of_one = "" if words.shared(seen) else " Records of one model are not independent rounds."
     lead = (
         f"{_taken(findings)}{counted(seen.members, 'member')} and "
         f"{counted(seen.nonmembers, 'non-member')}; even perfect separation of this many "

@@ -25,7 +25,7 @@ from leakscore_app.tables.files import File
 Arrays: TypeAlias = Mapping[str, Array]
 
 ARRAYS = (
-    "signals (K, N) of K shadow models, or logits (K, N, C) and labels (N,); and included (K, N)"
+    "signals (K, N) of K shadow models, or logits (K, N, C) and labels (N,), and included (K, N)"
 )
 CHOOSE = "choose"
 ATTACKS = (CHOOSE, "base", "one-step", "paired", "bayes", "lira")
@@ -112,7 +112,7 @@ def refuse_plain(columns: ScoreColumns) -> None:
     """Refuse an attack on a file that holds its scores."""
     raise ValueError(
         f"{columns.file.name} holds no outputs of shadow models, so that --attack means nothing: "
-        f"it takes an npz with {ARRAYS}; here is {listed(columns.names) or 'nothing'}"
+        f"it takes an npz with {ARRAYS}; the file has {listed(columns.names) or 'nothing'}"
     )
 
 
@@ -166,7 +166,7 @@ def _names(file: File, loaded: Arrays) -> tuple[str, str]:
 def _require(file: File, loaded: Arrays, name: str, otherwise: str = "") -> None:
     if name not in loaded:
         raise ValueError(
-            f"{file.name} has no array {name!r} {_NEEDED[name]}{otherwise}; here is "
+            f"{file.name} has no array {name!r} {_NEEDED[name]}{otherwise}; the file has "
             f"{listed(list(loaded))}"
         )
 

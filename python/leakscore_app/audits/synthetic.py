@@ -39,7 +39,7 @@ _ONE_EACH = "If persons have several records, keep one of each person"
 _ATTACKS = {
     "moments": "means and products of the columns, as if they were released",
     "distance": "distance to the nearest synthetic record",
-    "density": "synthetic records nearby, beside others of the population",
+    "density": "synthetic records nearby, against others of the population",
 }
 
 
@@ -556,10 +556,10 @@ def _lead(audit: SyntheticAudit) -> str:
     p_values = [words.number(attack.p_value, 3) for attack in (copies, chosen)]
     return (
         f"{copies.members} of {first} records of TRAIN and {copies.nonmembers} of {second} of "
-        f"HOLDOUT equal a synthetic one (p-value {p_values[0]}). The best of three attacks, by "
-        f"{_ATTACKS[chosen.name]}, flags {chosen.members} of {seen.members} and "
-        f"{chosen.nonmembers} of {seen.nonmembers} on the half of the records on which it was not "
-        f"chosen (p-value {p_values[1]}). Together the p-value is twice the smaller."
+        f"HOLDOUT equal a synthetic one (p-value {p_values[0]}). Of three attacks the best on one "
+        f"half of the records ({_ATTACKS[chosen.name]}) flags {chosen.members} of {seen.members} "
+        f"and {chosen.nonmembers} of {seen.nonmembers} on the other half (p-value {p_values[1]}). "
+        "Together their p-value is twice the smaller one."
     )
 
 

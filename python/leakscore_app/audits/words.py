@@ -268,7 +268,7 @@ def _about_rounds(findings: Certificates) -> Iterator[Notice]:
     if said := shared(seen):
         yield warning(
             "one-model",
-            f"Nothing is certified, {said}. They are no independent rounds, and the confidence is "
+            f"Nothing is certified, {said}. They are not independent rounds, and the confidence is "
             "not what it says unless each record was decided on and learnt by itself. For one "
             "training whose records fair coins put in, see --one-run.",
         )

@@ -7,7 +7,7 @@ import contextlib
 import itertools
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -95,14 +95,17 @@ class Parser(argparse.ArgumentParser):
 
 _SYNONYMS = {"sigma": "noise", "steps": "epochs", "sample": "batch", "alpha": "confidence"}
 _SYNONYMS |= {"top": "worst", "eps": "epsilon"}
-_SYNONYMS |= {"limit": "advantage", "output": "json", "target": "member"}
+_SYNONYMS |= {"limit": "advantage", "n": "records", "target": "member"}
 
 
-def _meant(name: str, options: Collection[str]) -> str:
+def _meant(name: str, options: Mapping[str, argparse.Action]) -> str:
     """Return the options that share a word or their initials with a name, or else the nearest."""
-    words = set(name.strip("-").split("-"))
-    words |= {_SYNONYMS[word] for word in words & set(_SYNONYMS)}
+    words = set(name.strip("-").replace("_", "-").split("-"))
+    if words & {"o", "out", "output"}:  # every one that takes the path of a file to be written
+        return " or ".join(option for option, each in options.items() if each.metavar == "PATH")
     parts = {option: option.strip("-").split("-") for option in options}
+    if words.isdisjoint(itertools.chain(*parts.values())):
+        words |= {_SYNONYMS[word] for word in words & set(_SYNONYMS)}
     shared = {option: len(words.intersection(each)) for option, each in parts.items()}
     most = max(shared.values())
     near = [option for option in options if shared[option] == most > 0]

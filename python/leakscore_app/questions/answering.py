@@ -162,7 +162,7 @@ def _costs(reply: Reply) -> str:
         origin = "the selection, which is public," if counted_free else "earlier answers"
         costs = f"It follows from {origin} and tells nothing new. {costs}"
     if answer.standard_errors:
-        costs += f" Its noise is {_number(answer.standard_errors)} of its own standard error."
+        costs += f" Its noise is {_number(answer.standard_errors)} of its own standard errors."
     return costs
 
 
@@ -170,16 +170,13 @@ def _refusal(reply: Reply, refusal: Refusal) -> list[doc.Part]:
     records, leakage = counted(refusal.exceeding, "record"), _number(refusal.leakage)
     if reply.rule == "public":
         records += ", if their values lie at the bounds"
-    reason = (
-        f"It would tell too much of {records}: leakage {leakage}, {_number(reply.limit)} allowed"
-    )
-    reason += ", together with earlier answers:" if reply.collides else ", by itself."
+    reason = f"{'Together with earlier answers' if reply.collides else 'By itself'} it would "
+    reason += f"tell too much of {records}: leakage {leakage}, {_number(reply.limit)} allowed"
+    reason += ":" if reply.collides else "."
     noise = "No noise is enough."
     if refusal.standard_errors < np.inf:
-        noise = (
-            f"With noise of {_number(refusal.standard_errors)} of its own standard error it could "
-            "be answered, which is more than the ledger allows."
-        )
+        size = f"{_number(refusal.standard_errors)} of its own standard errors"
+        noise = f"It would take noise of {size}, more than the ledger allows."
     earlier = [doc.Definitions([(str(k), words) for k, words in reply.collides])]
     return [doc.Paragraph(reason), *(earlier if reply.collides else []), doc.Paragraph(noise)]
 
@@ -233,7 +230,7 @@ def ask(
         missing = np.isnan(values)
         mask &= ~missing[:, chosen].any(axis=1)
         if not mask.any():
-            raise ValueError("--where: no record is selected that has a value in every column")
+            raise ValueError("--where selects no record that has a value in every column")
         values[missing] = 0.0
         for j, (low, high) in bounds.items():  # no value that is missing is in an answer
             values[missing[:, j], j] = min(max(low, 0.0), high)

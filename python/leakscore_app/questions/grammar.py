@@ -111,7 +111,8 @@ class _Parser:
         if self.kind == "other" and self._text in "'\"":
             expected = "a quote that is closed"
         return ValueError(
-            f"--where must have {expected} in place of {shown} (character {self._place})"
+            f"--where must have {expected}, not {shown}, at character {self._place} (names with "
+            "spaces stand in quotes)"
         )
 
     def _take(self, *texts: str) -> str:
@@ -156,7 +157,7 @@ class _Parser:
         elif not negated and (sign := self._take(*_SIGNS)):
             values = [self._value()]
         else:
-            raise self.refusal("in" if negated else "one of = != < <= > >= in")
+            raise self.refusal("in" if negated else "=, !=, <, <=, >, >= or in")
         if len({isinstance(value, str) for value in values}) > 1:
             raise ValueError(f"--where: the list of {visible(column)!r} mixes numbers and text")
         condition = Condition(column, sign, tuple(values))

@@ -26,6 +26,7 @@ from leakscore_app.report._model import (
 )
 from leakscore_app.report._noise_section import noise_section, numbers_to_publish
 from leakscore_app.report._verdict import (
+    are,
     capitalised,
     label,
     limited,
@@ -56,7 +57,6 @@ def document(report: Content, verdict: Verdict, notices: Sequence[Notice]) -> do
             _worst(report),
             *_refits(report),
             *_cells(report),
-            _drivers(report),
             _games(report),
             *_sensitive(report),
             _arithmetic(report),
@@ -225,18 +225,17 @@ def _cards(report: Content, worst: Worst) -> Iterator[doc.Card]:
     yield doc.Card("informed", "Worst record", percent(power), f"recognised, {how}", text)
     power, how, more = _to_act_on(report, row, "weaker", report.weaker.power[index])
     text = (
-        f"Without knowing how the columns vary together, a weaker attacker is right {times(power)} "
-        f"times in 100{more}, at 1\u00a0% false positives."
+        "A weaker attacker, who does not know how the columns vary together, recognises it "
+        f"{times(power)} times in 100{more}."
     )
     title = "Same record, weaker attacker"
     yield doc.Card("weaker", title, percent(power), f"recognised, {how}", text)
     counts, weaker = report.counts
     half = (
-        f"For half of the {report.noun}s the attack is right at most "
-        f"{times(counts.median_power)} times in 100 (weaker attacker "
-        f"{times(weaker.median_power)}), where blind guessing is right once. "
-        f"{counts.above['50%']} of {counts.records} {report.noun}s are recognised more often "
-        "than not, in theory."
+        f"Half of the {report.noun}s are recognised at most {times(counts.median_power)} times in "
+        f"100, in theory (weaker attacker: {times(weaker.median_power)}; guessing: 1). "
+        f"{counts.above['50%']} of {counts.records} {report.noun}s {are(counts.above['50%'])} "
+        "recognised more often than not."
     )
     median = percent(counts.median_power)
     yield doc.Card("", f"Half of the {report.noun}s", median, "at most, in theory", half)
@@ -312,7 +311,8 @@ def _worst(report: Content) -> doc.Section:
     in_sample = doc.PageOnly([in_sample]) if crowded else in_sample
     crowded += ["flag true\nat n/N"] if report.previous is not None else []
     table = doc.TextTable.of(columns, _numbering(report), page_only=crowded)
-    return doc.Section("The worst records", [table, doc.Paragraph(legend, "soft"), in_sample])
+    parts = [table, doc.Paragraph(legend, "soft"), in_sample, *_drivers(report)]
+    return doc.Section("The worst records", parts)
 
 
 def _long_names(report: Content) -> bool:
@@ -325,7 +325,8 @@ def _numbering(report: Content) -> str:
     return f"Records are numbered from 1, in the order of the file{lines}"
 
 
-def _drivers(report: Content) -> doc.Section:
+def _drivers(report: Content) -> list[doc.Part]:
+    """Say which columns drive the worst records."""
     lines = [
         (
             named(report, drivers.row),
@@ -334,18 +335,15 @@ def _drivers(report: Content) -> doc.Section:
         for drivers in report.drivers[:_DRIVEN]
     ]
     legend = (
-        "Shares of the leakage: all columns add up to 100\u00a0%; a column that the others predict "
-        "can have a negative share."
+        "Which columns drive them, in shares of the leakage: all columns add up to 100\u00a0%; a "
+        "column that the others predict can have a negative share."
     )
-    return doc.Section(
-        "Which columns drive them",
-        [
-            doc.Definitions(lines),
-            doc.PageOnly([_bars(report)]),
-            doc.Paragraph(legend, "soft"),
-            doc.Paragraph(_covariance(report), "soft"),
-        ],
-    )
+    return [
+        doc.Paragraph(legend, "soft"),
+        doc.Definitions(lines),
+        doc.PageOnly([_bars(report)]),
+        doc.Paragraph(_covariance(report), "soft"),
+    ]
 
 
 def _covariance(report: Content) -> str:

@@ -575,19 +575,14 @@ def _scope(report: Content) -> Iterator[str]:
         total, names = seen.columns_published, seen.columns_unjudged
         shown = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
         keep = ": --proportions or --group-by keeps text" if texts_of(seen) else ""
-        parts.append(
-            f"of the {total - len(names)} of {counted(total, 'column')} that were judged "
-            f"({shown} left out{keep})"
-        )
+        parts.append(f"{total - len(names)} of {counted(total, 'column')} ({shown} left out{keep})")
     if seen.rows - seen.rows_judged > _LOST * seen.rows:
-        parts.append(
-            f"of the {seen.rows_judged} of {counted(seen.rows, 'record')} that were judged"
-        )
+        parts.append(f"{seen.rows_judged} of {counted(seen.rows, 'record')}")
     if parts:
-        yield f"This speaks only {' and '.join(parts)}."
+        yield f"The verdict covers only {' and '.join(parts)}."
     if seen.rows_dropped:
         yield (
-            f"{counted(seen.rows_dropped, 'record')} of small cells {_are(seen.rows_dropped)} left "
+            f"{counted(seen.rows_dropped, 'record')} of small cells {are(seen.rows_dropped)} left "
             "out. Publish no total or mean that holds them: the difference would be theirs."
         )
     columns = dict.fromkeys(name.partition(" where ")[0] for name in seen.columns_judged)
@@ -613,5 +608,6 @@ _CODES = frozenset(
 """Words in names of columns whose numbers stand for something else."""
 
 
-def _are(count: int) -> str:
+def are(count: int) -> str:
+    """Return the verb for so many."""
     return "is" if count == 1 else "are"
