@@ -138,8 +138,8 @@ def test_only_names_are_told(capsys: pytest.CaptureFixture[str], file: Path) -> 
     [
         (["--method", "best"], "--method 'best' must be one of"),
         (["--confidence", "1"], "--confidence 1.0"),
-        (["--delta", "1"], "not in [0, 1)"),
-        (["--delta", "nan"], "not in [0, 1)"),
+        (["--delta", "1"], "is no list of numbers in [0, 1)"),
+        (["--delta", "nan"], "is no list of numbers in [0, 1)"),
         (["--delta", "x"], "no list of numbers"),
         (["--claimed-epsilon", "-1"], "claimed"),
         (["--claimed-epsilon", "nan"], "claimed"),

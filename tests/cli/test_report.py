@@ -168,7 +168,6 @@ def test_an_identifier_is_suspected(capsys: pytest.CaptureFixture[str], tmp_path
         ("a,b\n1,2\n3,5\n4,4\n", ["--html", "/tmp"], "cannot write /tmp: it is a directory"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--key", "x"], "no npz or zip archive"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--json", "-", "--html", "-"], "only one of"),
-        ("a,b\n1,2\n3,5\n4,4\n", ["--draw", "with", "--population", "finite"], "contradicts"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--epsilon", "1", "--max-advantage", ".1"], "not both"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--delimiter", ",,"], "neither one character"),
         ("a,b\n1,2\n3,5\n4,4\n", ["--shrinkage", "most"], "neither a number nor auto"),
@@ -194,15 +193,6 @@ def test_errors_are_one_line_and_exit_code_1(
 def test_a_directory_is_no_table(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     code, _, err = run(capsys, "report", tmp_path)
     assert (code, err.count("\n")) == (1, 1)
-
-
-def test_draw_is_the_population_in_other_words(
-    capsys: pytest.CaptureFixture[str], csv_file: Path
-) -> None:
-    assert parsed(capsys, csv_file, "--n", 20, "--draw", "without") == parsed(
-        capsys, csv_file, "--n", 20, "--population", "finite"
-    )
-    assert parsed(capsys, csv_file, "--draw", "with") == parsed(capsys, csv_file)
 
 
 def test_nothing_is_unpickled(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -113,7 +113,6 @@ def test_text_page_and_json_tell_the_same(
         (["--previous", "x"], "no list of whole numbers"),
         (["--previous", ""], "no list of whole numbers"),
         (["--previous", "20", "--population", "finite"], "with a finite population"),
-        (["--previous", "20", "--draw", "without"], "with a finite population"),
         (["--previous", "20", "--n", "30"], "--n 30 must not be given with --previous 20"),
     ],
 )

@@ -87,7 +87,7 @@ def _add_ledger_options(group: Any) -> None:
     )
     group.add_argument(
         "--bounds",
-        type=_bounds,
+        type=_cli.converted(_bounds, "is not as income=0:500000"),
         action="extend",
         metavar="A=LOW:HIGH,...",
         help="of secret columns, what everybody knows to be the least and greatest value",
@@ -104,10 +104,7 @@ def _bounds(text: str) -> list[tuple[str, tuple[float, float]]]:
     for part in _cli.names(text):
         name, _, ends = part.rpartition("=")
         low, _, high = ends.partition(":")
-        try:
-            bounds.append((name, (float(low), float(high))))
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"{part!r} is not as income=0:500000") from None
+        bounds.append((name, (float(low), float(high))))
     return bounds
 
 

@@ -100,7 +100,7 @@ def _add_claim_options(group: Any) -> None:
     claim.add_argument("--claimed-mu", type=float, metavar="MU", help="the claim is MU-GDP")
     group.add_argument(
         "--delta",
-        type=_deltas,
+        type=_cli.converted(_deltas, "is no list of numbers in [0, 1)"),
         default=[1e-5],
         metavar="D[,D...]",
         help="of the bounds; the first is that of the claim (1e-5)",
@@ -217,12 +217,9 @@ def _add_kinds(group: Any) -> None:
 
 
 def _deltas(text: str) -> list[float]:
-    try:
-        deltas = [float(part) for part in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers") from None
+    deltas = [float(part) for part in text.split(",")]
     if not all(0 <= delta < 1 for delta in deltas):
-        raise argparse.ArgumentTypeError(f"{text!r} is not in [0, 1)")
+        raise ValueError
     return deltas
 
 

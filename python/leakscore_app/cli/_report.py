@@ -21,10 +21,10 @@ _SYNTHETIC = {  # what a synthetic table is drawn from, and the statistic
     frozenset(("means", "covariance")): "covariance",
     frozenset(("cells",)): "counts",
 }
+_REFUSED = ("quantile", "median", "minimum", "maximum")
 STATISTICS = (
     *("mean", "sum", "covariance", "correlations", "counts", "cross-products", "regression"),
-    *("glm", "cox"),
-    *("quantile", "median", "minimum", "maximum"),
+    *("glm", "cox", *_REFUSED),
 )
 # Options of fitted models: those that name columns, what each model needs, and what it may have.
 _OF_MODELS = ("response", "offset", "time", "event")
@@ -35,13 +35,6 @@ _NEEDED = {
     "cox": ("time", "event"),
 }
 _ALLOWED = {"glm": ("offset", "factors"), "cox": ("factors",)}
-_MAY_BE = "may be the value of a record itself, which no distance bounds"
-_REFUSED = {
-    "quantile": _MAY_BE,
-    "median": _MAY_BE,
-    "minimum": "is the value of a record itself, and gives that record away",
-    "maximum": "is the value of a record itself, and gives that record away",
-}
 
 
 def add_report(commands: Any) -> None:
@@ -89,7 +82,7 @@ def _add_release_options(group: Any) -> None:
     )
     group.add_argument(
         "--previous",
-        type=_cli.counts,
+        type=_cli.converted(_cli.counts, "is no list of whole numbers"),
         metavar="N1,N2,...",
         help="the mean of the first N1 rows of the table was published before (then that of the "
         "first N2, ...), now the mean of all is: tell what leaks from all of them together",
@@ -97,13 +90,9 @@ def _add_release_options(group: Any) -> None:
     group.add_argument(
         "--population",
         choices=("infinite", "finite"),
+        default="infinite",
         help="infinite (default): the table is a sample of a larger population; finite: the n are "
         "drawn from the table's records, without replacement",
-    )
-    group.add_argument(
-        "--draw",
-        choices=("with", "without"),
-        help="the same choice in other words: with or without replacement",
     )
     group.add_argument(
         "--decimals",
@@ -196,7 +185,7 @@ def _add_table_options(group: Any) -> None:
     )
     group.add_argument(
         "--shrinkage",
-        type=_shrinkage,
+        type=_cli.converted(_shrinkage, "is neither a number nor auto"),
         metavar="S",
         help="of the covariance towards its diagonal, 0 to 1, or auto (default: none, auto if the "
         "records are too few)",
@@ -254,7 +243,7 @@ def _add_noise_options(group: Any) -> None:
     )
     group.add_argument(
         "--draw-noise",
-        type=_seed,
+        type=_cli.converted(int, "is no number: write the table before --draw-noise"),
         nargs="?",
         const=True,
         metavar="SEED",
@@ -320,22 +309,8 @@ def _add_output_options(group: Any) -> None:
     )
 
 
-def _seed(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no number: write the table before --draw-noise"
-        ) from None
-
-
 def _shrinkage(text: str) -> float | str:
-    if text == "auto":
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor auto") from None
+    return text if text == "auto" else float(text)
 
 
 def _report(options: argparse.Namespace) -> int:
@@ -354,7 +329,6 @@ def _report(options: argparse.Namespace) -> int:
         table = _table(options)
         given = [field.name for field in fields(AnalysisOptions) if field.name in options]
         chosen = _cli.given(options, *given) | {
-            "population": _population(options),
             "columns": options.columns if options.data is None else None,
             "exclude": (options.exclude or ()) if options.data is None else (),
             "draw_noise": True if drawn and options.draw_noise is None else options.draw_noise,
@@ -412,9 +386,9 @@ def _statistic(options: argparse.Namespace) -> Statistic | None:
         options.statistic = _source(options)
     if options.statistic in _REFUSED:
         raise ValueError(
-            f"--statistic {options.statistic}: a published {options.statistic} "
-            f"{_REFUSED[options.statistic]}; publish counts between fixed limits instead "
-            "(statistics.Histogram)"
+            f"--statistic {options.statistic}: a published {options.statistic} may be the value "
+            "of a record itself, which no distance bounds; publish counts between fixed limits "
+            "instead (statistics.Histogram)"
         )
     counts = options.statistic == "counts"
     named = {
@@ -447,6 +421,16 @@ def _statistic(options: argparse.Namespace) -> Statistic | None:
         "correlations": statistics.Correlations,
     }
     return plain[options.statistic]() if options.statistic in plain else None
+
+
+def _weighted(options: argparse.Namespace) -> Statistic:
+    from leakscore import statistics
+
+    if options.weights_are == "public":
+        return statistics.KnownWeights(options.weights)
+    if options.weights_are == "ratio":
+        return statistics.WeightedRatio(options.weights)
+    return statistics.WeightedMean(options.weights)
 
 
 def _source(options: argparse.Namespace) -> str | None:
@@ -487,22 +471,3 @@ def _model(options: argparse.Namespace) -> Statistic:
     if options.statistic == "regression":
         return statistics.Regression(options.response)
     return statistics.CrossProducts(options.response)
-
-
-def _weighted(options: argparse.Namespace) -> Statistic:
-    from leakscore import statistics
-
-    if options.weights_are == "public":
-        return statistics.KnownWeights(options.weights)
-    if options.weights_are == "ratio":
-        return statistics.WeightedRatio(options.weights)
-    return statistics.WeightedMean(options.weights)
-
-
-def _population(options: argparse.Namespace) -> str:
-    by_draw = {None: None, "with": "infinite", "without": "finite"}[options.draw]
-    if options.population and by_draw and by_draw != options.population:
-        raise ValueError(
-            f"--draw {options.draw} replacement contradicts --population {options.population}"
-        )
-    return options.population or by_draw or "infinite"

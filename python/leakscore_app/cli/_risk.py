@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 from typing import Any
 
 from leakscore_app.cli import _shared as _cli
@@ -66,16 +65,17 @@ def add_risk(commands: Any) -> None:
 
 
 def _add_judging(group: Any) -> None:
+    share = _cli.converted(_between, "is not a number in (0, 1)")
     group.add_argument(
         "--false-positive-rate",
-        type=_share,
+        type=share,
         default=0.01,
         metavar="P",
         help="of the attack's common threshold, over all records (0.01)",
     )
     group.add_argument(
         "--least-power",
-        type=_share,
+        type=share,
         default=0.5,
         metavar="P",
         help="a record is certified if it is found in more than this share of the models that were "
@@ -83,7 +83,7 @@ def _add_judging(group: Any) -> None:
     )
     group.add_argument(
         "--confidence",
-        type=_share,
+        type=share,
         default=0.95,
         metavar="C",
         help="of each interval, and of all certified records together (0.95)",
@@ -96,13 +96,9 @@ def _add_judging(group: Any) -> None:
     )
 
 
-def _share(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0.0 < value < 1.0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number in (0, 1)")
+def _between(text: str) -> float:
+    if not 0.0 < (value := float(text)) < 1.0:
+        raise ValueError
     return value
 
 

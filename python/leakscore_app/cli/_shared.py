@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from leakscore_app.tables import memory_limit, outputs
 from leakscore_app.tables.cells import names_in
@@ -20,27 +20,35 @@ CODES = {"consistent": 0, "refuted": 2, "cannot-tell": 3}
 _OUTPUTS = ("json", "html", "sarif", "junit", "csv")
 
 
-def names(text: str) -> list[str]:
-    """Split a list of names: one line of csv."""
-    try:
-        return names_in(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+_Value = TypeVar("_Value")
+
+
+def converted(read: Callable[[str], _Value], why: str = "") -> Callable[[str], _Value]:
+    """Return a type of arguments: what `read` refuses is an error that says why."""
+
+    def convert(text: str) -> _Value:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f"{text!r} {why}" if why else str(error)) from None
+
+    return convert
+
+
+names = converted(names_in)
+"""Split a list of names: one line of csv."""
 
 
 def counts(text: str) -> list[int]:
     """Split a list of whole numbers at its commas."""
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of whole numbers") from None
+    return [int(part) for part in text.split(",")]
 
 
 def _character(text: str) -> str:
     """Return a delimiter; a tab and runs of spaces are spelled out."""
     text = {"tab": "\t", "\\t": "\t", " ": "space"}.get(text, text)
     if text != "space" and len(text) != 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither one character nor tab nor space")
+        raise ValueError
     return text
 
 
@@ -55,7 +63,10 @@ def add_reading(parser: Any) -> None:
         "reading the file", "What is not given is found out; where it cannot be, nothing is judged."
     )
     group.add_argument(
-        "--delimiter", type=_character, metavar="C", help="between cells: a character, tab or space"
+        "--delimiter",
+        type=converted(_character, "is neither one character nor tab nor space"),
+        metavar="C",
+        help="between cells: a character, tab or space",
     )
     group.add_argument("--decimal", choices=(".", ","), metavar="MARK", help="the decimal mark")
     group.add_argument(
@@ -153,19 +164,11 @@ def add_outputs(group: Any, quiet: str = "no text") -> None:
     group.add_argument("--quiet", action="store_true", help=quiet)
 
 
-def memory(text: str) -> int:
-    """Return the bytes of a size."""
-    try:
-        return memory_limit.parse_size(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
 def add_memory(group: Any) -> None:
     """Add the option for the memory that an input may take."""
     group.add_argument(
         "--max-memory",
-        type=memory,
+        type=converted(memory_limit.parse_size),
         default=memory_limit.DEFAULT,
         metavar="SIZE",
         help="bytes that a file that is read at once, and what it unpacks to, may take: 500M, 4G "
