@@ -169,18 +169,25 @@ def contents_of(ledger: Ledger) -> list[dict[str, Any]]:
     return contents
 
 
-def test_a_ledger_of_the_first_version_goes_on() -> None:
+def test_what_is_kept_of_records_must_follow_from_the_answers() -> None:
     ledger = filled()
-    head, *lines = contents_of(ledger)
-    del head["rule"]
-    raw = chained(head | {"version": 1}, *lines)
-    kept = Ledger.from_bytes(raw, table())
-    assert (kept.rule, kept.to_bytes()) == ("exact", raw)
-    np.testing.assert_allclose(kept.leakage, ledger.leakage, rtol=1e-10)
-    answered(kept, masks(1)[0], "sum", [0])
-    assert Ledger.from_bytes(kept.to_bytes(), table()).answers == ledger.answers + 1
-    with pytest.raises(ValueError, match="of version 2"):
-        Ledger.from_bytes(chained(head | {"version": 3}, *lines), table())
+    *lines, end = contents_of(ledger)
+    used = np.frombuffer(base64.b64decode(end["used"]))
+    np.testing.assert_array_equal(
+        Ledger.from_bytes(ledger.to_bytes(), table()).leakage, ledger.leakage
+    )
+    for wrong in (0.9 * used, used[::-1], np.nan * used):
+        changed = end | {"used": base64.b64encode(wrong.tobytes()).decode()}
+        with pytest.raises(ValueError, match="its directions are others"):
+            Ledger.from_bytes(chained(*lines, changed), table())
+    for odd in (None, "", "!", end["used"][:-12]):
+        with pytest.raises(ValueError, match="its end is none"):
+            Ledger.from_bytes(chained(*lines, end | {"used": odd}), table())
+    del end["used"]
+    with pytest.raises(ValueError, match="its end is none"):
+        Ledger.from_bytes(chained(*lines, end), table())
+    with pytest.raises(ValueError, match="of version 3"):
+        Ledger.from_bytes(chained(lines[0] | {"version": 2}, *lines[1:], end), table())
 
 
 @pytest.mark.parametrize("change", [{"rule": "other"}, {"bounds": 1}, {"mean": []}, {"cov": None}])

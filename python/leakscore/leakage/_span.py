@@ -39,9 +39,9 @@ _SNAP = 1e-7
 _TURNS = 4
 # Of a sum of earlier features, in units of their columns: from which coefficient on one is named.
 _NAMED = 0.5
-_CELLS = 4_000_000  # numbers of a block of all features
+_LOOKED = 1000  # records of a ledger that is opened
 _BLOCK = 32_768  # rows whose numbers stay in the cache
-# How far the length of a direction may be from 1.
+# How far what is kept of a record may be from what follows from the features.
 _DAMAGED = 1e-4
 
 Codes = npt.NDArray[np.uint8]
@@ -326,21 +326,16 @@ class Directions:
         self.noise = np.append(self.noise, noise)
         self.variances = np.append(self.variances, np.full(len(noise), variance))
 
-    def measured(self) -> Doubles:
-        """Return t of every record, in one pass."""
-        used, lengths = np.zeros(len(self.used)), np.zeros(self.size)
+    def take(self, used: Doubles) -> None:
+        """Take t of every record as it was kept, if that of some follows from the features."""
+        part = slice(None, None, max(len(used) // _LOOKED, 1))
+        rows = self.span.features.rows(part)[self.span.places]
         weights = 1.0 / (1.0 + self.variances / self.factor)
         weights[: self.first] = 0.0
-        step = max(_CELLS // max(self.size, 1), 1)
-        for start in range(0, len(used), step):
-            part = slice(start, start + step)
-            rows = self.span.features.rows(part)[self.span.places]
-            squares = np.square(self.span.basis.T @ rows)
-            used[part] = self.factor * (weights @ squares)
-            lengths += squares.sum(axis=1)
-        if not (np.abs(lengths - 1.0) < _DAMAGED).all():
+        measured = self.factor * (weights @ np.square(self.span.basis.T @ rows))
+        if not np.allclose(used[part], measured, rtol=_DAMAGED, atol=_DAMAGED / len(used)):
             raise ValueError("raw must be a ledger of this table: its directions are others")
-        return used
+        self.used = np.array(used, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -275,7 +275,7 @@ def _ledger(file: LedgerFile, values: Any, limits: Mapping[str, Any]) -> Ledger:
         ledger = Ledger.from_bytes(file.content, values)
     except ValueError as error:
         raise ValueError(f"{visible(file.path)}: {error}") from None
-    begun = {"rule": "exact"} | _head(file.content)
+    begun = _head(file.content)
     if limits.get("rule", "public" if "bounds" in limits else ledger.rule) != ledger.rule:
         raise _begun_otherwise(file, "rule")
     usual = {"max_noise": begun["max_noise"], "share": begun["share"]}
