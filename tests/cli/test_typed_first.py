@@ -40,6 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             ["report", "t.csv", "-n", "5"],
             "no option -n; did you mean --n or --noise-shape?",
         ),
+        (["report", "t.csv", "--statistic", "logistic"], "not 'logistic'; did you mean glm?"),
         (["report", "t.csv", "-o", "p.html"], "-o; did you mean --json or --html or --csv?"),
         (["epsilon", *PLAN, "--output=p.html"], "--output; did you mean --json or --html?"),
         (["report", "t.csv", "--statistic", "cov"], "not 'cov'; did you mean covariance?"),

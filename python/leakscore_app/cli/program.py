@@ -83,7 +83,8 @@ class Parser(argparse.ArgumentParser):
             given = re.search(r"invalid choice: (.*?) \(choose from", message)
             if given is not None:
                 more = [each for each in self._option_string_actions if f"{name}-" in each]
-                near = nearest(given[1].strip("'"), action.choices or ())
+                word = given[1].strip("'").lower()
+                near = nearest(_SYNONYMS.get(word, word), action.choices or ())
                 near = near or (f"or did you mean {more[0]}?" if more else "")
                 message = (
                     f"{name} must be one of {', '.join(action.choices or ())}, not {given[1]}"
@@ -94,8 +95,8 @@ class Parser(argparse.ArgumentParser):
 
 
 _SYNONYMS = {"sigma": "noise", "steps": "epochs", "sample": "batch", "alpha": "confidence"}
-_SYNONYMS |= {"top": "worst", "eps": "epsilon"}
-_SYNONYMS |= {"limit": "advantage", "n": "records", "target": "member"}
+_SYNONYMS |= {"top": "worst", "eps": "epsilon", "ols": "regression", "logit": "glm"}
+_SYNONYMS |= {"limit": "advantage", "n": "records", "target": "member", "logistic": "glm"}
 
 
 def _meant(name: str, options: Mapping[str, argparse.Action]) -> str:

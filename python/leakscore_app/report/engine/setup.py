@@ -302,7 +302,7 @@ def of_categories(statistic: Statistic, columns: Collection[str], table: Table |
 def threat_models_of(dim: int, persons: bool) -> tuple[ThreatModel, ThreatModel]:
     """Describe the two attackers, of records or of persons with several records."""
     rest = "the other members"
-    values = f"all {dim} values" if dim > 1 else "the value"
+    values = {1: "the value", 2: "both values"}.get(dim, f"all {dim} values")
     whose = "of all records of one person" if persons else "of one record"
     return (
         ThreatModel(
