@@ -215,23 +215,25 @@ class FeatureSpan:
         self._basis[size:, :] = 0.0
 
 
-def _projected(spans: Sequence[FeatureSpan], rests: Doubles) -> tuple[list[Doubles], Doubles]:
+def _projected(
+    spans: Sequence[FeatureSpan], rests: Doubles
+) -> tuple[list[Doubles], Doubles, Doubles]:
     """Return the coordinates of vectors, (q, N), each in its span, and the vectors' lengths.
 
-    What remains takes their place. A vector is projected again until it is orthogonal or has digits
-    enough.
+    What remains takes their place, and its lengths are the last. A vector is projected again until
+    it is orthogonal or has digits enough.
     """
     bits = spans[0].features
     coordinates = [np.zeros(span.size) for span in spans]
     lengths = _lengths_of(rests)
-    again = list(range(len(spans)))
+    remainders, again = lengths.copy(), list(range(len(spans)))
     for turn in range(_TURNS):
         part = rests if len(again) == len(spans) else rests[again]
         sums, weights = bits.sums(part), np.zeros((bits.size, len(again)))
-        before, done = _lengths_of(part), set()
+        done = set()
         for k, j in enumerate(again):
             step = sums[spans[j].places, k] @ spans[j].basis
-            if turn and np.linalg.norm(step) <= _ORTHOGONAL * before[k]:
+            if turn and np.linalg.norm(step) <= _ORTHOGONAL * remainders[j]:
                 done.add(j)
                 continue
             coordinates[j] += step
@@ -240,14 +242,16 @@ def _projected(spans: Sequence[FeatureSpan], rests: Doubles) -> tuple[list[Doubl
             bits.add(-weights, part)
         if part is not rests:
             rests[again] = part
+        remainders[again] = _lengths_of(part)
         again = [
             j
-            for j, length in zip(again, _lengths_of(part), strict=True)
-            if j not in done and length <= _MUCH * spans[j].terms(coordinates[j], float(lengths[j]))
+            for j in again
+            if j not in done
+            and remainders[j] <= _MUCH * spans[j].terms(coordinates[j], float(lengths[j]))
         ]
         if not again:
             break
-    return coordinates, lengths
+    return coordinates, lengths, remainders
 
 
 def _lengths_of(vectors: Doubles) -> Doubles:
@@ -466,10 +470,10 @@ class _New:
         much = max(_MUCH * terms, _MUCH_OF_SQUARES * float(np.sqrt(self.gram[j, j])))
         if self.fresh and remainder <= much:
             rest = features.values(self.mask, column)[np.newaxis]
-            (coordinates,), lengths = _projected([self.span], rest)
-            remainder = float(np.linalg.norm(rest))
+            (coordinates,), lengths, remainders = _projected([self.span], rest)
+            remainder = float(remainders[0])
             for combination in _combinations(
-                self.mask, [(self.span, column)], [coordinates], lengths, _lengths_of(rest)
+                self.mask, [(self.span, column)], [coordinates], lengths, remainders
             ).values():
                 return Projection(coordinates, 0.0, combination)
             within, terms = np.zeros_like(within), self.span.terms(coordinates, length)
@@ -529,8 +533,8 @@ def extend(
     rests = np.empty((len(each), len(mask)))
     for rest, (_, column) in zip(rests, each, strict=True):
         bits.values(mask, column, rest)
-    coordinates, lengths = _projected([span for span, _ in each], rests)
-    combinations = _combinations(mask, each, coordinates, lengths, _lengths_of(rests))
+    coordinates, lengths, remainders = _projected([span for span, _ in each], rests)
+    combinations = _combinations(mask, each, coordinates, lengths, remainders)
     extensions: list[Extension] = []
     places: dict[int, int] = {}
     first = 0
