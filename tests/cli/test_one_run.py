@@ -52,7 +52,7 @@ def test_equal_scores_are_no_evidence(capsys: pytest.CaptureFixture[str], tmp_pa
     path = tmp_path / "c.csv"
     path.write_text("score,member\n" + "1,1\n1,0\n" * 100)
     code, text, told = run(capsys, path, "--one-run", "--claimed-epsilon", 1)
-    assert (code, "all scores are alike" in text) == (3, True)
+    assert (code, "all scores are equal" in text) == (3, True)
     assert "All scores are equal" in told
     assert run(capsys, path, "--one-run", "--quiet")[0] == 3
 

@@ -128,7 +128,7 @@ def rule(findings: Certificates, bound: EpsilonBound | MuBound) -> str:
 
 
 NO_EVIDENCE = {
-    "equal": "all scores are alike",
+    "equal": "all scores are equal",
     "turned": "members score lower than non-members, as if scores were reversed",
     "none": "there is no round",
 }
@@ -144,13 +144,9 @@ def no_evidence(void: str) -> list[Notice]:
     """Return the warning that comes before everything else."""
     if not void:
         return []
-    code, said = {
-        "equal": ("constant-scores", "All scores are equal"),
-        "turned": ("auc-below-half", f"M{NO_EVIDENCE['turned'][1:]}"),
-        "none": ("no-rounds", "There is no round"),
-    }[void]
-    said += ": that is no evidence, neither for nor against a claim."
-    return [Notice("warning", code, said)]
+    code = {"equal": "constant-scores", "turned": "auc-below-half", "none": "no-rounds"}[void]
+    said = f"{NO_EVIDENCE[void][:1].upper()}{NO_EVIDENCE[void][1:]}"
+    return [warning(code, f"{said}: that is no evidence, neither for nor against a claim.")]
 
 
 def verdict(judged: ClaimVerdict, claimed: Claim, *, method: str = "", void: str = "") -> str:

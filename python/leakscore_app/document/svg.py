@@ -77,7 +77,7 @@ class Chart:
             f'<circle class="{style}" cx="{self.left(x):.1f}" cy="{self.top(y):.1f}" r="2.4"/>'
             for x, y in zip(xs, ys, strict=True)
         ]
-        self._named(name, style)
+        self.legend(name, style)
 
     def bars(
         self, edges: Sequence[float], heights: Sequence[float], style: str, name: str = ""
@@ -92,7 +92,7 @@ class Chart:
                     f'width="{max(self.left(high) - x - 0.6, 0.6):.1f}" '
                     f'height="{ground - top:.1f}"/>'
                 )
-        self._named(name, style)
+        self.legend(name, style)
 
     def vertical(self, value: float, label: str, *, at_foot: bool = False) -> None:
         """Draw a thin line from bottom to top, with a label at its head or foot."""
@@ -125,15 +125,12 @@ class Chart:
             f"{self.left(x):.1f},{self.top(y):.1f}" for x, y in zip(xs, ys, strict=True)
         )
         self._marks.append(f'<{shape} class="{style}" points="{points}"/>')
-        self._named(name, style)
+        self.legend(name, style)
 
     def legend(self, name: str, style: str) -> None:
-        """Name a style that is drawn without a name."""
-        self._legend.append((name, style))
-
-    def _named(self, name: str, style: str) -> None:
+        """Name a style, if there is a name."""
         if name:
-            self.legend(name, style)
+            self._legend.append((name, style))
 
     def render(self) -> str:
         """Return the figure: the SVG and, under it, its legend."""
