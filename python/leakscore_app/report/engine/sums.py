@@ -547,9 +547,23 @@ class _Law:
         """Whether no two sums of different values are taken for the same."""
         return bool((self.residues < 0).any()) or self.step // self._unit > _POINTS
 
+    @cached_property
+    def _counted(self) -> tuple[int, int]:
+        """Return in which unit residues are counted, and up to which number of it.
+
+        A sum that holds fewer than _EQUAL of them may be too small to pass the step.
+        """
+        if self._odd:
+            return self._unit, _EQUAL
+        unit = gcd(*np.unique(self.residues).tolist()) or self._unit
+        reach = _EQUAL * (int(self.residues.max()) // unit)
+        if self.sums.owners is None and reach < self.step // gcd(self.step, unit):
+            return unit, reach
+        return self._unit, self.step // self._unit
+
     @property
     def _points(self) -> int:
-        return _EQUAL if self._odd else self.step // self._unit
+        return self._counted[1]
 
     def _advantage(self, places: Integers, inside: Integers, records: int, size: int) -> float:
         """Return the total variation of the remainders with a person's records and without.
@@ -558,7 +572,7 @@ class _Law:
         the person, of `records` in the table.
         """
         single = len(places) == 1
-        shifts = self.residues // self._unit
+        shifts = self.residues // self._counted[0]
         if self._odd and single:  # the sum tells how many of each value it holds: of these, its own
             shifts = (self.numbers == self.numbers[places]).astype(np.int64)
         shift = int(shifts[inside].sum()) % self._points
