@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from leakscore import Reference, leakage, statistics
 from leakscore_app import report
@@ -106,6 +107,31 @@ def test_small_cells_are_dropped_and_the_rest_is_judged_as_if_they_were_not_ther
         ValueError, match="drop_small_cells must not be given: nothing is published"
     ):
         report.analyse(given, drop_small_cells=True)
+
+
+def test_a_cell_that_is_missing_tells_of_who_is_in_it() -> None:
+    """One of nine, with cells of ten published: in the others' draws it is there with the tenth."""
+    rng, rounds = np.random.default_rng(8), 200_000
+    labels = ["big"] * 200 + ["other"] * 91 + ["tiny"] * 9
+    given = table(groups={"g": labels})
+    share, present = 8 / 299, []
+    for inside in (1, 0):
+        present.append(np.mean(inside + rng.binomial(300 - inside, share, rounds) >= 10))
+    told = present[0] - present[1]
+    options: dict[str, Any] = {
+        "statistic": statistics.Counts("g"),
+        "drop_small_cells": True,
+        "rounds": 8000,
+    }
+    error = 1 / np.sqrt(rounds)
+    strict = report.analyse(given, max_advantage=float(told - 4 * error), **options).verdict
+    assert strict.decision == "do not publish"
+    assert "That a cell is missing tells that fewer than 10 are in it" in strict.why
+    loose = report.analyse(given, max_advantage=float(told + 4 * error), **options).verdict
+    assert loose.decision == "publish"
+    larger = int(strict.why.partition("--min-cell ")[2].partition(")")[0])
+    share = (larger - 2) / 299
+    assert stats.binom.pmf(larger - 1, 299, share) * (1 - share) < told - 4 * error
 
 
 def test_small_cells_of_persons_and_of_several_tables() -> None:

@@ -192,7 +192,7 @@ def judged(report: Content, budget: Budget) -> VerdictBasis:
     refused = _small_cells(report)
     if len(certain):
         refused = f"{named(report, int(certain[0]))} {how}. {refused or remedy}"
-    refused = refused or _narrowed(report, budget)
+    refused = refused or _narrowed(report, budget) or _missing(report, budget)
     added = {row: more for row, more in report.arithmetic.added.items() if row in rows}
     return VerdictBasis(rows, leakage, games, added, noise, refused, remedy)
 
@@ -211,12 +211,41 @@ def _small_cells(report: Content) -> str:
     )
 
 
-_COEFFICIENT = (
-    "the coefficient of {}",
-    "Leave out the column ({})",
-    "to who knows all predictors, even if its residual is 0",
+def _missing(report: Content, budget: Budget) -> str:
+    """Say that it shows of a cell's records that it was too small, if by more than the limit.
+
+    Of a cell of K - 1 persons, the most that is left out, K - 2 others are known. With one of them
+    drawn by a share p, the cell holds K with the person and would not without at (1 - p) times the
+    chance that K - 1 of all others are in it.
+    """
+    least, dropped = report.min_cell, report.input.rows_dropped
+    if not dropped or least < 3:  # nobody else is in a cell of one: it is missing anyway
+        return ""
+    others = report.input.rows_judged + dropped - 1
+    share, rest = (least - 2) / others, others - least + 2
+    chance = math.lgamma(others + 1) - math.lgamma(least) - math.lgamma(rest)
+    advantage = math.exp(chance + (least - 1) * math.log(share) + rest * math.log1p(-share))
+    if advantage <= budget.allowed_advantage:
+        return ""
+    larger = math.ceil(2 + 1 / (2 * math.pi * budget.allowed_advantage**2))
+    return (
+        f"That a cell is missing tells that fewer than {least} are in it, an advantage of up to "
+        f"{percent(advantage)} for one of them ({counted(dropped, 'record')} left out). Ask for "
+        f"larger cells ({option('--min-cell', str(larger))}), or join them."
+    )
+
+
+_SHARE = (
+    "every number",
+    "Leave out some of its records, cut a large weight",
+    "even if its values are the means",
 )
 _NARROWED = {
+    "regression": (
+        "the coefficient of {}",
+        "Leave out the column ({})",
+        "to who knows all predictors, even if its residual is 0",
+    ),
     "correlations": (
         "each correlation with {}",
         "Leave out the column ({})",
@@ -224,7 +253,7 @@ _NARROWED = {
     ),
     "weighted-ratio": (
         "every mean with the weights {}",
-        "Leave out the heaviest record, cut the largest weights",
+        "Cut the largest weights, leave out the heaviest record",
         "even if its values are the means",
     ),
 }
@@ -236,7 +265,7 @@ def _narrowed(report: Content, budget: Budget) -> str:
     worst = report.observations.narrowing
     if worst is None:
         return ""
-    what, without, quiet = _NARROWED.get(report.release.statistic, _COEFFICIENT)
+    what, without, quiet = _NARROWED.get(report.release.statistic, _SHARE)
     what = what.format(repr(visible(worst.column)))
     leave = without.format(option("--exclude", worst.column.partition("=")[0]))
     who = f"{named(report, worst.row)} has leverage {worst.leverage:.2g}"
@@ -304,7 +333,7 @@ def verdict_of(report: Content, budget: Budget, max_noise: float) -> Verdict:
     within = budget.met_by(float(basis.leakage.max())) and all(
         budget.upper(game) <= budget.limit for game in basis.games
     )
-    worst = _worst(basis, budget, basis.added if within else {})
+    worst = _worst(basis, budget, basis.added if within else {}, _thinned(report, budget))
     within = within and worst.value <= budget.limit
     if within and not basis.refused:
         basis = replace(basis, refused=_unscored(report, budget))
@@ -396,7 +425,16 @@ def _certain(basis: VerdictBasis) -> npt.NDArray[np.bool_]:
     return np.isinf(basis.leakage) | np.isin(basis.rows, revealed)
 
 
-def _worst(basis: VerdictBasis, budget: Budget, added: dict[int, float]) -> Worst:
+def _thinned(report: Content, budget: Budget) -> dict[int, float]:
+    """Return the advantage of the person who fills much of a mean, whose games are linear."""
+    worst = report.observations.narrowing
+    linear = report.release.statistic not in _NARROWED and budget.quantity == "advantage"
+    return {worst.row: worst.advantage} if worst is not None and linear else {}
+
+
+def _worst(
+    basis: VerdictBasis, budget: Budget, added: dict[int, float], thinned: dict[int, float]
+) -> Worst:
     """Return the record with the largest advantage or power, by theory or by the game's end.
 
     Arithmetic, in `added`, counts where these are within the limit.
@@ -406,6 +444,10 @@ def _worst(basis: VerdictBasis, budget: Budget, added: dict[int, float]) -> Wors
     played = {int(np.searchsorted(basis.rows, game.row)): game for game in basis.games}
     for index, game in played.items():
         values[index] = max(values[index], budget.upper(game))
+    for row, least in thinned.items():
+        if row in basis.rows:
+            at = np.searchsorted(basis.rows, row)
+            values[at] = max(values[at], least)
     for row, more in added.items():
         values[np.searchsorted(basis.rows, row)] += more
     values = np.minimum(values, 1.0)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import tradeoff
-from leakscore.distributions import norm
+from leakscore.distributions import ncx2, norm
 from leakscore.numeric import bisect
 from leakscore.statistics import GLM, Cox, Regression
 from leakscore_app.report._model import (
@@ -54,6 +54,10 @@ def shares_of(score: float) -> dict[str, Any]:
     }
 
 
+_THIN, _UNSEEN = 1e-3, 0.05
+"""Share of a mean, and advantage by the spread alone, up to which it is not counted."""
+
+
 def interval_of(score: float, rows: int, dim: int, confidence: float) -> tuple[float, float]:
     """Interval for a leakage score whose covariance was estimated (ddof 0) on `rows` records.
 
@@ -92,6 +96,52 @@ def narrowed(leakage: npt.ArrayLike, leverages: npt.ArrayLike) -> Doubles:
         advantage = inside - (norm.cdf(high) - norm.cdf(low))
     same = (scores == 0) & (h == 0)
     return np.where(same, 0.0, np.where((h >= 1) | np.isinf(scores), 1.0, advantage))
+
+
+def thinned(leakage: npt.ArrayLike, shares: npt.ArrayLike, dim: int) -> Doubles:
+    """Return the advantage of the best test of whether records fill a share of a mean.
+
+    Without them it is Gaussian, of covariance I in `dim` dimensions; with them fewer others vary:
+    by (1 - h) I about m, h the share and m^2 the leakage. The likelihood ratio is above its
+    threshold in a ball about m / h.
+    """
+    scores, h = np.broadcast_arrays(
+        np.asarray(leakage, dtype=np.float64), np.asarray(shares, dtype=np.float64)
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        square = (1 - h) * (scores / h**2 - dim * np.log1p(-h) / h)
+        inside = ncx2.cdf(square / (1 - h), dim, scores * (1 - h) / h**2)
+        advantage = inside - ncx2.cdf(square, dim, scores / h**2)
+    return np.where((h >= 1) | np.isinf(scores), 1.0, advantage)
+
+
+def thinning_of(
+    population: Population, rows: npt.NDArray[np.int64], leakage: Doubles, budget: Budget
+) -> Narrowing | None:
+    """Return who narrows the spread of means most: by many records, or by weights that are known.
+
+    One of several records that weigh alike narrows it by next to nothing, as does who has little
+    of each batch.
+    """
+    if population.finite or (population.plain and population.pull is None):
+        return None
+    published = population.published
+    pull = np.ones((population.size, 1)) if population.pull is None else population.pull[:, None]
+    person, batch, filled = published.sums(pull**2)
+    totals = np.bincount(published.batch, pull[:, 0] ** 2)
+    if population.pull is None:
+        totals = published.sizes.astype(np.float64)
+    shares = np.zeros(len(rows))
+    np.maximum.at(shares, person, filled[:, 0] / totals[batch])
+    quiet = np.where(shares > _THIN, thinned(0.0, np.maximum(shares, _THIN), population.dim), 0.0)
+    if quiet.max() <= _UNSEEN:
+        return None
+    shift = np.where(leakage <= budget.largest_leakage(), leakage, 0.0)
+    advantages = np.where(
+        quiet > _UNSEEN, thinned(shift, np.maximum(shares, _THIN), population.dim), 0.0
+    )
+    worst = int(advantages.argmax())
+    return Narrowing(int(rows[worst]), "", float(shares[worst]), float(advantages[worst]))
 
 
 def released_leverages(inside: Doubles, size: int, n: int) -> Doubles:

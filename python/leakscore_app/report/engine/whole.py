@@ -34,7 +34,13 @@ from leakscore_app.report.engine.attack import Fitted, LinearAttack, Others, Ref
 from leakscore_app.report.engine.cells import cells_of, small_cells
 from leakscore_app.report.engine.features import Featured, featured
 from leakscore_app.report.engine.judged import Clipped, JudgedRelease, JudgedTable
-from leakscore_app.report.engine.leakage import counts_of, narrowing_of, refits_of, risk_of
+from leakscore_app.report.engine.leakage import (
+    counts_of,
+    narrowing_of,
+    refits_of,
+    risk_of,
+    thinning_of,
+)
 from leakscore_app.report.engine.listed import Sets, enough_noise, list_sets
 from leakscore_app.report.engine.pooled import Pooled
 from leakscore_app.report.engine.population import Population
@@ -291,10 +297,12 @@ class WholeTable(JudgedTable):
         return refits_of(model, block, self.rows)
 
     def narrowing(self, listing: Listing) -> Narrowing | None:
-        """Return the record that narrows the spread of a regression's coefficients most."""
+        """Return the record, or the person, that narrows the spread of what is published most."""
         regression, block, persons = self.statistic, self.featured.block, self.persons.owned.of_row
         if not isinstance(regression, Regression) or block is None:
-            return None
+            if isinstance(regression, Fitted):
+                return None
+            return thinning_of(self.population, self.rows, listing.informed.leakage, self.budget)
         return narrowing_of(
             regression,
             block,
