@@ -19,6 +19,12 @@ def owned(case: str) -> tuple[Any, np.ndarray, str, int]:
         values[10:20, 1], values[10:20, 4] = 1.0, 0.0
         values[14, 4] = 1.0
         return MODELS["cox"][0], values, "b", 14
+    if case == "a level with an event":  # alone in it, so that the fit goes where it shifts nothing
+        values = survival()
+        values[:, 1] = 0.0
+        values[:, 3] += 1e-3 * np.arange(ROWS)
+        values[14, [1, 3, 4]] = 1.0, np.quantile(values[:, 3], 0.05), 1.0
+        return MODELS["cox"][0], values, "b", 14
     values = responses("poisson" if case == "a count" else "binomial")
     model = MODELS["poisson" if case == "a count" else "binomial"][0]
     flag = np.zeros(ROWS)
@@ -38,7 +44,17 @@ def owned(case: str) -> tuple[Any, np.ndarray, str, int]:
     return model, values, "b", 14
 
 
-@pytest.mark.parametrize("case", ["a level", "a product", "a count", "separation", "an event time"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        "a level",
+        "a product",
+        "a count",
+        "separation",
+        "an event time",
+        "a level with an event",
+    ],
+)
 def test_a_fit_that_needs_a_record_is_refused(case: str) -> None:
     model, values, column, row = owned(case)
     with pytest.raises(statistics.NoFitError) as caught:

@@ -20,6 +20,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -490,9 +491,10 @@ def least_excess(parts: Sequence[tuple[float, Doubles, Doubles]], allowed: Doubl
             total = total + reach * (odds(used[rows] + share * gain[rows]) - odds(used[rows]))
         return total
 
+    def within(record: int, share: float) -> bool:
+        return bool(beyond(share, slice(record, record + 1))[0] <= 0)
+
     high = 1.0
     while high and (over := beyond(high, slice(None))).max() > 0:
-        worst = int(over.argmax())
-        of = slice(worst, worst + 1)
-        high, _ = bisect(lambda share, of=of: bool(beyond(share, of)[0] <= 0), 0.0, high)
+        high, _ = bisect(partial(within, int(over.argmax())), 0.0, high)
     return 1.0 / high - 1.0 if high else np.inf

@@ -33,6 +33,7 @@ Self_ = TypeVar("Self_", bound="FittedModel")
 
 _REFITTED = 20  # records without which the fit is repeated exactly, beside those
 _MOST_SHARE = 0.5  # that have so much of what all records shift the coefficients by along a line
+_MOST_LEVERAGE = 0.25  # or have such a leverage: at most four times as many as coefficients
 _FLAT = 1e-8  # of the curvature at the start: the likelihood has no maximum
 _CONVERGED = 1e-9  # a step so small, beside coefficients of standardised predictors
 _MOST_STEPS = 100
@@ -198,8 +199,8 @@ class FittedModel(Coefficients[_ModelFit]):
     def prepare(self: Self_, values: npt.ArrayLike | Moments) -> Self_:
         """Fit the coefficients, and fit them again without each of the records that leak most.
 
-        These are 20, and all with more than half of what the records shift the coefficients by
-        along some line.
+        These are 20, all with more than half of what the records shift the coefficients by along
+        some line, and all with a leverage above a quarter.
 
         Parameters
         ----------
@@ -251,15 +252,20 @@ class FittedModel(Coefficients[_ModelFit]):
     def _refits(self, data: Doubles, design: Doubles, scale: Doubles) -> _ModelFit:
         """Fit without each of the records that leak most by one step."""
         fit = self._fitted()
-        steps = self._shifts(self._equations(data), None)
+        equations = self._equations(data)
+        steps = self._shifts(equations, None)
         leakage = np.square(steps).sum(axis=1)  # no wild step takes the digits of the others
         # Nor do many wild steps, as of counts that vary more than their law, hide a record on which
         # a coefficient hangs: there are at most twice as many as coefficients.
         lengths = np.linalg.norm(steps, axis=0)
         directions, _ = np.linalg.qr(steps / np.where(lengths > 0, lengths, 1.0))
         order = np.argsort(-leakage, kind="stable")
-        alone = np.square(directions).sum(axis=1)[order] > _MOST_SHARE
-        worst = order[alone | (np.arange(len(order)) < _REFITTED)]
+        chosen = np.square(directions).sum(axis=1) > _MOST_SHARE
+        # In a Cox model who alone has a level is where the fit goes, and shifts nothing by a step:
+        # the leverage is at least a half, as of two events at which the hazard's shares add to 1.
+        chosen |= equations.leverages > _MOST_LEVERAGE
+        chosen[order[:_REFITTED]] = True
+        worst = order[chosen[order]]
         points = np.empty((len(worst), steps.shape[1]))
         for k, row in enumerate(worst.tolist()):  # few; each fit is over all records at once
             remaining = np.ones(len(data), dtype=bool)
