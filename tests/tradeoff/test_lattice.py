@@ -16,6 +16,7 @@ from leakscore.tradeoff.composition.steps import (
     LaplaceStep,
     Step,
     _cells,
+    _check,
     lattice,
     on_lattice,
 )
@@ -28,7 +29,7 @@ SHIFTS = [
     (1e-8, 1.0, 1.5),
     (1e-8, 1e-14, 200.3),
     (1e-3, 0.3, 30_000.7),
-    (0.5, 1.0, 40.2),
+    (0.5, 1.0, 12.2),
     (1.5, 1e-6, 200.3),
     (2.0, 1.0, 40.0 + 2e-11),
     (2.5, 0.3, 20_500.7),
@@ -123,3 +124,16 @@ def test_the_least_loss_is_that_of_ratio_0() -> None:
     for rate in np.random.default_rng(5).uniform(0.0, 1.0, 2000):
         step = GaussianStep(40.0, float(rate))
         assert step.inverse_loss(step.loss(np.array([-13.0])))[0] < -20.0
+
+
+@pytest.mark.parametrize("at", [90.0, -90.0])
+def test_masses_that_do_not_add_up_are_refused(at: float) -> None:
+    """Under H1, or under H0 alone: twice what is hidden, and 1e-13 of ten and the largest loss."""
+    step, points = GaussianStep(1.0, 1.0, 1e-12), np.array([0.0, at])
+    for excess in (0.95, 1.05):
+        law = np.array([0.0, np.log(excess * 1.2e-11) - max(at, 0.0)])
+        if excess < 1.0:
+            _check(step, law, points)
+        else:
+            with pytest.raises(RuntimeError, match="no bound is certain"):
+                _check(step, law, points)
