@@ -172,8 +172,8 @@ COMPOSITIONS = (
     Mutation(
         "composition-near-10",
         COMPOSITION,
-        "rest * unit + 12.0 * (cells.size + 4) * _U",
-        "rest * unit + 120.0 * (cells.size + 4) * _U",
+        "rest * unit + 84.0 * _U",
+        "rest * unit + 840.0 * _U",
         ERRORS,
     ),
     Mutation(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import mpmath as mp
 import numpy as np
 import pytest
 
 from leakscore.tradeoff.composition import sums as composition
 from leakscore.tradeoff.composition.plan import Window
-from leakscore.tradeoff.composition.sums import compose_lattices
+from leakscore.tradeoff.composition.sums import _Range, _Tilt, compose_lattices, grouped
+from tests.oracles import lattices as oracle
 from tests.tradeoff.test_errors import masses
 
 
@@ -65,3 +67,26 @@ def test_blocks_of_one_cell_stay_at_its_point(spacing: float) -> None:
     assert sums.points[-1] == pytest.approx(5.0 * spacing)
     assert sums.low[0, 2] == pytest.approx(np.log(0.29), abs=1e-9)
     assert np.isneginf([sums.low[1], sums.high[1]]).all()
+
+
+def test_a_single_cell_outside_is_counted() -> None:
+    """The first and the last cell of a sum, in blocks of one."""
+    law = _Tilt([grouped(0.0, np.log([0.3, 0.2, 0.5]), 2, 1.0)], 0.1, 0.0)
+    assert law.last == 4
+    found = law.window(_Range(1, 4, -30.0, 30.0), 1)
+    for bound, mass in zip(found.log_outside, (0.09, 0.25), strict=True):
+        assert np.log(mass) <= bound <= 0.0
+    assert law.window(_Range(0, 5, -30.0, 30.0), 1).log_outside == (-np.inf, -np.inf)
+
+
+def test_tilts_far_apart_are_read_where_they_are_computed() -> None:
+    """Where the errors of two would be equal lies outside of the window of the second."""
+    logs, spacing, n = np.log(masses("spread", 30)), 0.05, 70
+    windows = tuple(Window(t, 3.0, 3.0, t - 2.0, t + 2.0) for t in (0.0, 1.0, 40.0))
+    sums = compose_lattices([(0.0, logs, n)], spacing, 3, windows)
+    exact = oracle.power(logs, n)
+    cells = [exact[3 * k : 3 * k + 3] for k in range(sums.first, sums.first + sums.low.shape[1])]
+    for low, high, block in zip(
+        *map(np.logaddexp.reduce, (sums.low, sums.high)), cells, strict=True
+    ):
+        assert low < float(mp.log(mp.fsum(block))) < high

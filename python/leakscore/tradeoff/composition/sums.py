@@ -275,7 +275,7 @@ def _transforms(laws: list[Doubles], size: int) -> list[tuple[Complexes, float]]
     transforms: list[tuple[Complexes, float]] = []
     for spectrum, (first, cells, rest) in zip(np.fft.rfft(rows), near, strict=True):
         if cells.size:
-            error = rest * unit + 12.0 * (cells.size + 4) * _U
+            error = rest * unit + 84.0 * _U
             transforms.append((_summed(first, cells, size) + spectrum, error))
         else:
             transforms.append((spectrum, unit))
