@@ -90,3 +90,21 @@ def test_tilts_far_apart_are_read_where_they_are_computed() -> None:
         *map(np.logaddexp.reduce, (sums.low, sums.high)), cells, strict=True
     ):
         assert low < float(mp.log(mp.fsum(block))) < high
+
+
+@pytest.mark.parametrize("period", [2, 3])
+def test_the_error_is_a_mean_over_all_frequencies(period: int) -> None:
+    """Of a law on every second cell the last counts once; on every third, one between twice."""
+    law = np.zeros(4 * period + 1)
+    law[::period] = [0.1, 0.3, 0.3, 0.2, 0.1]
+    size, n = 1536, 10**6
+    with np.errstate(divide="ignore"):
+        tilted = _Tilt([grouped(0.0, np.log(law), n, 0.0)], 0.1, 0.0)
+    _, error = tilted._spectrum(size)
+    unit = composition._transforms([law], size)[0][1]
+    sizes = np.abs(np.fft.fft(law, size))
+    powers = sizes**n
+    own = n * composition._PRODUCT + composition._fft_unit(size)
+    assert error == pytest.approx(
+        float(((sizes + unit) ** n - powers + own * powers).mean()), rel=1e-3
+    )
