@@ -18,7 +18,7 @@ def test_wide_laplace_noise(shift: int, relaxed: bool) -> None:
     scale = 80.0
     f = discrete_laplace(scale, shift, relaxed=relaxed)
     with mpmath.workdps(30):
-        ordered = atoms(False, scale, shift, relaxed, 2800)
+        ordered = atoms(False, scale, shift, relaxed, 2800 + shift)
         for alpha in (3e-5, 0.1, 0.497, 0.503, 0.9):
             beta = beta_of(ordered, alpha)
             assert abs(f(alpha) - beta) < 1e-14, alpha
@@ -80,6 +80,9 @@ def test_rates_that_no_stored_atom_has(relaxed: bool) -> None:
 def test_little_noise_at_the_alphas_of_its_atoms(relaxed: bool) -> None:
     """The mass of k is e^(-200 k^2), of its magnitude twice that, and no other counts."""
     f = discrete_gaussian(0.05, 1, relaxed=relaxed)
+    # The atom of 1 is accused at random, and that of 2 as well, of a mass of e^-200 under H1.
+    assert f.log_power(-500.0) == pytest.approx(-200.0, rel=1e-13)
+    assert f(0.5) == pytest.approx(0.5 * math.exp(-200.0), rel=1e-11)
     for k in (3, 5, 40):
         at = math.log(2.0) * relaxed - 200.0 * k * k
         for log_alpha in (np.nextafter(at, -np.inf), at, np.nextafter(at, 0.0)):
