@@ -184,14 +184,14 @@ def test_what_is_not_judged_stands_in_the_verdict(tmp_path: Path) -> None:
     ]
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["icd,a,b,c", *lines]))
-    told = "of the 3 of 4 columns that were judged (icd left out: --proportions or --group-by keeps"
+    told = "covers only 3 of 4 columns (icd left out: --proportions or --group-by keeps"
     found = judged(report.read_table(str(path)))
     assert found.verdict is not None
-    assert f"{told} text) and of the 80 of 100 records that were judged." in found.verdict.why
+    assert f"{told} text) and 80 of 100 records." in found.verdict.why
     assert found.to_dict()["input"]["columns_unjudged"] == ["icd"]
-    assert "judged" not in verdict(report.read_table(str(path)), exclude=["icd", "c"]).why
+    assert "verdict covers" not in verdict(report.read_table(str(path)), exclude=["icd", "c"]).why
     holes = verdict(report.read_table(str(path)), missing="columns")
-    assert "of the 2 of 4 columns that were judged (icd, c left out: --proportions" in holes.why
+    assert "covers only 2 of 4 columns (icd, c left out: --proportions" in holes.why
 
 
 @pytest.mark.parametrize(("lost", "said"), [(5, False), (6, True)])
