@@ -512,9 +512,9 @@ class Narrowing:
     """The record that narrows the spread of what is published most by being there.
 
     `column` is the predictor whose coefficient hangs most on it, the column whose correlations do,
-    or that of the weights; `advantage` that of an attacker who sees both tails. `unplayed` says
-    that what is published is not linear in so few records, and that no game has fitted samples
-    again.
+    or that of the weights, and "" of who fills much of a mean; `advantage` that of an attacker who
+    sees both tails. `unplayed` says that what is published is not linear in so few records, and
+    that no game has fitted samples again.
     """
 
     row: int

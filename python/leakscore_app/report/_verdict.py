@@ -265,7 +265,7 @@ def _narrowed(report: Content, budget: Budget) -> str:
     worst = report.observations.narrowing
     if worst is None:
         return ""
-    what, without, quiet = _NARROWED.get(report.release.statistic, _SHARE)
+    what, without, quiet = _NARROWED[report.release.statistic] if worst.column else _SHARE
     what = what.format(repr(visible(worst.column)))
     leave = without.format(option("--exclude", worst.column.partition("=")[0]))
     who = f"{named(report, worst.row)} has leverage {worst.leverage:.2g}"
@@ -428,8 +428,9 @@ def _certain(basis: VerdictBasis) -> npt.NDArray[np.bool_]:
 def _thinned(report: Content, budget: Budget) -> dict[int, float]:
     """Return the advantage of the person who fills much of a mean, whose games are linear."""
     worst = report.observations.narrowing
-    linear = report.release.statistic not in _NARROWED and budget.quantity == "advantage"
-    return {worst.row: worst.advantage} if worst is not None and linear else {}
+    if worst is None or worst.column or budget.quantity != "advantage":
+        return {}
+    return {worst.row: worst.advantage}
 
 
 def _worst(

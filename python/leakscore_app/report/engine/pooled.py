@@ -4,7 +4,7 @@ The features of a record of cell g are t = (1, z) there and 0 elsewhere. Their s
 E_h = p_h (C_h + m_h m_h') in each cell h, p_h its share, m_h and C_h mean and covariance of t in
 it, and the covariance of all features is B - q q', B the matrix of the blocks E_h, q their means
 p_h m_h. A cell of fewer than 10 (d + 1) records does not tell its C_h: there it is the scatter
-within all cells over N - K, K the number of cells.
+within all cells over N - K, K the number of cells, unless a number varies clearly less in it.
 
 A record is left out of the shares, of its cell's mean and covariance, and of the pooled one as far
 as its own cell is judged by it. (Without noise no other cell's covariance matters to it.)
@@ -18,6 +18,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import fdtri
 
 from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Reference
@@ -32,6 +33,8 @@ Integers = npt.NDArray[np.intp]
 RECORDS = 10
 """Records of a cell for each of its d + 1 features, below which its covariance is pooled."""
 
+_OWN = 2  # such records at least, of a cell that varies less than others
+_LEVEL = 1e-3  # at which one does, of all cells and numbers together
 _NOTHING = 1e-9  # share of a variance, to rounding
 FOLLOWS = "within its cell it is the same in all records, or follows from other columns"
 
@@ -104,8 +107,19 @@ class CellMoments:
 
     @cached_property
     def small(self) -> npt.NDArray[np.bool_]:
-        """Which cells hold too few records for a covariance of their own."""
-        return np.asarray(self.sizes < RECORDS * (1 + self.low.shape[1]))
+        """Which cells hold too few records for a covariance of their own, and vary as others do."""
+        each = self.sizes / (1 + self.low.shape[1])
+        return np.asarray((each < RECORDS) & ~(self._narrow & (each >= _OWN)))
+
+    @property
+    def _narrow(self) -> npt.NDArray[np.bool_]:
+        """In which cells a number varies, but clearly less than in others: by two variances."""
+        own = np.square(self.triangles[:, 1:, 1:]).sum(axis=1)
+        free = np.maximum(self.sizes - 1, 1)[:, np.newaxis]
+        rest = np.maximum(self.sizes.sum() - len(self.sizes) - free, 1)
+        ratio = own / free / np.maximum((own.sum(axis=0) - own) / rest, np.finfo(float).tiny)
+        clearly = ratio < fdtri(free, rest, _LEVEL / own.size)
+        return np.asarray((clearly & differ(self.low, self.high)).any(axis=1))
 
     @cached_property
     def within(self) -> Doubles:

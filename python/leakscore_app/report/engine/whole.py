@@ -300,8 +300,6 @@ class WholeTable(JudgedTable):
         """Return the record, or the person, that narrows the spread of what is published most."""
         regression, block, persons = self.statistic, self.featured.block, self.persons.owned.of_row
         if not isinstance(regression, Regression) or block is None:
-            if isinstance(regression, Fitted):
-                return None
             return thinning_of(self.population, self.rows, listing.informed.leakage, self.budget)
         return narrowing_of(
             regression,
