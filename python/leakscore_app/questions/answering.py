@@ -217,12 +217,7 @@ def ask(
         raise ValueError(f"{table.name} has no column of numbers")
     chosen = [numbers.index(_number_column(table, name)) for name in question.columns]
     with opened(ledger_path) as file:
-        options = dict(limits)
-        if "bounds" in options:
-            options["bounds"] = {
-                numbers.index(_number_column(table, name)): ends
-                for name, ends in options["bounds"].items()
-            }
+        options = dict(limits) | _numbered(limits, table, numbers)
         bounds = _bounds(file, options, len(numbers))
         _require_public(table, where, chosen, {numbers[j]: j for j in bounds})
         mask = _mask(table, where, path, reading)
@@ -365,6 +360,14 @@ def _head(content: bytes) -> dict[str, Any]:
 
 
 # --- columns -------------------------------------------------------------------------------------
+
+
+def _numbered(limits: Mapping[str, Any], table: Table, numbers: Sequence[int]) -> dict[str, Any]:
+    """Return the bounds, if there are, by number of the ledger's column."""
+    if "bounds" not in limits:
+        return {}
+    places = {numbers.index(_number_column(table, name)): name for name in limits["bounds"]}
+    return {"bounds": {j: limits["bounds"][name] for j, name in places.items()}}
 
 
 def _bounds(
