@@ -12,18 +12,26 @@ from leakscore_app.report import table_of
 pytestmark = pytest.mark.filterwarnings("error")
 
 
-def test_who_alone_makes_a_fit_is_told_by_every_round() -> None:
-    """A flag that record 3 alone has, in a Cox model that it hardly shifts: it dies in between."""
-    rng = np.random.default_rng(18)
-    flag = (np.arange(40) == 2).astype(float)
-    died = (rng.random(40) < 0.7) | (flag > 0)
+def _flagged(rows: list[int], ids: list[str]) -> leakscore_app.Report:
+    """A flag that these records alone have, in a Cox model that they hardly shift."""
+    rng, flag = np.random.default_rng(18), np.isin(np.arange(40), rows)
+    died = (rng.random(40) < 0.7) | flag
     values = np.column_stack([flag, rng.normal(size=40), rng.exponential(size=40), died])
-    report = leakscore_app.analyse(
-        table_of(values, ["flag", "x", "t", "died"]),
+    return leakscore_app.analyse(
+        table_of(values, ["flag", "x", "t", "died"], ids=ids),
         statistic=statistics.Cox("t", "died"),
         rounds=2000,
         max_noise=100.0,
     )
+
+
+def test_who_alone_makes_a_fit_is_told() -> None:
+    with pytest.raises(ValueError, match="without record 3: nobody else tells of column 'flag'"):
+        _flagged([2], [f"P{row}" for row in range(40)])
+
+
+def test_a_person_who_alone_makes_a_fit_is_told_by_every_round() -> None:
+    report = _flagged([2, 9, 17], [f"P{2 if row in (9, 17) else row}" for row in range(40)])
     assert report.verdict.worst.row == 3
     assert report.verdict.worst.value > 0.99
     assert report.verdict.decision == "do not publish"
