@@ -91,9 +91,10 @@ def test_bounds_by_divergence_are_beyond_the_root() -> None:
     rng = np.random.default_rng(11)
     with mp.workdps(60):
         for draw in range(400):
-            n = int(10 ** rng.uniform(0.5, 12 if draw % 4 else 1.5))
-            k = [0, int(rng.integers(0, n)), n - 1, int(rng.integers(0, n))][draw % 4]
+            n = int(10 ** rng.uniform(0.5, 12 if draw % 4 else 0.7))
+            k = [0, int(rng.integers(0, n)), n - 1, int(n ** rng.uniform(0, 0.9))][draw % 4]
             t = float(10 ** rng.uniform(-2, 1.5 if draw % 4 == 1 else 2.87))
+            t = t if draw % 4 < 3 else k * float(rng.uniform(0.1, 4.0))  # around 2 k, too
             upper, rest = (float(x[0]) for x in _core.berk_jones_upper(np.array([k]), n, t))
             p = mp.mpf(k) / n
 
@@ -104,7 +105,9 @@ def test_bounds_by_divergence_are_beyond_the_root() -> None:
             left, u, near = mp.mpf(rest), mp.mpf(upper), mp.mpf(1) - mp.mpf(3e-14 + 5e-16 * t / n)
             assert upper == 1.0 or excess(u, 1 - u) > 0
             assert rest <= 1.0 - upper + 2.0**-51
-            if rest > 1e-300:
+            if rest <= 1e-300:
+                assert excess(1 - mp.mpf(1e-299), mp.mpf(1e-299)) < 0
+            else:
                 # Where the complement is rounded to double precision of 1, it is no more exact.
                 assert excess(1 - left, left) > 0 or rest > 0.5
                 assert excess((1 - left) * near if rest > 0.5 else 1 - left / near, left / near) < 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.special
@@ -29,7 +31,10 @@ def cases(count: int) -> list[tuple[int, int, float]]:
     return [*found, (1, 10**7, 0.05), (2, 10**7, 0.05), (39, 81, 0.4), (41, 10**9, 1e-9)]
 
 
-CASES = cases(500)
+# Where the integral ends just before its last point, its rule is at its limit, or a start is far.
+HARD = [(41, 10**12, 0.50001), (2**53 - 43, 2**53, 0.49999), (3, 10**6, 0.5), (997, 1000, 1e-300)]
+SUBNORMAL = [(1, 3, 1e-323), (39, 41, 1e-323), (2**53 - 2, 2**53, 1e-323)]
+CASES = [*cases(500), *HARD, *SUBNORMAL]
 
 
 @pytest.mark.usefixtures("isa")
@@ -42,6 +47,16 @@ def test_accuracy_and_the_safe_side() -> None:
         above, below = oracle.relative_errors(bound, complement, *case)
         assert 0 <= above < TOLERANCE, case
         assert -TOLERANCE < below <= 0, case
+
+
+def test_complements_below_all_normal_numbers() -> None:
+    """All but one of n: 1 - (1 - alpha)^(1/n) is alpha / n, rounded down."""
+    for n in (2, 3, 41, 43, 1000, 10**6):
+        for alpha in (1e-323, 1e-310, 2.3e-308):
+            bound, complement = clopper_pearson(n - 1, n, alpha=alpha)
+            exact = Fraction(alpha) / n
+            assert bound == 1.0
+            assert exact * Fraction(1 - TOLERANCE) - Fraction(1e-323) < complement <= exact
 
 
 def test_closed_forms() -> None:

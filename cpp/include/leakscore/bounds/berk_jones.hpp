@@ -56,7 +56,7 @@ inline RateBound berk_jones_upper(double k, double n, double t) {
     if (!(move > enough)) break;
     q *= std::exp(std::min(move, 2.0));
   }
-  return all_but(q * (1.0 - margin));
+  return all_but(q);
 }
 
 }  // namespace leakscore

@@ -78,13 +78,12 @@ LEAKSCORE_FN double fixed_log(double k, double n) {
 }
 
 // log P(X <= k) - log_alpha: a tail of 1e-300 with one or two factors q needs more than the bits
-// of a double.
+// of a double, until the two logs have cancelled.
 LEAKSCORE_FN double log_miss(const Trial& t, double fixed, double j, Extended log_alpha) {
   const auto [p, q] = t.share;
   constexpr double inverse_two_pi = 0x1.45f306dc9c883p-3;
   const double root = __builtin_sqrt(t.n / t.k * ((t.n - t.k) * inverse_two_pi));
-  const Extended exponent = sum(deviances(t.k, t.n, p, q), log_alpha);
-  return ((log_positive(root * (j / q)) + fixed) - exponent.high) - exponent.low;
+  return (log_positive(root * (j / q)) + fixed) - sum(deviances(t.k, t.n, p, q), log_alpha).high;
 }
 
 // From the F quantile of Paulson (1942, Ann. Math. Stat. 13: 233-235), or, where a small tail lies
