@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 from scipy.special import betaincc
-from scipy.stats import ksone
+from scipy.stats import binom, ksone
 
 from leakscore import _core
 from leakscore.audit.bands import beta_bounds
@@ -116,3 +116,21 @@ def test_a_path_that_hardly_jumps(first: float, second: float) -> None:
             late += start * oracle.at_most(least - 1 - j, n - j, (b - a) / (1 - a))
         found = crossing(np.array([first, second]), np.array([1, least]), n)
         assert abs(found / (none + late) - 1) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("n", "index", "bounds"),
+    [
+        (100_000, (20_000, 70_000), (0.2005, 0.7008)),
+        (100_000, (20_000, 70_000), (0.201, 0.699)),
+        (3000, (900, 2400), (0.31, 0.82)),
+    ],
+)
+def test_a_path_that_always_jumps(
+    n: int, index: tuple[int, int], bounds: tuple[float, float]
+) -> None:
+    """Two constraints between which thousands of jumps are expected: a sum of binomial laws."""
+    states = np.arange(index[0], n + 1)
+    late = binom.cdf(index[1] - 1 - states, n - states, (bounds[1] - bounds[0]) / (1.0 - bounds[0]))
+    exact = binom.cdf(index[0] - 1, n, bounds[0]) + binom.pmf(states, n, bounds[0]) @ late
+    assert crossing(np.array(bounds), np.array(index), n) == pytest.approx(exact, rel=1e-11)
