@@ -145,8 +145,8 @@ BATCHES = (
     Mutation(
         "truncated-attack",
         TRADEOFF + "batches.py",
-        "min(drawn, 1.0) * (1.0 - 2.0 * _TAIL)",
-        "min(drawn, 1.0)",
+        "drawn * (1.0 - 2.0 * _TAIL)",
+        "drawn",
         REGROUPED,
     ),
 )

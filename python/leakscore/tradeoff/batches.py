@@ -169,7 +169,6 @@ def allocated(mu: float, slots: int, hits: int, epochs: int) -> Parts:
     return parts
 
 
-_MOST_STEPS = 10**6
 # In a full batch the record takes the place of another one, which moves the sum by 2.
 _SEEN = "gaussian(2 * sqrt(num_steps) / noise_multiplier)"
 _TAIL = 1e-11  # relative error of a binomial tail
@@ -244,7 +243,7 @@ def fixed_batch_gaussian(
     mu, rate = 2.0 / noise, batch / records
     if batch == records:
         return gaussian(mu * math.sqrt(steps))._about(premise)
-    validation.count("num_steps", steps, 1, _MOST_STEPS, why=": compose fewer steps")
+    validation.count("num_steps", steps, 1, MOST_STEPS, why=": compose fewer steps")
     require_noise(noise, 1.0, steps, _SEEN)
     name = (
         f"fixed_batch_gaussian(noise_multiplier={noise!r}, batch_size={batch}, "
@@ -322,7 +321,7 @@ def truncated_poisson_gaussian(
     steps = validation.steps("num_steps", num_steps)
     if most >= records:
         return subsampled_gaussian(noise, rate, steps)
-    validation.count("num_steps", steps, 1, _MOST_STEPS, why=": compose fewer steps")
+    validation.count("num_steps", steps, 1, MOST_STEPS, why=": compose fewer steps")
     mu = 1.0 / noise
     require_noise(noise, 1.0, steps, _SEEN)
     name = (
@@ -354,7 +353,7 @@ def _cases(mu: float, rate: float, most: int, records: int) -> tuple[tuple[Compo
         replaced = min(most / records * (beyond / full), 1.0)
         cases.append(Component(full, 2.0 * mu, replaced))
     drawn = sum(case.weight * case.rate for case in cases)
-    return tuple(cases), min(drawn, 1.0) * (1.0 - 2.0 * _TAIL)
+    return tuple(cases), drawn * (1.0 - 2.0 * _TAIL)
 
 
 _RELATIONS = ("replace", "zero-out")
