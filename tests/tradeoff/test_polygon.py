@@ -11,7 +11,14 @@ from mpmath import exp, mpf, workdps
 from scipy.stats import binom
 
 from leakscore import _core
-from leakscore.tradeoff import from_llr, gaussian
+from leakscore.tradeoff import (
+    approximate_dp,
+    compose,
+    from_llr,
+    from_profile,
+    from_zcdp,
+    gaussian,
+)
 from leakscore.tradeoff.polygon import Polygon, log_slopes, lower_hull
 from leakscore.tradeoff.shapes import Between
 
@@ -160,3 +167,17 @@ def test_copies_of_turned_polygons_have_the_same_bits() -> None:
         assert copied == curve
         np.testing.assert_array_equal(copied.power(alpha), curve.power(alpha))
         np.testing.assert_array_equal(copied.log_power(-alpha), curve.log_power(-alpha))
+
+
+def test_a_claim_that_lets_everything_be_told() -> None:
+    """One vertex: no record is missed at alpha 0, and a guarantee's numbers end at 1."""
+    for f in (from_profile([0.0, 1.0], [1.0, 1.0]), from_zcdp(1e300)):
+        assert f(np.array([0.0, 0.3, 1.0])).tolist() == [0.0, 0.0, 0.0]
+        assert f.power(np.array([0.0, 0.3])).tolist() == [1.0, 1.0]
+        assert f.log_power(np.array([-np.inf, -700.0, -1.0])).tolist() == [0.0, 0.0, 0.0]
+        assert (f.advantage(), f.auc(), f.delta(50.0)) == (1.0, 1.0, 1.0)
+        assert f.epsilon(np.array([0.0, 0.5, 1.0])).tolist() == [np.inf, np.inf, 0.0]
+        assert f.ppv(0.0, 0.25) == 1.0
+        assert f.inverse()(0.0) == 0.0
+    for nearly in (from_zcdp(1e5), compose([approximate_dp(800.0, 0.1), gaussian(1.0)])):
+        assert nearly.advantage() == 1.0

@@ -156,7 +156,7 @@ class Polygon(TradeOff):
         gap, beta = -np.expm1(self._log_alpha), np.exp(self._log_beta)
         few = power < 0.5
         gains = np.where(few, power - alpha, gap - beta)
-        return (gains - self._side * _ULPS * np.where(few, power, gap)).max()
+        return min((gains - self._side * _ULPS * np.where(few, power, gap)).max(), np.float64(1.0))
 
     def _auc(self) -> Any:
         power, alpha = self._powers(), np.exp(self._log_alpha)
