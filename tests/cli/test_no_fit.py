@@ -69,3 +69,26 @@ def test_a_person_who_alone_tells_of_a_column(
     assert main(["report", str(path), *REGRESSION, "--id", "who", *FAST]) == 1
     assert "without the person of record 18" in capsys.readouterr().err
     assert main(["report", str(path), *REGRESSION, "--exclude", "who", *FAST]) in (0, 2, 3)
+
+
+@pytest.mark.parametrize("words", ["level", "separated"])
+@pytest.mark.parametrize("option", ["--factors", "--proportions"])
+def test_categories_that_have_no_fit(
+    words: str, option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A category of one record, or without events: the option that leaves it out is named."""
+    rng = np.random.default_rng(4)
+    x, y, z = rng.normal(size=300), rng.integers(0, 2, 300), rng.choice(list("abc"), 300)
+    z[17] = "d" if words == "level" else "c"
+    y[z == "c"] *= words == "level"
+    path = tmp_path / "t.csv"
+    lines = [f"{a:.3f},{b},{c}" for a, b, c in zip(x, y, z, strict=True)]
+    path.write_text("\n".join(["x,y,z", *lines]))
+    model = ["--statistic", "glm", "--response", "y", "--family", "binomial"]
+    assert main(["report", str(path), *model, option, "z", *FAST]) == 1
+    error = capsys.readouterr().err
+    assert ("leave 'z' out of --factors" in error) == (option == "--factors")
+    remedy = ["--exclude", "z"] if "(--exclude z)" in error else []
+    assert bool(remedy) == (option == "--proportions")
+    given = [option, "z"] if remedy else []
+    assert main(["report", str(path), *model, *given, *remedy, *FAST]) in (0, 2, 3)

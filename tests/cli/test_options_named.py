@@ -14,6 +14,7 @@ from leakscore_app.audits.scores import MEMBER_NAMES
 from leakscore_app.cli import main
 
 REGRESSION = "--statistic regression --response total"
+COX = "--statistic cox --time a"
 
 
 @pytest.fixture
@@ -32,7 +33,23 @@ def table(tmp_path: Path) -> str:
         (REGRESSION, "--response 'total' must not follow from the predictors 'a', 'b', 'c': leave"),
         (REGRESSION, "leave one of them out with --exclude"),
         ("--statistic regression --response same", "--response 'same' must vary: it is the same"),
-        ("--statistic correlations --columns a", "--columns 'a' must be two at least"),
+        (
+            "--statistic correlations --columns a",
+            "must be of two columns of numbers at least, not of 'a'",
+        ),
+        (
+            "--statistic counts --group-by same",
+            "number to publish, but of the columns 'same' there",
+        ),
+        (f"{REGRESSION} --exclude total", "column 'total' must be judged, but: --exclude or --col"),
+        (f"{REGRESSION} --proportions total", "but: --proportions takes it for categories"),
+        (f"{COX} --event a", "column 'a' must be judged, but: two options name it"),
+        (
+            "--statistic covariance --sensitive a",
+            "--sensitive 'a' must be a column of means, sums or shares",
+        ),
+        ("--sensitive a --previous 9", "--sensitive 'a' must be a column of one release without"),
+        ("--statistic median", "instead (--statistic counts --group-by COLUMN)"),
         ("--n 50", "--n 50 must be <= 40"),
         ("--previous 9,3", "--previous 9,3 must increase"),
         ("--max-advantage 2", "--max-advantage 2.0 must be in (0, 1)"),

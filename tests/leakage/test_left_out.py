@@ -90,6 +90,15 @@ def test_a_row_that_alone_has_a_value_is_certain(kind: str, offset: float, dtype
     np.testing.assert_allclose(with_ridge, expected / 10, rtol=1e-9)
 
 
+def test_very_many_rows_that_alone_have_a_value_are_certain() -> None:
+    """Too many for a refit without each: rounding leaves a share of 1 just below 1."""
+    rng = np.random.default_rng(0)
+    cell = np.concatenate([np.arange(521), rng.integers(0, 173, 79)])
+    X = (cell[:, None] == np.arange(1, 521)).astype(float)
+    alone = np.bincount(cell)[cell] == 1
+    assert np.isposinf(leave_one_out(X, Reference.fit(X), 600)).tolist() == alone.tolist()
+
+
 def test_too_few_rows_left() -> None:
     X = table(5)  # 4 rows in 4 coordinates are left: a singular covariance
     assert np.isinf(leave_one_out(X, Reference.fit(X), 3)).all()

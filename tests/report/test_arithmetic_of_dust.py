@@ -60,3 +60,11 @@ def test_noise_is_sought_where_a_game_and_arithmetic_are_above_the_limit() -> No
     assert result.verdict.worst.value > 0.8
     assert result.verdict.decision == "publish with noise"
     assert result.noise.noise_std["x"] >= 1 / 9  # a step of the sum
+
+
+def test_a_number_too_long_for_its_decimals_that_lies_on_the_steps() -> None:
+    """2e13 is a multiple of .05: it leaves no remainder."""
+    rng = np.random.default_rng(0)
+    steps = np.append(rng.integers(0, 100, 199) * 0.05, 2e13)
+    table = report.table_of(np.column_stack([steps, rng.normal(size=200)]), ["x", "y"])
+    assert report.analyse(table, rounds=200, noise_shape="same").arithmetic.records == ()

@@ -73,7 +73,7 @@ def test_n_is_larger_than_the_table(statistic: str) -> None:
         (["--weights", "a", "--weights-are", "public"], "at least 0, not -"),
         (["--weights", "z", "--weights-are", "ratio"], "--weights 'z'"),
         (["--statistic", "regression", "--response", "g"], "'g' must be judged, but"),
-        (["--statistic", "correlations", "--columns", "a"], "two at least"),
+        (["--statistic", "correlations", "--columns", "a"], "two columns of numbers at least"),
         (["--statistic", "quantile"], "may be the value of a record itself"),
         (["--statistic", "median"], "a published median may be the value of a record itself"),
         (["--statistic", "maximum"], "a published maximum may be the value of a record itself"),

@@ -1,4 +1,4 @@
-"""Refits of the gamma family, whose linear predictors stay above 0, against a general search."""
+"""Refits of the gamma family against a general search, and where other families have none."""
 
 from __future__ import annotations
 
@@ -35,3 +35,19 @@ def test_newton_steps_of_a_gamma_fit(shape: float) -> None:
     exact = np.array([refit(w) for w in weights]) - refit(np.ones(40))
     moves = fit.equations(table).refitted(weights)
     np.testing.assert_allclose(moves, exact, atol=1e-4 * exact.std(axis=0).max())
+
+
+def test_samples_without_a_record_that_no_longer_fits() -> None:
+    """Of three of 18 records a step sends the mean of the first, who is not drawn, beyond doubles.
+
+    Where they tell no slope, curvatures are of one direction but for rounding: there is no fit.
+    """
+    x = [-150.89, 0.23, -0.13, -0.48, 4.5, 6.5, -1.43, -0.01, -0.85, -1.2, 0.66, 1.46, -0.96, 0.07]
+    y = [0, 0, 0, 0, 1, 1, 0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 0, 1]
+    table = np.column_stack([[*x, 1.77, 0.3, -0.76, 0.4], y])
+    weights = np.random.default_rng(0).multinomial(3, np.full(18, 1 / 18), size=40_000)
+    fit = statistics.GLM("y", "poisson").on(["x", "y"]).prepare(table)
+    moves = fit.equations(table).refitted(weights)
+    one_value = (weights > 0).sum(axis=1) == 1
+    assert np.isnan(moves[one_value]).all()
+    assert np.isnan(moves[:, 0]).mean() < 0.1

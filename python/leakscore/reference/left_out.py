@@ -162,10 +162,11 @@ def shares(rows: Table, reference: Reference, fit: CovarianceFit) -> Doubles:
 
 
 def from_shares(share: Doubles, fit: CovarianceFit) -> Doubles:
-    """Return the distances c f t / (1 - t) of rows with the shares t."""
+    """Return the distances c f t / (1 - t) of rows with the shares t, infinite up to rounding."""
     factor, freedom = fit.rows / (fit.rows - 1), fit.rows - 1 - fit.ddof
+    lost = dense.tolerance(len(fit.variances), fitting.EPSILON)
     with np.errstate(divide="ignore"):
-        return np.asarray(factor * freedom * share / np.maximum(1 - share, 0.0))
+        return np.asarray(factor * freedom * share / np.where(1 - share > lost, 1 - share, 0.0))
 
 
 def _of_low_rank(table: Table, covariance: LowRank, fit: CovarianceFit) -> Doubles:

@@ -238,7 +238,8 @@ class FittedModel(Coefficients[_ModelFit]):
             column = self._named(self._slopes(error.direction))
             raise ValueError(
                 f"A {self.kind} fit must have finite coefficients: column {column!r}, perhaps "
-                "with others, separates the outcomes; leave it out"
+                "with others, separates the outcomes: "
+                f"leave out {column!r}"
             ) from None
         root: Doubles = np.asarray(np.linalg.cholesky(np.linalg.inv(hessian)), dtype=np.float64)
         fitted = replace(bare, _fit=replace(empty, coefficients=point, root=root))

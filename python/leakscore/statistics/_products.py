@@ -108,7 +108,10 @@ class Correlations(Statistic):
     def _require(self) -> None:
         super()._require()
         if len(self.columns) < 2:
-            raise ValueError(f"columns={self.columns} must be two at least")
+            raise ValueError(
+                "The correlations must be of two columns of numbers at least, not of "
+                f"{', '.join(map(repr, self.columns)) or 'none'}"
+            )
 
     def prepare(self, values: npt.ArrayLike | Moments) -> Correlations:
         """Estimate means, variances and correlations from records.

@@ -158,11 +158,16 @@ class Equations:
         scores, curvatures = self.scores, self.curvatures
         if self.law is not None and not first:
             scores, curvatures = self.law(moves @ x.T)
+        inside = weights > 0  # the others' may be infinite
+        scores, curvatures = (
+            np.multiply(weights, each, out=np.zeros_like(weights), where=inside)
+            for each in (scores, curvatures)
+        )
         upper = np.triu_indices(q)
-        sums = (weights * curvatures) @ self._products
+        sums = curvatures @ self._products
         matrices = np.empty((len(sums), q, q))
         matrices[:, upper[0], upper[1]] = matrices[:, upper[1], upper[0]] = sums
-        step = solved(matrices, (weights * scores) @ x)
+        step = solved(matrices, scores @ x)
         if self.positive is not None:  # of the records of a sample
             reached = np.where(weights > 0, self.positive + moves @ x.T, np.inf)
             ratio = -(step @ x.T) / (_NEAREST * reached)
@@ -176,11 +181,12 @@ class Equations:
 def solved(curvatures: Doubles, gradients: Doubles) -> Doubles:
     """Return Newton steps, (R, q), of units in which curvatures are about the identity.
 
-    They are NaN where a direction has no curvature.
+    They are NaN where a direction has no curvature, or none beside the largest.
     """
     step = np.full(gradients.shape, np.nan)
     fits = np.asarray(np.isfinite(curvatures).all(axis=(1, 2)), dtype=np.bool_)
-    fits[fits] = np.linalg.eigvalsh(curvatures[fits])[:, 0] > GONE
+    values = np.linalg.eigvalsh(curvatures[fits])
+    fits[fits] = values[:, 0] > np.maximum(GONE, _LAST_DIGITS * values[:, -1])
     step[fits] = np.linalg.solve(curvatures[fits], gradients[fits][:, :, None])[:, :, 0]
     return step
 

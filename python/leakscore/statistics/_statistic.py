@@ -125,7 +125,10 @@ class Statistic(ABC):
         bound._require()
         size = len(bound.names)
         if not size:
-            raise ValueError(f"columns={names} must have one that the statistic is of")
+            raise ValueError(
+                f"The {self.kind} must have a number to publish, but of the columns "
+                f"{', '.join(map(repr, names))} there is none"
+            )
         if size > _MOST_FEATURES:
             raise ValueError(
                 f"The statistic must have at most {_MOST_FEATURES} features, not {size}: "

@@ -388,7 +388,7 @@ def _statistic(options: argparse.Namespace) -> Statistic | None:
         raise ValueError(
             f"--statistic {options.statistic}: a published {options.statistic} may be the value "
             "of a record itself, which no distance bounds; publish counts between fixed limits "
-            "instead (statistics.Histogram)"
+            "instead (--statistic counts --group-by COLUMN)"
         )
     counts = options.statistic == "counts"
     named = {

@@ -7,12 +7,13 @@ import contextlib
 import itertools
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from leakscore_app._visible import nearest, visible
 from leakscore_app.tables import outputs
+from leakscore_app.tables.doubts import option
 
 _EXPECTED = (ValueError, OSError, ImportError, MemoryError, RuntimeError)
 _LONGEST = 2000  # characters of a message
@@ -153,26 +154,34 @@ def _in_words_of(options: argparse.Namespace) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError) as error:
-        names = [name for name, value in vars(options).items() if not callable(value)]
-        raise ValueError(_in_options(str(error), names)) from error
+        raise ValueError(_in_options(str(error), vars(options))) from error
 
 
-def _in_options(message: str, given: Iterable[str]) -> str:
-    for name in given:
-        option = f"--{name.replace('_', '-')}"
+def _in_options(message: str, options: Mapping[str, Any]) -> str:
+    for name in (name for name, value in options.items() if not callable(value)):
+        spelt = f"--{name.replace('_', '-')}"
         value = r"\[[^\]]*\]|\([^)]*\)|'[^']*'|[^\s,;:]+"
         pattern = rf"(?<![\w.-]){name}=({value})"
         while match := re.search(pattern, message):
-            written = f"{option} {_plain(match[1])}"
+            written = f"{spelt} {_plain(match[1])}"
             message = message[: match.start()] + written + message[match.end() :]
         if "_" in name:
-            message = re.sub(rf"(?<![\w.-]){name}(?!\w)", option, message)
+            message = re.sub(rf"(?<![\w.-]){name}(?!\w)", spelt, message)
     chosen = re.search(r"'([^']*)' must be one of \(?([^();]*)\)?", message)
     if chosen and (near := nearest(chosen[1], chosen[2].replace("'", "").split(", "))):
         message = f"{message[: chosen.end()]} ({near}){message[chosen.end() :]}"
-    message = re.sub(r"leave out '([^']*)'", r"leave it out with --exclude '\1'", message)
+    message = re.sub(r"leave out '([^']*)'", lambda name: _left_out(name[1], options), message)
     message = re.sub(r"\bweights \('([^']*)'\)", r"--weights '\1'", message)
     return message.replace("leave one of them out", "leave one of them out with --exclude")
+
+
+def _left_out(name: str, options: Mapping[str, Any]) -> str:
+    """Say which option leaves out a column, or that of which it is a category."""
+    source = name.partition("=")[0]
+    if source in (options.get("factors") or ()):
+        return f"leave {source!r} out of --factors"
+    of_shares = source in (options.get("proportions") or ())
+    return f"leave the column out ({option('--exclude', source if of_shares else name)})"
 
 
 def _plain(value: str) -> str:

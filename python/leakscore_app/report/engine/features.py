@@ -38,6 +38,7 @@ from leakscore_app.report.engine.setup import AnalysisOptions
 from leakscore_app.report.engine.survey import (
     Judged,
     Passes,
+    apart_of,
     in_memory,
     in_one_block,
     judged_of,
@@ -97,11 +98,14 @@ def no_fit(
     error: NoFitError, statistic: Statistic, record: int, *, persons: bool = False
 ) -> ValueError:
     """Name the record, or the person, without whom a statistic does not exist, and the remedy."""
-    what, column = statistic.kind.replace("-", " "), visible(error.column)
+    what = "cox model" if statistic.kind == "cox" else statistic.kind.replace("-", " ")
+    column = visible(error.column)
     who = f"the person of record {record}" if persons else f"record {record}"
     source = column.partition("=")[0]  # of one of its levels, see --proportions
     remedy = f"leave the column out ({option('--exclude', source)}) or that record"
-    if error.column in statistic.apart:
+    if source in getattr(statistic, "by", ()):
+        remedy = f"leave {visible(source)!r} out of --factors, or leave that record out"
+    elif error.column in statistic.apart:
         remedy = "leave that record out"
     return ValueError(
         f"the {what} cannot be computed without {who}: nobody else tells of column {column!r}, "
@@ -451,7 +455,7 @@ def _bound_of(
     """
     if opened.source.rows == 0:
         raise ValueError(too_few(opened.name, 0, 0, {}))
-    separate = _apart(opened, statistic, reading["exclude"])
+    separate = apart_of(opened, statistic, reading["exclude"])
     base = _base_of(opened, passes, statistic, separate, **reading)
     groups, seen = opened.groups, base.seen
     source = replace(base.source, columns=(*groups, *base.source.columns, *separate))
@@ -610,16 +614,6 @@ def _base_of(
         unjudged=(),
         published=sum(why[name] not in NOT_PUBLISHED for name in requested),
     )
-
-
-def _apart(opened: Opened, statistic: Statistic, exclude: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns that a statistic names, as far as the table has them."""
-    names = tuple(n for n in statistic.apart if n in opened.columns and n not in exclude)
-    for name in names:
-        why = opened.refused.get(name) or opened.excluded.get(name)
-        if why:
-            raise ValueError(f"column {visible(name)!r} must be judged, but: {why}")
-    return names
 
 
 def _source_of(

@@ -557,7 +557,7 @@ class _Law:
             return self._unit, _EQUAL
         unit = gcd(*np.unique(self.residues).tolist()) or self._unit
         reach = _EQUAL * (int(self.residues.max()) // unit)
-        if self.sums.owners is None and reach < self.step // gcd(self.step, unit):
+        if self.sums.owners is None and 0 < reach < self.step // gcd(self.step, unit):
             return unit, reach
         return self._unit, self.step // self._unit
 

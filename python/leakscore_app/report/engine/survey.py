@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.leakage.table_law import TableLaw
+from leakscore.statistics import Statistic
 from leakscore_app._visible import no_column, visible
 from leakscore_app.passes.first import First, Lost, first
 from leakscore_app.passes.projections import Remaining, Triangle, Triangulate
@@ -177,6 +178,23 @@ def judged_of(
         absent=cells_by_column(source.columns, seen.absent),
         infinite=cells_by_column(source.columns, seen.holes - seen.absent),
     )
+
+
+def apart_of(opened: Opened, statistic: Statistic, exclude: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns of numbers that a statistic names; refuse those that are not judged."""
+    beside = set(opened.groups) - set(opened.columns)
+    names = tuple(name for name in statistic.apart if name not in beside)
+    for place, name in enumerate(names):
+        why = opened.refused.get(name) or opened.excluded.get(name)
+        if name in exclude or why == ASKED:
+            why = "--exclude or --columns leaves it out"
+        elif name in names[:place]:
+            why = "two options name it"
+        elif any(column.startswith(f"{name}=") for column in opened.columns):
+            why = "--proportions takes it for categories"
+        if why:
+            raise ValueError(f"column {visible(name)!r} must be judged, but: {why}")
+    return tuple(name for name in names if name in opened.columns)
 
 
 def _wanted(

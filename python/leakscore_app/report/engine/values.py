@@ -181,7 +181,7 @@ def _noise_on_means(table: ValueTable, noise: Noise) -> Doubles:
 def refused(options: Any, statistic: str) -> str:
     """Say why no value is judged; empty if one can be."""
     if statistic not in ("mean", "sum", "proportions"):
-        return "the means, sums or shares of columns"
+        return "means, sums or shares"
     if options.previous is not None or options.shrinkage is not None:
         return "one release without earlier means and without a shrunk covariance"
     if options.population == "finite":

@@ -220,10 +220,11 @@ class WholeTable(JudgedTable):
     def sensitive_values(self) -> ValueTable:
         """Return the records for what the release tells of one value of them."""
         if why := refused(self.options, self.statistic.kind):
-            raise ValueError(f"a sensitive column is judged of {why}")
+            raise ValueError(f"sensitive={self.options.sensitive!r} must be a column of {why}")
         if not self.persons.owned.alone.all():
             raise ValueError(
-                "a sensitive column is judged where each record is a person's only one"
+                f"sensitive={self.options.sensitive!r} must be a column of persons with one "
+                "record each"
             )
         values, rows = self.records.values, self.records.rows
         return ValueTable(values, rows, self.columns, self.units, self.released.n)

@@ -5,6 +5,7 @@ Row groups of a file are read one after another, never all.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -42,7 +43,12 @@ def reader_of(frame: Any) -> Any:
     if hasattr(frame, "__arrow_c_stream__"):
         try:
             return pyarrow.RecordBatchReader.from_stream(frame)
-        except pyarrow.ArrowInvalid as error:  # the stream of one column has no names
+        except pyarrow.ArrowException as error:  # the stream of one column has no names
+            if column := re.search(r"for column (.*) with type (\w+)", str(error)):
+                raise ValueError(
+                    f"column {visible(column[1])!r} must hold numbers or text, not {column[2]}: "
+                    "leave it out of the frame"
+                ) from error
             raise TypeError(
                 f"The frame must have named columns, not be a {type(frame).__name__}: make a frame "
                 "of it (to_frame)"
