@@ -206,3 +206,11 @@ def test_a_record_at_the_mean_has_nothing_to_share() -> None:
     result = report.analyse(report.table_of([[1.0], [3.0], [5.0]]), rounds=200)
     shares = {drivers.row: drivers.columns[0].share for drivers in result.drivers}
     assert shares == pytest.approx({1: 1.0, 3: 1.0, 2: 0.0})
+
+
+def test_a_game_of_a_record_at_the_mean_is_written() -> None:
+    """It shifts no mean: no scores of it differ, and no error is divided by."""
+    table = report.table_of(np.array([[-1.0, 1, 0, 0, 0, 0, 0]]).T, ["x"])
+    result = report.analyse(table, rounds=200)
+    assert any(game.leakage == 0 for game in result.games)
+    assert '"z": 0.0' in result.to_json()

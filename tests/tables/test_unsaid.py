@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from leakscore_app import report
 from leakscore_app.tables.table import read_table
 
 pytest.importorskip("pyarrow")
@@ -135,3 +136,13 @@ def test_yes_and_no_are_said_in_every_format(tmp_path: Path, kind: str) -> None:
         index = {} if kind == "feather" else {"index": False}
         getattr(frame, writer)(path, **index)
     assert "b: 'yes' is read as 1, 'no' as 0" in read_table(path).notes
+
+
+def test_a_frame_with_complex_numbers_names_their_column() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1.0, 2.0, 4.0], "z": [1j, 2j, 3j]})
+    streams = hasattr(frame, "__arrow_c_stream__")  # an older one is an array
+    message = "column 'z' must hold numbers or text, not complex128" if streams else "z"
+    with pytest.raises((TypeError, ValueError), match=message):
+        report.analyse(frame, n=2)
+    assert report.analyse(frame[["a"]], n=2, rounds=200).release.n == 2

@@ -151,8 +151,8 @@ class Compared:
 
     @property
     def z(self) -> float:
-        """How many standard errors the two are apart."""
-        return (self.simulated - self.theory) / self.std_error
+        """How many standard errors the two are apart; none of who shifts no mean."""
+        return (self.simulated - self.theory) / self.std_error if self.std_error else 0.0
 
     def to_dict(self) -> dict[str, float]:
         """Return the fields and z; the upper end where there is one."""
