@@ -98,3 +98,20 @@ def test_ebcdic_has_as_many_bytes_as_ascii(tmp_path: Path, encoding: str) -> Non
     table = read(tmp_path, data, encoding=encoding)
     assert table.columns == ("a", "b")
     assert table.values.tolist() == [[1, 2], [3, 5]]
+
+
+@pytest.mark.parametrize("kind", ["file", "stream"])
+def test_arrow_is_read_whole_or_refused(tmp_path: Path, kind: str) -> None:
+    """Cut off between two batches, the first ones alone would pass for the table."""
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import ipc
+
+    sink, values = pyarrow.BufferOutputStream(), np.arange(30.0) ** 2
+    table = pyarrow.table({"a": values, "b": np.sin(values)})
+    with getattr(ipc, f"new_{kind}")(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=10)
+    data = sink.getvalue().to_pybytes()
+    assert len(read(tmp_path, data, "t.arrow").values) == 30
+    *_, last, _ = (at for at in range(0, len(data), 8) if data.startswith(b"\xff" * 4, at))
+    with pytest.raises(ValueError, match=r"t\.arrow is damaged"):
+        read(tmp_path, data[:last], "t.arrow")

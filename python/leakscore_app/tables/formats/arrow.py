@@ -132,8 +132,8 @@ class _Table:
 
 
 _FLOAT = 8
-_MARK = b"ARROW1\0\0"
-_MESSAGE = b"\xff\xff\xff\xff"
+_MARK = b"ARROW1"
+_END = b"\xff\xff\xff\xff\0\0\0\0"  # of a stream
 
 
 def read_arrow(file: File, options: ReadingOptions) -> Grid:
@@ -261,11 +261,7 @@ def index_of(schema: Any) -> set[str]:
 
 
 def _table(file: File, source: Any) -> Any:
-    """Read a feather file or a stream whole, after a check of what it unpacks to.
-
-    A file of version 2 is a stream between two marks; its footer, which points at the same
-    batches, is needed only where no stream follows the first mark: polars writes such files.
-    """
+    """Read a feather file or a stream whole, after a check of what it unpacks to."""
     import pyarrow.feather
     import pyarrow.ipc
 
@@ -273,16 +269,12 @@ def _table(file: File, source: Any) -> Any:
         with warnings.catch_warnings():  # version 1 is an old one
             warnings.simplefilter("ignore")
             return pyarrow.feather.read_table(source)
-    skipped = len(_MARK) if file.data.startswith(_MARK) else 0
-    stream = pyarrow.py_buffer(file.data).slice(skipped)
-    if skipped and stream[:4].to_pybytes() != _MESSAGE:
-        data = pyarrow.py_buffer(file.data)
-        file.require(unpacked_bytes_of_file(data))
-        table = pyarrow.ipc.open_file(data).read_all()
-        table.validate(full=True)
-        return table
-    file.require(unpacked_bytes(stream))
-    table = pyarrow.ipc.open_stream(stream).read_all()
+    data = pyarrow.py_buffer(file.data)
+    by_footer = file.data.startswith(_MARK)
+    if not by_footer and not file.data.endswith(_END):  # pyarrow reads what is there of it
+        raise ValueError(f"{file.name} is damaged: its end is missing; export it again")
+    file.require(unpacked_bytes_of_file(data) if by_footer else unpacked_bytes(data))
+    table = (pyarrow.ipc.open_file if by_footer else pyarrow.ipc.open_stream)(data).read_all()
     table.validate(full=True)
     return table
 
