@@ -155,5 +155,5 @@ def test_a_mean_below_a_long_table_is_no_record(
     values = np.vstack([values, values.mean(axis=0).round(3)])
     path = tmp_path / "t.csv"
     np.savetxt(path, values, delimiter=",", header="a,b,c", comments="", fmt="%.3f")
-    with pytest.raises(ValueError, match="record 1201: the record is the mean of all others"):
+    with pytest.raises(ValueError, match="line 1202: the record is the mean of all others"):
         report.analyse(report.open_table(str(path)), rounds=200)

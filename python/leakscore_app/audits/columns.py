@@ -155,7 +155,7 @@ def _of_grid(file: files.File, options: ReadingOptions) -> ScoreColumns:
             return content.groups[name]
         column = columns[name]
         if column.refused:
-            raise ValueError(": ".join(filter(None, (column.refused, column.remedy))))
+            raise ValueError(column.refused)
         if column.excluded and name not in ranks:
             raise ValueError(
                 f"{file.name}, column {visible(name)!r} holds no numbers: {column.excluded}"
@@ -189,7 +189,7 @@ def _of_npy(file: files.File) -> ScoreColumns:
 
 def _of_npz(file: files.File) -> ScoreColumns:
     arrays = npy.load_npz(file)
-    return ScoreColumns(file, "npz", tuple(arrays), lambda name: np.asarray(arrays[name]))
+    return ScoreColumns(file, "npz", tuple(arrays), lambda name: np.asarray(arrays[name]()))
 
 
 def _of_json(file: files.File) -> ScoreColumns:

@@ -22,7 +22,6 @@ from leakscore_app.report.engine.whole import WholeTable
 from leakscore_app.report.result import Report
 from leakscore_app.tables import memory_limit
 from leakscore_app.tables.cells import ReadingOptions
-from leakscore_app.tables.columns import numbers_for_missing
 from leakscore_app.tables.files import open_short
 from leakscore_app.tables.sources import opened as sources
 from leakscore_app.tables.sources.arrays import numbered, without_graph
@@ -312,7 +311,9 @@ def _is_blockwise_reading(options: ReadingOptions) -> bool:
     words = [word for word in options.missing_values if word.lower() != "none"]
     plain = replace(options, encoding=None, bad_cells="refuse", id=None, sheet=None, key=None)
     return (
-        plain == options and not options.skip_last and len(numbers_for_missing(words)) == len(words)
+        plain == options
+        and not options.skip_last
+        and len(options.numbers_for_missing) == len(words)
     )
 
 

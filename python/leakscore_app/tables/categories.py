@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from leakscore.typing import Doubles
 from leakscore_app._visible import no_column, visible
-from leakscore_app.tables.cells import ReadingOptions, plain
+from leakscore_app.tables.cells import ReadingOptions, distinct, plain
 from leakscore_app.tables.conventions import MISSING
 from leakscore_app.tables.formats.arrow import is_number, is_text
 
@@ -61,8 +61,7 @@ class Coded:
 
     def labels(self, column: Any) -> npt.NDArray[np.str_]:
         """Return the level of each cell, "" where none is."""
-        codes = self.codes(column)
-        return np.array(["", *self.levels])[np.where(np.isnan(codes), 0, codes + 1).astype(np.intp)]
+        return labels_of(self.levels, self.codes(column))
 
     def codes(self, column: Any) -> Doubles:
         """Return the number of the level of each cell of a pyarrow array, NaN where none is."""
@@ -91,6 +90,11 @@ class Share:
 
 Levels: TypeAlias = Mapping[str, Coded | Share]
 """Name of a column -> the categories in its place."""
+
+
+def labels_of(levels: Sequence[str], codes: Doubles) -> npt.NDArray[np.str_]:
+    """Return the level of each number, "" of NaN."""
+    return np.array(["", *levels])[np.where(np.isnan(codes), 0, codes + 1).astype(np.intp)]
 
 
 def read_for(names: Iterable[str], levels: Levels) -> list[str]:
@@ -138,17 +142,12 @@ def _different(column: Any) -> tuple[list[str | None], npt.NDArray[np.int64]]:
     import pyarrow
     import pyarrow.compute as compute
 
-    array = column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
-    if isinstance(array, pyarrow.ChunkedArray):  # some versions return it with one chunk
-        array = array.chunk(0)
-    if not pyarrow.types.is_dictionary(array.type):
-        array = array.dictionary_encode()
-    given = array.indices.cast(pyarrow.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    cells, given = distinct(column)
     used = np.flatnonzero(np.bincount(given + 1, minlength=1)[1:])
-    places = np.full(len(array.dictionary) + 1, -1, np.int64)
+    places = np.full(len(cells) + 1, -1, np.int64)
     places[used] = np.arange(len(used))
-    kind = pyarrow.float64() if is_number(array.dictionary.type) else pyarrow.string()
-    words = compute.take(array.dictionary.cast(kind, safe=False), pyarrow.array(used))
+    kind = pyarrow.float64() if is_number(cells.type) else pyarrow.string()
+    words = compute.take(cells.cast(kind, safe=False), pyarrow.array(used))
     if kind == pyarrow.string():
         return words.to_pylist(), places[given]
     numbers = words.fill_null(np.nan).to_pylist()

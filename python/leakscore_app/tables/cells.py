@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -119,6 +120,20 @@ class ReadingOptions:
         words = {*self.missing_values, *map(unescaped, self.missing_values)}
         return frozenset({word.lower() for word in words} - {"none"})
 
+    @property
+    def numbers_for_missing(self) -> list[float]:
+        """The numbers among what stands for missing values."""
+        codes = []
+        for word in self.missing_values:
+            with contextlib.suppress(ValueError):
+                codes.append(float(word.replace(",", ".")))
+        return [code for code in codes if np.isfinite(code)]
+
+    @property
+    def missing_as_asked(self) -> list[str]:
+        """Notes on them."""
+        return [f"{plain(code)} is read as missing, as asked" for code in self.numbers_for_missing]
+
     def of_text(self) -> tuple[object, ...]:
         """Return what is said of how a text is written."""
         marks = self.delimiter, self.decimal, self.thousands
@@ -213,6 +228,19 @@ def text_of(words: Sequence[str | None]) -> Any:
     import pyarrow
 
     return pyarrow.chunked_array([pyarrow.array(words, pyarrow.string())])
+
+
+def distinct(column: Any) -> tuple[Any, npt.NDArray[np.int64]]:
+    """Return the different cells of a column of pyarrow, and which of them each is: -1 for null."""
+    import pyarrow
+
+    array = column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
+    if isinstance(array, pyarrow.ChunkedArray):  # some versions return it with one chunk
+        array = array.chunk(0)
+    if not pyarrow.types.is_dictionary(array.type):
+        array = array.dictionary_encode()
+    places = array.indices.cast(pyarrow.int64()).fill_null(-1)
+    return array.dictionary, places.to_numpy(zero_copy_only=False)
 
 
 def blank_at_end(cells: Cells) -> int:

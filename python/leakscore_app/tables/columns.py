@@ -1,23 +1,26 @@
-"""What the columns of a file mean: numbers, categories, names of rows; and what must be settled.
+"""What the columns of a table mean: numbers, categories, names of rows; and what must be settled.
 
-A column that cannot be read without a guess gets a refusal, which is raised when it is to be
-judged: a column that is left out may hold what it likes.
+A table is looked at a piece at a time, a short file as one piece. A column that cannot be read
+without a guess gets a refusal, which is raised when it is to be judged: a column that is left out
+may hold what it likes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from leakscore.typing import Doubles
 from leakscore_app._visible import listed, visible
 from leakscore_app.tables import doubts
 from leakscore_app.tables.categories import Categories, rows_of
 from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, plain, text_of
-from leakscore_app.tables.conventions import CONVENTIONS
+from leakscore_app.tables.conventions import ALL, CONVENTIONS
 from leakscore_app.tables.doubts import Column
 from leakscore_app.tables.numbers import Survey, Vote, survey_of, vote_of
 from leakscore_app.tables.summaries import (
@@ -50,7 +53,223 @@ class DecodedTable:
     groups: dict[str, npt.NDArray[np.str_]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     shared: dict[str, int] = field(default_factory=dict)
-    shares: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    shares: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+# --- text, a piece at a time ---------------------------------------------------------------------
+
+
+class TextColumns:
+    """Columns of text and of categories of a table that is looked at a piece at a time.
+
+    Parameters
+    ----------
+    file : str
+    columns : collection of str
+        All names of the table.
+    options : ReadingOptions
+    categories : Categories
+        Gets the levels.
+    texts : iterable of str
+        The columns of text; those that are published are surveyed.
+    """
+
+    def __init__(
+        self,
+        file: str,
+        columns: Collection[str],
+        options: ReadingOptions,
+        categories: Categories,
+        *,
+        texts: Iterable[str],
+    ) -> None:
+        self.file, self.categories, self.rows = file, categories, 0
+        self.options = options = categories.ask(file, columns, options)
+        self.surveys = {n: Survey() for n in texts if options.publishes(n) and n != options.id}
+
+    @property
+    def names(self) -> list[str]:
+        """The columns whose cells are looked at."""
+        return [*self.categories.names, *self.surveys]
+
+    def add(self, cells: Mapping[str, Any], rows: int) -> dict[str, Survey]:
+        """Add the next piece; return what is known of it alone."""
+        missing = self.options.words_for_missing
+        for name in self.categories.names:
+            self.categories.add(self.file, name, cells[name])
+        pieces = {
+            name: survey_of(cells[name], words=self.options.words, missing=missing)
+            for name in self.surveys
+        }
+        for name, piece in pieces.items():
+            self.surveys[name].add(piece, self.rows)
+        self.rows += rows
+        return pieces
+
+
+@dataclass(frozen=True)
+class Understanding:
+    """What the text of columns means, once all cells are surveyed.
+
+    Attributes
+    ----------
+    vote : Vote
+    numeric : dict
+        Name of a column of numbers -> its survey.
+    text : dict
+        Name of a column of text -> why it is not judged.
+    notes : list of str
+        How the numbers are read.
+    """
+
+    vote: Vote
+    numeric: dict[str, Survey]
+    text: dict[str, str]
+    notes: list[str]
+
+
+def understand(
+    surveys: Mapping[str, Survey],
+    options: ReadingOptions,
+    place: Callable[[int], str],
+    typed: Mapping[str, int] = MappingProxyType({}),
+) -> Understanding:
+    """Say which columns hold numbers, and in which convention all of them are written.
+
+    Parameters
+    ----------
+    surveys : mapping
+        Name -> what is known of all cells of a column.
+    options : ReadingOptions
+    place : callable
+        The name of a row in a message.
+    typed : mapping
+        Name -> how many cells beside its text are numbers already.
+    """
+    numeric = {n: each for n, each in surveys.items() if each.numeric(typed.get(n, 0))}
+    text = {
+        name: each.reason(place, typed.get(name, 0))
+        for name, each in surveys.items()
+        if each.cells and name not in numeric
+    }
+    voters = {name: survey for name, survey in numeric.items() if survey.numbers}
+    vote = vote_of(voters, options.decimal, options.thousands)
+    by_note: dict[str, list[str]] = {}
+    if vote.noted:
+        by_note[f"numbers are read with {CONVENTIONS[vote.convention].words}"] = []
+    for name, survey in numeric.items():
+        for note in survey.notes:
+            by_note.setdefault(note, []).append(name)
+    notes = [f"{listed(of)}: {note}" if of else note for note, of in by_note.items()]
+    return Understanding(vote, numeric, text, [*notes, *_read_as_missing(numeric)])
+
+
+def _read_as_missing(surveys: Mapping[str, Survey]) -> list[str]:
+    """Say of words in columns of numbers that they stand for missing values, and in which cells."""
+    notes = []
+    for word in sorted({word for survey in surveys.values() for word in survey.absent}):
+        counts = [
+            f"{name} in {survey.absent[word]} cell{'s' * (survey.absent[word] > 1)}"
+            for name, survey in surveys.items()
+            if word in survey.absent
+        ]
+        notes.append(f"{word!r} is read as missing ({listed(counts)})")
+    return notes
+
+
+# --- what a table says of its columns -------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Stated:
+    """What is known of a table's columns beside their numbers.
+
+    Attributes
+    ----------
+    name : str
+        Of the table, in messages.
+    lines : (N,) ndarray of int, optional
+        The line on which each record begins.
+    index : frozenset of str
+        Columns that name the rows.
+    unnamed : str, optional
+        The first column, where it has no name and others have.
+    coded : mapping
+        Name of a column of digits -> why they are codes.
+    sums, codes : bool
+        Whether its last row may be the sum of the others, and numbers codes for missing values.
+    """
+
+    name: str
+    _: KW_ONLY
+    lines: Any = None
+    index: frozenset[str] = frozenset()
+    unnamed: str | None = None
+    coded: Mapping[str, str] = field(default_factory=dict)
+    sums: bool = False
+    codes: bool = False
+
+    def place(self, row: int) -> str:
+        """Name the place of a record in a message."""
+        return f"record {row + 1}" if self.lines is None else f"line {int(self.lines[row])}"
+
+    def not_judged(
+        self,
+        seen: Columns,
+        names: Sequence[str],
+        rows: int,
+        requested: Collection[str],
+        values: Mapping[str, Doubles] = MappingProxyType({}),
+    ) -> dict[str, str]:
+        """Say which columns count, name or date the records, but those that are `requested`.
+
+        `seen` is what the numbers of these `names` tell; `values` are all of them, if at hand.
+        """
+        why = {}
+        for j, name in enumerate(names):
+            unnamed, given = name == self.unnamed, values.get(name)
+            if name in requested:
+                continue
+            if name in self.index or names_rows(seen, j, name, rows, unnamed=unnamed, values=given):
+                why[name] = INDEX
+            else:
+                why[name] = self.coded.get(name) or date_in(seen, j)
+        return {name: reason for name, reason in why.items() if reason}
+
+    def require_no_sum(self, seen: Columns, rows: int, spreads: Doubles) -> None:
+        """Refuse last records that are the sum or mean of all others; `spreads` as `summed_up`."""
+        count, what = summed_up(seen, rows, spreads) if self.sums else (0, "")
+        if count:
+            raise ValueError(doubts.summary_of(self.name, self.place(rows - count), count, what))
+
+    def leave_out(self, columns: Sequence[Column], requested: Collection[str]) -> dict[str, float]:
+        """Leave out names of rows, refuse sums of others; return what may be codes, by column."""
+        judged = [column for column in columns if not column.excluded]
+        names, rows = [column.name for column in judged], len(columns[0].values) if columns else 0
+        seen = Columns.of_each([column.values for column in judged])
+        values = {column.name: column.values for column in judged}
+        excluded = self.not_judged(seen, names, rows, requested, values)
+        for column in judged:
+            column.excluded = excluded.get(column.name, "")
+            column.refused = "" if column.excluded else column.refused
+        numbered = [j for j, column in enumerate(judged) if not column.excluded]
+        spreads = np.array([spread_of(judged[j].values) for j in numbered])
+        self.require_no_sum(seen.chosen(numbered), rows, spreads)
+        return seen.codes(names) if self.codes else {}
+
+    def refuse_codes(
+        self, columns: Iterable[Column], codes: Mapping[str, float], *, complete: bool = False
+    ) -> None:
+        """Refuse numbers far from all others that look like codes for missing values."""
+        for column in columns:
+            if column.excluded or column.refused or column.name not in codes:
+                continue
+            code, values = codes[column.name], column.values
+            where = f"{self.name}, {self.place(int((values == code).argmax()))}"
+            column.refused = doubts.may_be_code(where, column.name, code, values, complete=complete)
+
+
+# --- a whole table -------------------------------------------------------------------------------
 
 
 def content_of(grid: Grid, options: ReadingOptions) -> DecodedTable:
@@ -71,41 +290,46 @@ def content_of(grid: Grid, options: ReadingOptions) -> DecodedTable:
         If two columns have one name, a named column does not exist, or the last records sum up the
         others.
     """
-    notes = list(grid.notes)
     names = _named(grid)
     categories = Categories.of(options, most_groups=None)
-    options = categories.ask(grid.name, names, options)
-    words = {name: _category(grid, name, names[name], categories) for name in categories.names}
+    text = [n for n, cells in names.items() if cells.text is not None and not cells.other]
+    texts = TextColumns(grid.name, names, options, categories, texts=text)
+    options = texts.options
+    words = {name: _words(grid, name, names[name], categories) for name in categories.names}
+    surveys = texts.add({name: cells.text for name, cells in names.items()} | words, grid.rows)
+    typed = {name: _typed(names[name]) for name in surveys}
+    understood = understand(surveys, options, grid.place, typed)
     grouped, shares = categories.coded(grid.name, names)
-    published = dict.fromkeys(name for name in names if _is_wanted(name, options))
-    surveys = _surveys(names, published, options)
-    numeric = {n: s for n, s in surveys.items() if s.numeric(_typed(names[n]))}
-    vote, noted = voted(numeric, options)
-    notes += noted
-    typed = [name for name in published if name not in surveys and names[name].numbers is not None]
-    numbers = {name: names[name] for name in (*numeric, *typed)}
-    above = doubts.remedy_above(grid, numbers, surveys, options)
-    columns = []
+    stated = _stated(grid, names, surveys, options)
+    unpublished = {name: why for name in names if (why := _why_unpublished(name, options))}
+    numbers = {name: names[name] for name in understood.numeric}
     for name, cells in names.items():
-        if name not in published:
-            columns.append(_empty(name, grid.rows, _why_not_wanted(name, options)))
+        if not (name in unpublished or name in surveys or cells.numbers is None):
+            numbers[name] = cells
+    above = doubts.remedy_above(grid, numbers, surveys, options)
+    columns: list[Column] = []
+    for name, cells in names.items():
+        if name in unpublished:
+            columns.append(_empty(name, grid.rows, unpublished[name]))
         elif name in shares:
             levels = rows_of({name: words[name]}, list(shares[name].shares), shares[name].shares)
             columns.extend(map(Column, shares[name].shares, levels.T))
         else:
-            columns.append(_column(grid, name, cells, surveys.get(name), vote, options))
-    notes.extend(_notes_on({name: surveys[name] for name in numeric}, options))
-    codes = _leave_out(columns, names, grid, options)
-    for column in columns:
-        column.remedy = above.get(column.name, column.remedy)
-    doubts.refuse_marks(columns, surveys, vote, grid)
-    doubts.refuse_codes(columns, codes, grid, complete=options.complete)
+            remedy = above.get(name, "")
+            columns.append(_column(grid, name, cells, understood, options, above=remedy))
+    if stated.sums:
+        doubts.require_no_label(grid, [c for name, c in names.items() if name not in shares])
+    of_levels = {column.name for column in columns} - names.keys()
+    codes = stated.leave_out(columns, of_levels.union(options.columns or ()))
+    doubts.refuse_marks(columns, surveys, understood.vote, grid)
+    stated.refuse_codes(columns, codes, complete=options.complete)
+    notes = [*grid.notes, *understood.notes, *options.missing_as_asked]
     ids = None if options.id is None else ids_of(grid, names[options.id], options.id)
     groups = {name: coded.labels(words[name]) for name, coded in grouped.items()}
     named = {*(options.columns or ()), *options.groups}
     unasked = {name: cells for name, cells in names.items() if name not in named}
     owners = {} if options.id is not None else shared(unasked, grid.rows)
-    levels_of = {name: coded.columns for name, coded in shares.items() if name in published}
+    levels_of = {name: coded.columns for name, coded in shares.items() if name not in unpublished}
     return DecodedTable(columns, ids, groups, notes, owners, levels_of)
 
 
@@ -129,96 +353,68 @@ def _named(grid: Grid) -> dict[str, Cells]:
     return names
 
 
-def _is_wanted(name: str, options: ReadingOptions) -> bool:
-    if name == options.id or name in options.exclude or name in options.groups:
-        return False
-    return options.columns is None or name in options.columns or name in options.proportions
-
-
-def _why_not_wanted(name: str, options: ReadingOptions) -> str:
-    if name in options.groups:
-        return GROUP
-    return OWNER if name == options.id else ASKED
+def _why_unpublished(name: str, options: ReadingOptions) -> str:
+    if name in options.groups or name == options.id:
+        return GROUP if name in options.groups else OWNER
+    among = options.columns is None or name in (*options.columns, *options.proportions)
+    return "" if among and name not in options.exclude else ASKED
 
 
 def _empty(name: str, rows: int, excluded: str) -> Column:
     return Column(name, np.full(rows, np.nan), excluded)
 
 
-def _surveys(
-    names: Mapping[str, Cells], published: Iterable[str], options: ReadingOptions
-) -> dict[str, Survey]:
-    missing = options.words_for_missing
-    return {
-        name: survey_of(names[name].text, words=options.words, missing=missing)
-        for name in published
-        if names[name].text is not None
-        and not names[name].other
-        and name not in options.proportions
-    }
-
-
-def voted(surveys: Mapping[str, Survey], options: ReadingOptions) -> tuple[Vote, list[str]]:
-    """Return the convention of all columns of numbers, and a note on it."""
-    voters = {name: survey for name, survey in surveys.items() if survey.numbers}
-    vote = vote_of(voters, options.decimal, options.thousands)
-    words = CONVENTIONS[vote.convention].words
-    return vote, [f"numbers are read with {words}"] * vote.noted
-
-
-def _notes_on(surveys: Mapping[str, Survey], options: ReadingOptions) -> list[str]:
-    """Say how numbers were understood, and what stands for missing values."""
-    by_note: dict[str, list[str]] = {}
-    for name, survey in surveys.items():
-        for note in survey.notes:
-            by_note.setdefault(note, []).append(name)
-    missing = numbers_for_missing(options.missing_values)
-    return [
-        *(f"{listed(of)}: {note}" for note, of in by_note.items()),
-        *missing_as_asked(missing),
-        *read_as_missing({name: survey.absent for name, survey in surveys.items()}),
-    ]
-
-
-def missing_as_asked(codes: Iterable[float]) -> list[str]:
-    """Say that numbers stand for missing values."""
-    return [f"{plain(code)} is read as missing, as asked" for code in codes]
-
-
-def read_as_missing(absent: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """Say of words in columns of numbers that they stand for missing values, and in which cells.
-
-    `absent` are the words of each column, and how many of its cells hold them.
-    """
-    notes = []
-    for word in sorted({word for of in absent.values() for word in of}):
-        counts = [
-            f"{name} in {of[word]} cell{'s' * (of[word] > 1)}"
-            for name, of in absent.items()
-            if word in of
-        ]
-        notes.append(f"{word!r} is read as missing ({listed(counts)})")
-    return notes
+def _stated(
+    grid: Grid, names: Mapping[str, Cells], surveys: Mapping[str, Survey], options: ReadingOptions
+) -> Stated:
+    """Return what a file states of its columns, and those of digits that are codes."""
+    blank = bool(grid.columns) and not grid.columns[0].name.strip() and grid.header != "no"
+    return Stated(
+        grid.name,
+        lines=grid.lines,
+        index=frozenset(name for name, cells in names.items() if cells.index),
+        unnamed=next(iter(names)) if blank else None,
+        coded={
+            name: code_in(names[name], grid)
+            for name, survey in surveys.items()
+            if survey.numbers and survey.conventions == ALL
+        },
+        sums=options.skip_last != 0,
+        codes=options.codes,
+    )
 
 
 # --- one column ----------------------------------------------------------------------------------
 
 
 def _column(
-    grid: Grid, name: str, cells: Cells, survey: Survey | None, vote: Vote, options: ReadingOptions
+    grid: Grid,
+    name: str,
+    cells: Cells,
+    understood: Understanding,
+    options: ReadingOptions,
+    *,
+    above: str,
 ) -> Column:
-    if cells.other:
-        return _empty(name, grid.rows, reason_of(cells.other))
-    if survey is None:
-        numbers = np.full(grid.rows, np.nan) if cells.numbers is None else cells.numbers
-        return Column(name, _without_missing(numbers, options))
-    if not survey.cells:
+    """Decode one column; `above` is the remedy where its first cell may be no part of it."""
+    if cells.other or name in understood.text:
+        why = reason_of(cells.other) if cells.other else understood.text[name]
+        return _empty(name, grid.rows, why)
+    survey, convention = understood.numeric.get(name), understood.vote.convention
+    if survey is None or not survey.cells:
         values = np.full(grid.rows, np.nan) if cells.numbers is None else cells.numbers
         return Column(name, _without_missing(values, options))
-    if not survey.numeric(typed := _typed(cells)):
-        place, shown = grid.place(survey.bad or 0), visible(_cell(cells, survey.bad))
-        return _empty(name, grid.rows, survey.words(place, shown, typed))
-    return _numbers(grid, name, cells, survey, vote, options)
+    values, bad = survey.values(convention), survey.bad_rows(convention)
+    if cells.numbers is not None:
+        values = np.where(np.isnan(values), cells.numbers, values)
+    column = Column(name, _without_missing(values, options))
+    if bad.any() and options.bad_cells == "refuse":
+        total = survey.cells + _typed(cells)
+        read = f" with {CONVENTIONS[convention].words}" if survey.is_number(bad) else ""
+        column.refused = doubts.bad_cells(
+            grid, name, cells, bad, total, read=read, above=above, complete=options.complete
+        )
+    return column
 
 
 def reason_of(other: str) -> str:
@@ -230,82 +426,10 @@ def _typed(cells: Cells) -> int:
     return 0 if cells.numbers is None else int((~np.isnan(cells.numbers)).sum())
 
 
-def _cell(cells: Cells, row: int | None) -> str:
-    return "" if row is None else str(cells.text[row].as_py()).strip()
-
-
-def _numbers(
-    grid: Grid, name: str, cells: Cells, survey: Survey, vote: Vote, options: ReadingOptions
-) -> Column:
-    values, bad = survey.values(vote.convention), survey.bad_rows(vote.convention)
-    if cells.numbers is not None:
-        values = np.where(np.isnan(values), cells.numbers, values)
-    column = Column(name, _without_missing(values, options))
-    if bad.any() and options.bad_cells == "refuse":
-        total = survey.cells + _typed(cells)
-        read = f" with {CONVENTIONS[vote.convention].words}" if survey.is_number(bad) else ""
-        column.refused, column.remedy = doubts.bad_cells(
-            grid, name, cells, bad, total, read=read, complete=options.complete
-        )
-    return column
-
-
-def _without_missing(
-    values: npt.NDArray[np.float64], options: ReadingOptions
-) -> npt.NDArray[np.float64]:
+def _without_missing(values: Doubles, options: ReadingOptions) -> Doubles:
     """Replace the numbers that stand for missing values."""
-    codes = numbers_for_missing(options.missing_values)
+    codes = options.numbers_for_missing
     return np.where(np.isin(values, codes), np.nan, values) if codes else values
-
-
-def numbers_for_missing(words: Iterable[str]) -> list[float]:
-    """Return the numbers among what stands for missing values."""
-    codes = []
-    for word in words:
-        try:
-            codes.append(float(word.replace(",", ".")))
-        except ValueError:
-            continue
-    return [code for code in codes if np.isfinite(code)]
-
-
-# --- names of rows --------------------------------------------------------------------------------
-
-
-def _leave_out(
-    columns: Sequence[Column], names: Mapping[str, Cells], grid: Grid, options: ReadingOptions
-) -> dict[str, float]:
-    """Leave out names of rows, refuse sums of others; return what may be codes, by column."""
-    judged = [column for column in columns if not column.excluded]
-    summary = Columns.of_each([column.values for column in judged])
-    codes = summary.codes([column.name for column in judged]) if options.codes else {}
-    for j, column in enumerate(judged):
-        if column.name in names and column.name not in (options.columns or ()):
-            column.excluded = _names_rows(summary, j, column, names[column.name], grid)
-            column.refused = "" if column.excluded else column.refused
-    if options.skip_last != 0:
-        labelled = [names[column.name] for column in columns if column.name in names]
-        numbered = [j for j, column in enumerate(judged) if not column.excluded]
-        spreads = np.array([spread_of(judged[j].values) for j in numbered])
-        summed = summed_up(summary.chosen(numbered), grid.rows, spreads)
-        doubts.require_no_summary(grid, labelled, summed)
-    return codes
-
-
-def _names_rows(summary: Columns, j: int, column: Column, cells: Cells, grid: Grid) -> str:
-    """Say why a column is not judged unless it is asked for by name; empty if it is."""
-    unnamed = not cells.name.strip() and grid.columns[0] is cells and grid.header != "no"
-    if cells.index or names_rows(
-        summary,
-        j,
-        cells.name,
-        grid.rows,
-        unnamed=unnamed,
-        values=column.values,
-    ):
-        return INDEX
-    whole = bool(summary.counts[j] and summary.whole[j])
-    return (code_in(cells, grid) if whole else "") or date_in(summary, j)
 
 
 # --- columns of words ---------------------------------------------------------------------------
@@ -344,7 +468,7 @@ def shared(names: Mapping[str, Cells], rows: int) -> dict[str, int]:
     return owners
 
 
-def _category(grid: Grid, name: str, cells: Cells, categories: Categories) -> Any:
+def _words(grid: Grid, name: str, cells: Cells, categories: Categories) -> Any:
     """Return the words of a column of categories, once their levels are collected."""
     labels = _labels(cells, grid.rows)
     words = None if labels is None else text_of(labels)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 BLANKS = " \u00a0\u2007\u2009\u202f"
 _APOSTROPHES = "'\u2019"
@@ -47,15 +48,14 @@ CONVENTIONS = (
 ALL = (1 << len(CONVENTIONS)) - 1
 
 
-def _bits(*chosen: tuple[str, str]) -> int:
-    return sum(1 << i for i, c in enumerate(CONVENTIONS) if (c.decimal, c.thousands) in chosen)
-
-
-_POINT = _bits((".", ""), (".", ","), (".", "'"), (".", " "))
-_COMMA = _bits((",", ""), (",", "."), (",", "'"), (",", " "))
-_BY_POINT, _BY_COMMA = _bits((",", ".")), _bits((".", ","))
-_BY_QUOTE = (_bits((".", "'")), _bits((",", "'")))
-_BY_BLANK = (_bits((".", " ")), _bits((",", " ")))
+def conventions_of(decimal: str | None, thousands: str | None) -> int:
+    """Return the conventions that options leave; `thousands` "none" stands for no mark."""
+    mark = "" if thousands == "none" else thousands
+    return sum(
+        1 << i
+        for i, convention in enumerate(CONVENTIONS)
+        if decimal in (None, convention.decimal) and mark in (None, convention.thousands)
+    )
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ _GROUPS = re.compile(
     r"(?:([.,])[0-9]+)?"
 )
 _BARE_SHAPE = Shape(ALL, bare=True)
-SINGLE = {".": Shape(_POINT), ",": Shape(_COMMA)}
-THREE = {".": Shape(_POINT | _BY_POINT, "."), ",": Shape(_COMMA | _BY_COMMA, ",")}
+SINGLE = {mark: Shape(conventions_of(mark, None)) for mark in ".,"}
+THREE = {m: Shape(SINGLE[m].conventions | conventions_of(None, m), m) for m in SINGLE}
 
 
 def shape_of(number: str) -> Shape | None:
@@ -102,23 +102,11 @@ def shape_of(number: str) -> Shape | None:
     return None if groups is None else _grouped(groups[1], groups[2])
 
 
+@cache
 def _grouped(mark: str, decimal: str | None) -> Shape | None:
-    if mark in ".,":
-        if decimal == mark:
-            return None
-        return Shape(_BY_POINT if mark == "." else _BY_COMMA)
-    point, comma = _BY_QUOTE if mark in _APOSTROPHES else _BY_BLANK
-    return Shape({".": point, ",": comma, None: point | comma}[decimal])
-
-
-def conventions_of(decimal: str | None, thousands: str | None) -> int:
-    """Return the conventions that options leave; `thousands` "none" stands for no mark."""
-    mark = "" if thousands == "none" else thousands
-    return sum(
-        1 << i
-        for i, convention in enumerate(CONVENTIONS)
-        if decimal in (None, convention.decimal) and mark in (None, convention.thousands)
-    )
+    """Return what a mark of thousands and a decimal mark tell, None where they are the same."""
+    kind = "'" if mark in _APOSTROPHES else " " if mark in BLANKS else mark
+    return None if decimal == mark else Shape(conventions_of(decimal, kind))
 
 
 _MARKS = re.compile(rf"[{_APOSTROPHES}{BLANKS}]")
@@ -134,38 +122,11 @@ def parse(number: str, convention: Convention) -> float:
 
 MISSING = frozenset(
     (
-        *(
-            "na",
-            "n/a",
-            "n.a.",
-            "nan",
-            "-nan",
-            "+nan",
-            "null",
-            "none",
-            "nil",
-            "nd",
-            "n.d.",
-            "missing",
-        ),
-        *(
-            "unknown",
-            ".",
-            "..",
-            "...",
-            "-",
-            "--",
-            "---",
-            "?",
-            "*",
-            "\u2013",
-            "\u2014",
-            "k.a.",
-            "s/d",
-        ),
-        *("<na>", "(null)", "#n/a", "#na", "#n/a!", "#nv", "#value!", "#div/0!", "#ref!"),
-        *("#name?", "#num!", "#null!", "#wert!", "#bezug!", "#zahl!", "#valeur!", "#n/d"),
-        *("#valor!", "nat", "\\n", "1.#qnan", "1.#ind", "-1.#ind", "-nan(ind)", "nan(ind)"),
+        *("na", "n/a", "n.a.", "nan", "-nan", "+nan", "null", "none", "nil", "nd", "n.d.", "nat"),
+        *("missing", "unknown", ".", "..", "...", "-", "--", "---", "?", "*", "\u2013", "\u2014"),
+        *("k.a.", "s/d", "<na>", "(null)", "#n/a", "#na", "#n/a!", "#nv", "#value!", "#div/0!"),
+        *("#ref!", "#name?", "#num!", "#null!", "#wert!", "#bezug!", "#zahl!", "#valeur!", "#n/d"),
+        *("#valor!", "\\n", "1.#qnan", "1.#ind", "-1.#ind", "-nan(ind)", "nan(ind)"),
         *("(blank)", "(leer)", "(missing)", "k. a.", "keine angabe", "no data"),
         *(f".{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"),
     )

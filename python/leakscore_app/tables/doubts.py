@@ -30,16 +30,13 @@ class Column:
     excluded : str
         Why it is not judged; empty if it can be.
     refused : str
-        What must be settled before it can be judged; empty if nothing.
-    remedy : str
-        What settles it.
+        What must be settled before it can be judged, and what settles it; empty if nothing.
     """
 
     name: str
     values: npt.NDArray[np.float64]
     excluded: str = ""
     refused: str = ""
-    remedy: str = ""
 
 
 def bad_cells(
@@ -50,36 +47,32 @@ def bad_cells(
     total: int,
     *,
     read: str = "",
+    above: str = "",
     complete: bool = False,
-) -> tuple[str, str]:
-    """Say which cells of a column of numbers are none, and what may be done about it."""
-    row = int(bad.argmax())
+) -> str:
+    """Say which cells of a column of numbers are none, and what may be done: `above`, if given."""
+    row, count = int(bad.argmax()), int(bad.sum())
     cell = "" if cells.text is None else str(cells.text[row].as_py()).strip()
     where = f"{grid.name}, {grid.place(row)}, column {visible(name)!r}"
+    shown, many = visible(cell)[:40], f"like {count} of {total} cells"
     drop = "" if complete else "--bad-cells missing leaves their records out"
     if cell == name:
-        return f"{where}: the names of the columns are repeated", _either("remove the line", drop)
-    shown, count = visible(cell)[:40], int(bad.sum())
-    what = f"{where}: {shown!r} is no number{read}"
-    if read:
-        return f"{what}, like {count} of {total} cells", _either("say --decimal", drop)
-    below = ""
-    if 0 < row == grid.rows - count and count <= _BELOW:
-        lines = "a line" if count == 1 else "lines"
-        below = f"--skip-last {count} leaves out {lines} below the table"
-    if is_near(cell) and 2 * count > total:
-        return f"{where}: {shown!r}: in {count} of {total} cells signs or units differ", drop
-    word = f"{option('--missing-values', visible(cell))} reads this cell as missing"
-    if complete or len(visible(cell)) > len(shown):
-        word = ""
-    return (
-        f"{what}, like {count} of {total} cells",
-        _either(below, drop, word) or "every record needs a number here",
-    )
-
-
-def _either(*remedies: str) -> str:
-    return ", ".join(filter(None, remedies))
+        why, remedies = "the names of the columns are repeated", ["remove the line", drop]
+    elif read:
+        why, remedies = f"{shown!r} is no number{read}, {many}", ["say --decimal", drop]
+    elif is_near(cell) and 2 * count > total:
+        why, remedies = f"{shown!r}: in {count} of {total} cells signs or units differ", [drop]
+    else:
+        below = word = ""
+        if 0 < row == grid.rows - count and count <= _BELOW:
+            lines = "a line" if count == 1 else "lines"
+            below = f"--skip-last {count} leaves out {lines} below the table"
+        if not complete and visible(cell) == shown:
+            word = f"{option('--missing-values', shown)} reads this cell as missing"
+        why = f"{shown!r} is no number, {many}"
+        remedies = [below, drop, word] if below or drop else ["every record needs a number here"]
+    remedy = above or ", ".join(filter(None, remedies))
+    return f"{where}: {why}" + (f": {remedy}" if remedy else "")
 
 
 def option(name: str, value: str, *, of_list: bool = True) -> str:
@@ -104,18 +97,13 @@ def refuse_marks(
             text = surveys[name].shown(row)
             by_name[name].refused = (
                 f"{grid.name}, {grid.place(row)}, column {visible(name)!r}: {text!r} may be "
-                f"{text.replace(mark, '.')} or {text.replace(mark, '')}"
+                f"{text.replace(mark, '.')} or {text.replace(mark, '')}: say --decimal {mark} or "
+                f"--thousands {mark}"
             )
-            by_name[name].remedy = f"say --decimal {mark} or --thousands {mark}"
     if vote.contrary and all(name in by_name for name in vote.contrary):
         first, second = vote.contrary[0], vote.contrary[-1]
         for name in (first, second):
-            column = by_name[name]
-            column.refused = _contradiction(grid, surveys, first, second)
-            column.remedy = (
-                "--decimal , --bad-cells missing or --decimal . --bad-cells missing reads one of "
-                "them as missing"
-            )
+            by_name[name].refused = _contradiction(grid, surveys, first, second)
 
 
 def _contradiction(grid: Grid, surveys: Mapping[str, Survey], first: str, second: str) -> str:
@@ -123,42 +111,29 @@ def _contradiction(grid: Grid, surveys: Mapping[str, Survey], first: str, second
     return (
         f"{grid.name}: {ours[1]!r} ({grid.place(ours[0])}, column {visible(first)!r}) and "
         f"{other[1]!r} ({grid.place(other[0])}, column {visible(second)!r}) follow no common "
-        "convention"
+        "convention: --decimal , --bad-cells missing or --decimal . --bad-cells missing reads one "
+        "of them as missing"
     )
 
 
-def refuse_codes(
-    columns: Sequence[Column], codes: Mapping[str, float], grid: Grid, *, complete: bool
-) -> None:
-    """Refuse numbers far from all others that look like codes for missing values."""
-    for column in columns:
-        if column.excluded or column.refused or column.name not in codes:
-            continue
-        code, values = codes[column.name], column.values
-        where = f"{grid.name}, {grid.place(int((values == code).argmax()))}"
-        column.refused, column.remedy = may_be_code(
-            where, column.name, code, values, complete=complete
-        )
-
-
 def may_be_code(
-    where: str, name: str, code: float, values: Doubles | None, *, complete: bool = False
-) -> tuple[str, str]:
+    where: str, name: str, code: float, values: Doubles | None = None, *, complete: bool = False
+) -> str:
     """Say of which column a number may be a code for missing values, and what settles it."""
     shown, cells = plain(code), ""
     if values is not None:
         cells = f" in {int((values == code).sum())} of {int(np.isfinite(values).sum())} cells"
     missing = "remove its line" if complete else f"--missing-values {shown}"
     return (
-        f"{where}, column {visible(name)!r}: {shown}{cells} lies far from all others",
-        f"{missing} if it stands for a missing value, --missing-values none if it is a value",
+        f"{where}, column {visible(name)!r}: {shown}{cells} lies far from all others: {missing} if "
+        "it stands for a missing value, --missing-values none if it is a value"
     )
 
 
-def refusal(refused: str, remedy: str, name: str, *, alone: bool = False) -> str:
-    """Return a refusal with its remedies; a column that is not alone may be left out."""
-    drop = "" if alone else f", {option('--exclude', visible(name))} leaves the column out"
-    return f"{refused}: {remedy}{drop}"
+def refusal(refused: str, name: str, *, alone: bool) -> str:
+    """Return a refusal with one more remedy: a column that is not alone may be left out."""
+    drop = f", {option('--exclude', visible(name))} leaves the column out"
+    return refused if alone else refused + drop
 
 
 _ABOVE = 20  # rows at the beginning that are searched for names of columns
@@ -236,16 +211,9 @@ def _first_words(
     ]
 
 
-def require_no_summary(grid: Grid, labels: Sequence[Cells], summed: tuple[int, str]) -> None:
-    """Refuse a table whose last records sum up the others.
-
-    They have a label such as "total" that no other record has, or equal the sum or the mean of all
-    records above them in every column (`summed`, from `summed_up`). So is a first record with such
-    a label.
-    """
+def require_no_label(grid: Grid, labels: Sequence[Cells]) -> None:
+    """Refuse a table whose first or last records have a label such as "total", and no other."""
     count, what = max(map(_labelled, labels), default=0), "is labelled as a sum or mean of others"
-    if not count:
-        count, what = summed
     if count:
         raise ValueError(summary_of(grid.name, grid.place(grid.rows - count), count, what))
     if any(map(_labelled_first, labels)):

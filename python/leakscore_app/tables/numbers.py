@@ -7,15 +7,17 @@ cell is looked at once. A file of any length is surveyed piece by piece, and all
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from leakscore.typing import Flags
 from leakscore_app._visible import visible
 from leakscore_app.tables import conventions
+from leakscore_app.tables.cells import distinct
 from leakscore_app.tables.conventions import (
     ALL,
     CONVENTIONS,
@@ -58,7 +60,7 @@ class Survey:
     absent : dict
         Word that stands for a missing value -> its cells.
     bad_cell : str
-        The cell of the row `bad`, where pieces were added.
+        The cell of the row `bad`.
     """
 
     cells: int = 0
@@ -89,7 +91,7 @@ class Survey:
         self.boolean |= piece.boolean
         self.notes += piece.notes
         if self.bad is None and piece.bad is not None:
-            self.bad, self.bad_cell = start + piece.bad, piece.shown(piece.bad)
+            self.bad, self.bad_cell = start + piece.bad, piece.bad_cell
 
     @property
     def odd(self) -> bool:
@@ -105,10 +107,10 @@ class Survey:
         """Whether at least half of the cells, and of `typed` numbers beside them, are numbers."""
         return 2 * (self.numbers + self.near + typed) >= self.cells + typed > 0
 
-    def words(self, place: str, cell: str, typed: int = 0) -> str:
+    def reason(self, place: Callable[[int], str], typed: int = 0) -> str:
         """Say why a column of text is not judged: of its first cell that is no number."""
         count, total = self.cells - self.numbers, self.cells + typed
-        return f"text in {count} of {total} cells ({place}: {cell[:40]!r})"
+        return f"text in {count} of {total} cells ({place(self.bad or 0)}: {self.bad_cell[:40]!r})"
 
     def values(self, index: int) -> npt.NDArray[np.float64]:
         """Return the numbers in the convention of this index, NaN elsewhere."""
@@ -177,6 +179,7 @@ def survey_of(text: Any, *, words: Mapping[str, float], missing: frozenset[str])
     if survey is None:
         survey = _survey_different(_Different.of(trimmed), words)
         survey.text = trimmed
+        survey.bad_cell = "" if survey.bad is None else survey.shown(survey.bad)
     survey.absent = absent
     return survey
 
@@ -269,20 +272,24 @@ class _Different:
 
     cells: list[str]
     where: npt.NDArray[np.int64]  # -1 where there is none
+    words: Mapping[str, float] = field(default_factory=dict)
     shapes: list[conventions.Shape | None] = field(default_factory=list)
     numbers: list[str] = field(default_factory=list)
-    words: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, text: Any) -> _Different:
-        import pyarrow
+        cells, where = distinct(text)
+        return cls(cells.to_pylist(), where)
 
-        encoded = text.dictionary_encode().unify_dictionaries()
-        if not encoded.num_chunks:
-            return cls([], np.empty(0, np.int64))
-        parts = [chunk.indices.fill_null(-1).to_numpy() for chunk in encoded.chunks]
-        cells = pyarrow.array(encoded.chunk(0).dictionary, pyarrow.string()).to_pylist()
-        return cls(cells, np.concatenate(parts).astype(np.int64))
+    def read(self, numbers: list[str]) -> None:
+        """Take these for the cells, what is not part of the numbers taken off."""
+        self.numbers, self.shapes = numbers, [*map(conventions.shape_of, numbers)]
+
+    @property
+    def numeric(self) -> Flags:
+        """Which cells are numbers, in whatever convention, or words for them."""
+        pairs = zip(self.numbers, self.shapes, strict=True)
+        return np.array([s is not None or n.lower() in self.words for n, s in pairs], bool)
 
     def counts(self) -> npt.NDArray[np.int64]:
         return np.bincount(self.where[self.where >= 0], minlength=len(self.cells))
@@ -323,58 +330,41 @@ _SPECIAL |= {"-infinity": -math.inf, "+infinity": math.inf, "\u221e": math.inf}
 
 
 def _survey_different(different: _Different, words: Mapping[str, float]) -> Survey:
-    boolean = booleans_of(different.cells)
+    boolean, notes = booleans_of(different.cells), list[str]()
     different.words = {**_SPECIAL, **words, **(boolean or {})}
-    notes: list[str] = []
+    different.read(different.cells)
     if boolean:
         yes, no = boolean
-        notes.append(f"{yes!r} is read as 1, {no!r} as 0")
-    different.numbers = list(different.cells)
-    different.shapes = [conventions.shape_of(number) for number in different.numbers]
-    if not boolean and not all(_numbers(different)):
-        plain, notes = conventions.plain(different.cells)
-        if notes:
-            shapes = [conventions.shape_of(number) for number in plain]
-            if sum(shape is not None for shape in shapes) > sum(_numbers(different)):
-                different.numbers, different.shapes = plain, shapes
-            else:
-                notes = []
-    return _of_shapes(different, notes, boolean is not None)
-
-
-def _numbers(different: _Different) -> list[bool]:
-    return [
-        shape is not None or number.lower() in different.words
-        for number, shape in zip(different.numbers, different.shapes, strict=True)
+        notes = [f"{yes!r} is read as 1, {no!r} as 0"]
+    elif not (numeric := different.numeric).all():
+        plain, taken = conventions.plain(different.cells)
+        if taken and sum(conventions.shape_of(each) is not None for each in plain) > numeric.sum():
+            notes = taken
+            different.read(plain)
+    counts, numeric = different.counts(), different.numeric
+    near = [
+        not number and conventions.is_near(cell)
+        for cell, number in zip(different.cells, numeric.tolist(), strict=True)
     ]
-
-
-def _of_shapes(different: _Different, notes: list[str], boolean: bool) -> Survey:
-    counts, numbers = different.counts(), np.array(_numbers(different), bool)
-    pairs = zip(different.cells, numbers.tolist(), strict=True)
-    near = np.array([not number and conventions.is_near(cell) for cell, number in pairs], bool)
-    remaining = conventions.ALL
-    three: dict[str, int] = {}
-    for shape in different.shapes:
-        if shape is not None:
-            remaining &= shape.conventions
-    for mark in ".,":
-        fits = np.array([shape is not None and shape.three == mark for shape in different.shapes])
-        row = different.first(fits) if len(fits) else None
-        if row is not None:
-            three[mark] = row
-    return Survey(
+    survey = Survey(
         cells=int(counts.sum()),
-        numbers=int(counts[numbers].sum()) if len(counts) else 0,
-        conventions=remaining,
-        three=three,
-        bare=any(shape is not None and shape.bare for shape in different.shapes),
-        bad=different.first(~numbers) if len(numbers) else None,
-        near=int(counts[near].sum()) if len(counts) else 0,
-        boolean=boolean,
+        numbers=int(counts[numeric].sum()),
+        bad=different.first(~numeric),
+        near=int(counts[np.array(near, bool)].sum()),
+        boolean=boolean is not None,
         notes=notes,
         _different=different,
     )
+    shapes = [shape for shape in different.shapes if shape is not None]
+    for shape in shapes:
+        survey.conventions &= shape.conventions
+    survey.bare = any(shape.bare for shape in shapes)
+    for mark in ".,":
+        fits = [shape is not None and shape.three == mark for shape in different.shapes]
+        row = different.first(np.array(fits, bool))
+        if row is not None:
+            survey.three[mark] = row
+    return survey
 
 
 @dataclass(frozen=True)

@@ -11,18 +11,19 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
-from leakscore_app._visible import listed, visible
+from leakscore_app._visible import visible
 from leakscore_app.tables import files, memory_limit
-from leakscore_app.tables.cells import Cells, Grid, ReadingOptions
+from leakscore_app.tables.cells import Grid, ReadingOptions
 from leakscore_app.tables.columns import DecodedTable, content_of
 from leakscore_app.tables.doubts import refusal
 from leakscore_app.tables.files import KINDS, File
+from leakscore_app.tables.formats import npy
 
 _ARRAYS = ("npy", "npz")
 ARROW = ("parquet", "feather", "arrow stream")
@@ -67,7 +68,7 @@ def inner_file(file: File, options: ReadingOptions) -> tuple[File, ReadingOption
 
 
 def grid_of(file: File, options: ReadingOptions) -> Grid:
-    """Read the cells of a file that is no file of arrays.
+    """Read the cells of a file.
 
     Parameters
     ----------
@@ -85,29 +86,22 @@ def grid_of(file: File, options: ReadingOptions) -> Grid:
     ImportError
         If a library is missing that reads the format.
     """
-    return _reader_of(file.kind)(file, options)
-
-
-def _reader_of(kind: str) -> Callable[[File, ReadingOptions], Grid]:
-    """Import what reads a format: most programs meet one only."""
-    if kind == "text":
-        from leakscore_app.tables.formats.delimited import read_delimited
-
-        return read_delimited
-    if kind == "workbook":
-        from leakscore_app.tables.formats.workbook import read_workbook
-
-        return read_workbook
-    if kind in ARROW:
-        from leakscore_app.tables.formats.arrow import read_arrow
-
-        return read_arrow
-    from leakscore_app.tables.formats.survey_files import read_survey_file
-
-    return read_survey_file
+    reader: Callable[[File, ReadingOptions], Grid]  # imported here: most programs need one only
+    if file.kind in _ARRAYS:
+        reader = npy.read_arrays
+    elif file.kind == "text":
+        from leakscore_app.tables.formats.delimited import read_delimited as reader
+    elif file.kind == "workbook":
+        from leakscore_app.tables.formats.workbook import read_workbook as reader
+    elif file.kind in ARROW:
+        from leakscore_app.tables.formats.arrow import read_arrow as reader
+    else:
+        from leakscore_app.tables.formats.survey_files import read_survey_file as reader
+    return reader(file, options)
 
 
 _ROWS = 2048
+Lines: TypeAlias = npt.NDArray[np.int64] | None
 
 EMBEDDED = "breast-cancer-wisconsin.csv"
 
@@ -293,31 +287,21 @@ def table_of_file(file: File, path: str, options: ReadingOptions) -> Table:
     require_meaning(file, options)
     inner, options = inner_file(file, options)
     require_meaning(inner, options)
-    if inner.kind == "npy":
-        from leakscore_app.tables.formats import npy
-
-        grid = _grid_of_array(inner.name, npy.load_npy(inner), inner)
-    elif inner.kind == "npz":
-        grid = _grid_of_archive(inner, options.key)
-    else:
-        _require_no_json(inner)
-        grid = grid_of(inner, options)
-    if inner.kind in ("npy", "npz"):
-        grid = grid.without_last(options.skip_last)
-    inner.require(_needed(grid.rows, len(grid.columns)))
+    if inner.kind == "text" and inner.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
+        raise ValueError(f"{inner.name} is JSON: save the table as csv, xlsx or parquet")
+    grid = grid_of(inner, options)
+    inner.require(npy.needed(grid.rows, len(grid.columns)))
     content = content_of(grid, options)
-    return _table(inner.name, path, file.sha256, content, grid)
+    return table_of_content(inner.name, path, file.sha256, content, grid.lines)
 
 
-def _require_no_json(file: files.File) -> None:
-    if file.kind == "text" and file.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
-        raise ValueError(f"{file.name} is JSON: save the table as csv, xlsx or parquet")
-
-
-def _table(name: str, path: str | None, sha256: str, content: DecodedTable, grid: Grid) -> Table:
+def table_of_content(
+    name: str, path: str | None, sha256: str, content: DecodedTable, lines: Lines = None
+) -> Table:
+    """Make the table of columns that are understood."""
     columns = content.columns
-    values = np.empty((grid.rows, len(columns)))
-    for start in range(0, grid.rows, _ROWS):  # blocks that stay in the cache
+    values = np.empty((len(columns[0].values) if columns else 0, len(columns)))
+    for start in range(0, len(values), _ROWS):  # blocks that stay in the cache
         for j, column in enumerate(columns):
             values[start : start + _ROWS, j] = column.values[start : start + _ROWS]
     alone = sum(not column.excluded for column in columns) < 2
@@ -329,13 +313,13 @@ def _table(name: str, path: str | None, sha256: str, content: DecodedTable, grid
         values=values,
         excluded={j: column.excluded for j, column in enumerate(columns) if column.excluded},
         notes=tuple(content.notes),
-        lines=grid.lines,
+        lines=lines,
         ids=content.ids,
         groups=content.groups,
         shared=content.shared,
         shares=content.shares,
         refused={
-            j: refusal(column.refused, column.remedy, column.name, alone=alone)
+            j: refusal(column.refused, column.name, alone=alone)
             for j, column in enumerate(columns)
             if column.refused
         },
@@ -379,33 +363,34 @@ def table_of(
     ('a', 'b')
     """
     array = validation.matrix("values", values)
-    grid = _grid_of_array("the array", array)
+    grid = npy.grid_of_array("the array", array)
     if columns is not None and len(columns) != array.shape[1]:
         raise ValueError(f"{len(columns)} columns must be {array.shape[1]}")
     if columns is not None:
         for cells, name in zip(grid.columns, columns, strict=True):
             cells.name = name
         grid.notes.clear()
-    if ids is not None and len(ids) != len(array):
-        raise ValueError(f"{len(ids)} ids must be {len(array)}, one for each record")
     # An array in memory is taken as it is: no record is a sum, no number a code.
     content = content_of(grid, ReadingOptions(skip_last=0, missing_values=("none",), header="no"))
     values = np.ascontiguousarray(array, dtype=np.float64)
-    table = _table("array", "array", hashlib.sha256(values.tobytes()).hexdigest(), content, grid)
-    for name, labels in (groups or {}).items():
-        if len(labels) != len(array):
-            raise ValueError(
-                f"{len(labels)} labels of {name!r} must be {len(array)}, one for each record"
-            )
+    table = table_of_content(
+        "array", "array", hashlib.sha256(values.tobytes()).hexdigest(), content
+    )
     return replace(
         table,
-        ids=None if ids is None else np.array(list(map(str, ids)), np.str_),
+        ids=None if ids is None else _labels("ids", ids, len(array)),
         shared=table.shared if ids is None else {},
         groups={
-            name: np.array(list(map(str, labels)), np.str_)
+            name: _labels(f"labels of {name!r}", labels, len(array))
             for name, labels in (groups or {}).items()
         },
     )
+
+
+def _labels(what: str, labels: Sequence[str], rows: int) -> npt.NDArray[np.str_]:
+    if len(labels) != rows:
+        raise ValueError(f"{len(labels)} {what} must be {rows}, one for each record")
+    return np.array(list(map(str, labels)), np.str_)
 
 
 def table_of_frame(frame: Any, groups: tuple[str, ...] = ()) -> Table:
@@ -421,60 +406,5 @@ def table_of_frame(frame: Any, groups: tuple[str, ...] = ()) -> Table:
     understood = content_of(
         grid, ReadingOptions(skip_last=0, missing_values=("none",), groups=groups)
     )
-    table = _table("frame", "frame", "", understood, grid)
+    table = table_of_content("frame", "frame", "", understood)
     return replace(table, sha256=hashlib.sha256(table.values.tobytes()).hexdigest())
-
-
-# --- numpy ---------------------------------------------------------------------------------------
-
-
-def _grid_of_archive(file: files.File, key: str | None) -> Grid:
-    from leakscore_app.tables.formats import npy
-
-    arrays = npy.load_npz(file)
-    keys = list(arrays)
-    if key is None and len(keys) > 1:
-        raise ValueError(f"{file.name} holds several arrays, choose one with --key: {listed(keys)}")
-    if key is not None and key not in keys:
-        raise ValueError(f"{file.name} has no array {key!r}; it holds {listed(keys)}")
-    chosen = keys[0] if key is None else key
-    return _grid_of_array(f"{file.name}[{visible(chosen)}]", arrays[chosen], file)
-
-
-def _grid_of_array(name: str, values: npt.NDArray[Any], file: files.File | None = None) -> Grid:
-    if values.dtype.names is not None:
-        if values.ndim != 1:
-            raise ValueError(f"{name} of shape {values.shape} must hold one row per record")
-        if file is not None:
-            file.require(_needed(len(values), len(values.dtype.names)))
-        cells = [_cells(field, values[field]) for field in values.dtype.names]
-        return Grid(name, cells, len(values))
-    if values.ndim != 2:
-        hint = "; one column is (N, 1)" if values.ndim == 1 else ""
-        raise ValueError(f"{name} of shape {values.shape} must be 2-D, one row per record{hint}")
-    if values.dtype.kind not in "fiub":
-        raise ValueError(f"{name} must hold real numbers, not dtype {values.dtype}")
-    if file is not None:
-        same = values.dtype == np.float64 and values.flags.c_contiguous
-        file.require(_needed(0 if same else len(values), values.shape[1]))
-    with np.errstate(all="ignore"):  # a long double may be too large: then it is infinite
-        numbers = np.asarray(values, dtype=np.float64)
-    columns = [
-        Cells(f"column {j}", numbers=numbers[:, j - 1]) for j in range(1, values.shape[1] + 1)
-    ]
-    notes = [f"columns of {name} have no names: numbered from 1"]
-    return Grid(name, columns, len(values), notes=notes, header="no")
-
-
-def _needed(rows: int, columns: int) -> int:
-    """Return the memory of a table."""
-    return columns * (8 * rows + memory_limit.COLUMN)
-
-
-def _cells(name: str, values: npt.NDArray[Any]) -> Cells:
-    if values.ndim == 1 and values.dtype.kind in "fiub":
-        with np.errstate(all="ignore"):
-            return Cells(name, numbers=values.astype(np.float64))
-    if values.dtype.kind in "US" and values.ndim == 1 and len(values):
-        return Cells(name, other=f"text (record 1: {visible(str(values[0]))[:40]!r})")
-    return Cells(name, other="dates" if values.dtype.kind in "mM" else "no numbers")

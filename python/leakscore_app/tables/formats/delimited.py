@@ -79,13 +79,16 @@ def read_delimited(file: File, options: ReadingOptions) -> Grid:
     del text
     form = form_of(file.name, data, delimiter, options)
     file.require(memory_limit.COLUMN * form.layout.width)
-    grid = _grid(file.name, _split(file, data[form.begin :], form), form.layout)
-    grid.notes[:0] = notes
-    if options.skip_last:
-        count = options.skip_last
+    libraries(file.name, "pyarrow")
+    rows, layout = form.split(data[form.begin :]), form.layout
+    names = layout.names or [f"column {j}" for j in range(1, layout.width + 1)]
+    cells = [Cells(given, text=text) for given, text in zip(names, rows.columns, strict=True)]
+    blank = without_values(len(rows.blank), (form.above + rows.blank[:1]).tolist())
+    notes += [*layout.notes, *blank]
+    if count := options.skip_last:
         lines = "line is" if count == 1 else f"{count} lines are"
-        grid.notes.append(f"the last {lines} left out, as asked")
-    return grid
+        notes.append(f"the last {lines} left out, as asked")
+    return Grid(file.name, cells, len(rows.lines), form.above + rows.lines, notes, layout.header)
 
 
 # --- bytes to text -------------------------------------------------------------------------------
@@ -249,6 +252,8 @@ class Form:
 
     Attributes
     ----------
+    name : str
+        The file's, for messages.
     delimiter : str
     layout : Layout
     begin : int
@@ -257,14 +262,20 @@ class Form:
         Lines above it.
     """
 
+    name: str
     delimiter: str
     layout: Layout
     begin: int
     above: int
 
     def split(self, data: bytes) -> Rows:
-        """Cut records into cells, all of them text."""
-        return split(data, self.delimiter, self.layout.width)
+        """Cut records into cells, all of them text; rows of blank cells are left out."""
+        if not data:
+            nothing = np.empty(0, np.int64)
+            return Rows([text_of([])] * self.layout.width, nothing, nothing)
+        table, blank = _cells_of(data, self)
+        columns = list(table.columns)
+        return _without_blank_rows(columns, _lines(columns, blank, b'"' in data))
 
 
 def form_of(name: str, data: bytes, delimiter: str, options: ReadingOptions) -> Form:
@@ -287,7 +298,7 @@ def form_of(name: str, data: bytes, delimiter: str, options: ReadingOptions) -> 
         )
     above = sample.lines[layout.body] - 1 if records else 0
     begin = len(data) - len(_below_line(body, above)) if records else len(data)
-    return Form(delimiter, layout, begin, options.skip_lines + above)
+    return Form(name, delimiter, layout, begin, options.skip_lines + above)
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,38 +313,12 @@ class Rows:
     blank: npt.NDArray[np.int64]
 
 
-def _split(file: File, data: bytes, form: Form) -> Rows:
-    """Return the rows of a file, whose lines are those of the file."""
-    pyarrow = libraries(file.name, "pyarrow")
-    try:
-        rows = form.split(data)
-    except RaggedError:
-        _refuse_ragged(file, data, form)
-        raise
-    except pyarrow.ArrowInvalid as error:
-        raise ValueError(f"{file.name} cannot be split into cells: {error}") from None
-    return Rows(rows.columns, form.above + rows.lines, form.above + rows.blank)
-
-
-class RaggedError(ValueError):
-    """A line has another number of cells than the others."""
-
-
-def split(data: bytes, delimiter: str, width: int) -> Rows:
-    """Return columns of text and the line of each row, without rows of blank cells."""
-    if not data:
-        return Rows([text_of([])] * width, np.empty(0, np.int64), np.empty(0, np.int64))
-    table, blank = _cells_of(data, delimiter, width)
-    columns = list(table.columns)
-    return _without_blank_rows(columns, _lines(columns, blank, b'"' in data))
-
-
-def _cells_of(data: bytes, delimiter: str, width: int) -> tuple[Any, list[int]]:
+def _cells_of(data: bytes, form: Form) -> tuple[Any, list[int]]:
     """Let pyarrow split lines into columns of text, and return the lines that hold no row, from 1.
 
     Raises
     ------
-    RaggedError
+    ValueError
         If a line has another number of cells.
     """
     import pyarrow
@@ -349,13 +334,13 @@ def _cells_of(data: bytes, delimiter: str, width: int) -> tuple[Any, list[int]]:
         blank.append(row.number)
         return "skip"
 
-    names = [str(j) for j in range(width)]
+    names = [str(j) for j in range(form.layout.width)]
     try:
         table = reader.read_csv(
             pyarrow.BufferReader(data),
             reader.ReadOptions(use_threads=False, column_names=names, block_size=_block(data)),
             reader.ParseOptions(
-                delimiter=delimiter,
+                delimiter=form.delimiter,
                 newlines_in_values=b'"' in data,
                 ignore_empty_lines=False,
                 invalid_row_handler=refuse,
@@ -367,10 +352,10 @@ def _cells_of(data: bytes, delimiter: str, width: int) -> tuple[Any, list[int]]:
                 check_utf8=False,
             ),
         )
-    except pyarrow.ArrowInvalid:
+    except pyarrow.ArrowInvalid as error:
         if wrong:
-            raise RaggedError from None
-        raise
+            raise ValueError(_ragged(data, form)) from None
+        raise ValueError(f"{form.name} cannot be split into cells: {error}") from None
     return table, blank
 
 
@@ -383,7 +368,7 @@ def _block(data: bytes) -> int:
     return int(min(max(_BLOCK, 4 * longest), (1 << 31) - 1))
 
 
-def _refuse_ragged(file: File, data: bytes, form: Form) -> None:
+def _ragged(data: bytes, form: Form) -> str:
     """Name the first line with another number of cells, and what may be meant."""
     text, width = io.StringIO(data.decode(), newline=""), form.layout.width
     reader, begin = csv.reader(text, delimiter=form.delimiter), form.above + 1
@@ -401,8 +386,8 @@ def _refuse_ragged(file: File, data: bytes, form: Form) -> None:
         what, them = ("is it a line", "it") if rows == 1 else ("are these lines", "them")
         hint = f"{what} below the table? --skip-last {rows} leaves {them} out"
     mark = "tabs or spaces" if form.delimiter == "\t" else repr(form.delimiter)
-    raise ValueError(
-        f"{file.name}, line {line}: {cells} cells, but {width} in the other lines (cells are "
+    return (
+        f"{form.name}, line {line}: {cells} cells, but {width} in the other lines (cells are "
         f"separated by {mark}; {hint})"
     )
 
@@ -433,22 +418,12 @@ def _without_blank_rows(columns: list[Any], lines: npt.NDArray[np.int64]) -> Row
 
     filled = np.zeros(len(lines), bool)
     for column in columns:
-        if not column.null_count:
-            blank = compute.match_substring_regex(column, r"^\s*$")
-            if not compute.any(blank).as_py():
-                return Rows(columns, lines, lines[:0])
-            filled |= ~np.asarray(blank.to_numpy(zero_copy_only=False), bool)
-        else:
-            text = compute.invert(compute.match_substring_regex(column, r"^\s*$")).fill_null(False)
-            filled |= np.asarray(text.to_numpy(zero_copy_only=False), bool)
+        blank = compute.match_substring_regex(column, r"^\s*$")
+        if not column.null_count and not compute.any(blank).as_py():  # mostly, and it is cheap
+            return Rows(columns, lines, lines[:0])
+        text = compute.invert(blank).fill_null(False)
+        filled |= np.asarray(text.to_numpy(zero_copy_only=False), bool)
         if filled.all():
             return Rows(columns, lines, lines[:0])
     mask = pyarrow.array(filled)
     return Rows([column.filter(mask) for column in columns], lines[filled], lines[~filled])
-
-
-def _grid(name: str, rows: Rows, layout: Layout) -> Grid:
-    names = layout.names or [f"column {j}" for j in range(1, layout.width + 1)]
-    cells = [Cells(given, text=text) for given, text in zip(names, rows.columns, strict=True)]
-    notes = [*layout.notes, *without_values(len(rows.blank), rows.blank[:1].tolist())]
-    return Grid(name, cells, len(rows.lines), rows.lines, notes, layout.header)

@@ -10,7 +10,7 @@ import os
 import tokenize
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -19,6 +19,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from leakscore.typing import Array
+from leakscore_app._visible import listed, visible
+from leakscore_app.tables import memory_limit
+from leakscore_app.tables.cells import Cells, Grid, ReadingOptions
 from leakscore_app.tables.files import DAMAGE, File, pickled
 
 _ENTRY = b"PK\x01\x02"
@@ -37,8 +40,8 @@ def load_npy(file: File) -> Array:
     return _read(file, file.name, io.BytesIO(file.data), len(file.data))
 
 
-def load_npz(file: File) -> Mapping[str, Array]:
-    """Return the arrays of an npz archive by name; each is read on first use."""
+def load_npz(file: File) -> dict[str, Callable[[], Array]]:
+    """Return what reads each array of an npz archive, by name."""
     file.require(_ENTRY_COST * file.data.count(_ENTRY))
     try:
         archive = zipfile.ZipFile(io.BytesIO(file.data))
@@ -52,36 +55,20 @@ def load_npz(file: File) -> Mapping[str, Array]:
         raise ValueError(f"{file.name} holds no arrays (a workbook? save it as csv)")
     if len(set(keys)) < len(keys):
         raise ValueError(f"{file.name} holds arrays of the same name")
-    return _Archive(file, archive, keys)
+    return {key: partial(_member, file, archive, key) for key in keys}
 
 
-class _Archive(Mapping[str, Array]):
-    """The arrays of an npz archive."""
-
-    def __init__(self, file: File, archive: zipfile.ZipFile, keys: list[str]) -> None:
-        self._file = file
-        self._archive = archive
-        self._keys = dict.fromkeys(keys)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._keys)
-
-    def __len__(self) -> int:
-        return len(self._keys)
-
-    def __getitem__(self, key: str) -> Array:
-        if key not in self._keys:
-            raise KeyError(key)
-        where = f"{self._file.name}, array {key!r}"
-        entry = self._archive.getinfo(f"{key}.npy")
-        if entry.flag_bits & _ENCRYPTED:
-            raise ValueError(f"{where} is encrypted")
-        try:
-            stream = self._archive.open(entry)
-        except _ERRORS as error:
-            raise _damaged(where, error) from None
-        with stream:
-            return _read(self._file, where, stream, entry.file_size)
+def _member(file: File, archive: zipfile.ZipFile, key: str) -> Array:
+    where = f"{file.name}, array {key!r}"
+    entry = archive.getinfo(f"{key}.npy")
+    if entry.flag_bits & _ENCRYPTED:
+        raise ValueError(f"{where} is encrypted")
+    try:
+        stream = archive.open(entry)
+    except _ERRORS as error:
+        raise _damaged(where, error) from None
+    with stream:
+        return _read(file, where, stream, entry.file_size)
 
 
 def _read(file: File, where: str, stream: Any, size: int) -> Array:
@@ -158,3 +145,61 @@ def require_values(where: str, array: Array) -> None:
 
 def _damaged(where: str, why: object) -> ValueError:
     return ValueError(f"{where} is damaged: {why}")
+
+
+# --- tables -------------------------------------------------------------------------------------
+
+
+def read_arrays(file: File, options: ReadingOptions) -> Grid:
+    """Read the cells of an npy file, or of one array of an npz archive."""
+    if file.kind == "npy":
+        return grid_of_array(file.name, load_npy(file), file).without_last(options.skip_last)
+    arrays, key = load_npz(file), options.key
+    if key is None and len(arrays) > 1:
+        names = listed(list(arrays))
+        raise ValueError(f"{file.name} holds several arrays, choose one with --key: {names}")
+    if key is not None and key not in arrays:
+        raise ValueError(f"{file.name} has no array {key!r}; it holds {listed(list(arrays))}")
+    chosen = next(iter(arrays)) if key is None else key
+    grid = grid_of_array(f"{file.name}[{visible(chosen)}]", arrays[chosen](), file)
+    return grid.without_last(options.skip_last)
+
+
+def grid_of_array(name: str, values: Array, file: File | None = None) -> Grid:
+    """Return an array, or one of named fields, as cells that `file` must have room for."""
+    if values.dtype.names is not None:
+        if values.ndim != 1:
+            raise ValueError(f"{name} of shape {values.shape} must hold one row per record")
+        if file is not None:
+            file.require(needed(len(values), len(values.dtype.names)))
+        cells = [_cells(field, values[field]) for field in values.dtype.names]
+        return Grid(name, cells, len(values))
+    if values.ndim != 2:
+        hint = "; one column is (N, 1)" if values.ndim == 1 else ""
+        raise ValueError(f"{name} of shape {values.shape} must be 2-D, one row per record{hint}")
+    if values.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must hold real numbers, not dtype {values.dtype}")
+    if file is not None:
+        same = values.dtype == np.float64 and values.flags.c_contiguous
+        file.require(needed(0 if same else len(values), values.shape[1]))
+    with np.errstate(all="ignore"):  # a long double may be too large: then it is infinite
+        numbers = np.asarray(values, dtype=np.float64)
+    columns = [
+        Cells(f"column {j}", numbers=numbers[:, j - 1]) for j in range(1, values.shape[1] + 1)
+    ]
+    notes = [f"columns of {name} have no names: numbered from 1"]
+    return Grid(name, columns, len(values), notes=notes, header="no")
+
+
+def needed(rows: int, columns: int) -> int:
+    """Return the memory of a table."""
+    return columns * (8 * rows + memory_limit.COLUMN)
+
+
+def _cells(name: str, values: Array) -> Cells:
+    if values.ndim == 1 and values.dtype.kind in "fiub":
+        with np.errstate(all="ignore"):
+            return Cells(name, numbers=values.astype(np.float64))
+    if values.dtype.kind in "US" and values.ndim == 1 and len(values):
+        return Cells(name, other=f"text (record 1: {visible(str(values[0]))[:40]!r})")
+    return Cells(name, other="dates" if values.dtype.kind in "mM" else "no numbers")

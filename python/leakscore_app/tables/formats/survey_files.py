@@ -13,8 +13,6 @@ import numpy as np
 from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, text_of
 from leakscore_app.tables.files import File, libraries
 
-_SUFFIXES = {"sav": ".sav", "por": ".por", "dta": ".dta", "sas7bdat": ".sas7bdat", "xpt": ".xpt"}
-_READERS = {"sav": "sav", "por": "por", "dta": "dta", "sas7bdat": "sas7bdat", "xpt": "xport"}
 _XPT_RECORD = 80
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64)
 # Formats of days, weeks, months and quarters, counted from a day of the package's own: the library
@@ -54,10 +52,10 @@ def read_survey_file(file: File, options: ReadingOptions) -> Grid:
             f"{file.name} is damaged: its {len(file.data)} bytes are no whole number of records of "
             f"{_XPT_RECORD} bytes, so that its end is missing; export it again"
         )
-    read = getattr(pyreadstat, f"read_{_READERS[file.kind]}")
+    read = getattr(pyreadstat, f"read_{'xport' if file.kind == 'xpt' else file.kind}")
     with tempfile.TemporaryDirectory() as folder:
         # The library reads paths; these are the bytes whose hash is stated.
-        path = Path(folder) / f"table{_SUFFIXES[file.kind]}"
+        path = Path(folder) / f"table.{file.kind}"
         path.write_bytes(file.data)
         try:
             _, about = read(str(path), metadataonly=True)

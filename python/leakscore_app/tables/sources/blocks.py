@@ -197,6 +197,8 @@ class FilePart:
         The line on which each record begins.
     levels : dict
         Name of a column -> the categories in its place.
+    hashed : str
+        The SHA-256 hash of its bytes, where they were all read.
     """
 
     path: str
@@ -211,6 +213,7 @@ class FilePart:
     unnamed: bool = False
     lines: LineNumbers | None = None
     levels: Levels = field(default_factory=dict)
+    hashed: str = ""
 
     def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
         """Yield rows; see `Part`."""
@@ -222,7 +225,9 @@ class FilePart:
 
     @property
     def sha256(self) -> str:
-        """Hash its bytes."""
+        """The hash of its bytes."""
+        if self.hashed:
+            return self.hashed
         digest = hashlib.sha256()
         with Path(self.path).open("rb", buffering=0) as file:
             while piece := file.read(_PIECE):

@@ -22,7 +22,7 @@ from leakscore_app.tables.categories import (
     rows_of,
 )
 from leakscore_app.tables.cells import ReadingOptions
-from leakscore_app.tables.columns import GROUP, reason_of
+from leakscore_app.tables.columns import GROUP, TextColumns, reason_of, understand
 from leakscore_app.tables.files import libraries
 from leakscore_app.tables.formats.arrow import (
     damage,
@@ -33,7 +33,7 @@ from leakscore_app.tables.formats.arrow import (
     require_names,
     words_of,
 )
-from leakscore_app.tables.numbers import Survey, doubles_of, survey_of
+from leakscore_app.tables.numbers import doubles_of
 from leakscore_app.tables.sources.blocks import ROWS, Digest, FilePart, part_of, state_of
 
 
@@ -97,67 +97,30 @@ def excluded_in(
     Only columns of words are read (by `read`), and of these only columns that are published, and
     columns of categories.
     """
+    import pyarrow
+
     require_names(name, schema)
     kinds = dict(zip(schema.names, schema.types, strict=True))
-    options = categories.ask(name, schema.names, options)
+    text = [each for each, kind in kinds.items() if is_text(kind)]
+    texts = TextColumns(name, schema.names, options, categories, texts=text)
     for each in categories.names:
         categories.require_words(name, each, kinds[each])
-    texts = [each for each, kind in kinds.items() if is_text(kind)]
+    for batch in read(texts.names) if texts.names else ():
+        cells = {each: batch.column(each) for each in categories.names}
+        for each in texts.surveys:
+            cells[each] = pyarrow.chunked_array([words_of(batch.column(each))])
+        texts.add(cells, batch.num_rows)
     excluded = {
         each: "it is text" if is_text(kind) else reason_of(kind_of(kind))
         for each, kind in kinds.items()
         if not is_number(kind)
     }
-    among = [each for each in texts if options.publishes(each)]
-    columns = [*categories.names, *among]
-    why = texts_in(read(columns), name, among, categories, options) if columns else {}
-    excluded |= (why or {}) | dict.fromkeys(categories.groups, GROUP)
-    return excluded, frozenset(among if why is None else ())
-
-
-def texts_in(
-    batches: Iterable[Any],
-    file: str,
-    texts: Sequence[str],
-    categories: Categories,
-    options: ReadingOptions,
-) -> dict[str, str] | None:
-    """Collect levels, and say why columns of text are not judged.
-
-    Parameters
-    ----------
-    batches : iterable of pyarrow.RecordBatch
-        With the columns of text and of categories.
-    file : str
-        Its name.
-    texts : sequence of str
-        Columns of text that are published.
-    categories : Categories
-    options : ReadingOptions
-
-    Returns
-    -------
-    dict or None
-        Name -> why. None if some column may hold numbers: then all of it is read at once.
-    """
-    import pyarrow
-
-    missing = options.words_for_missing
-    seen = {name: Survey() for name in texts}
-    rows = 0
-    for batch in batches:
-        for name in categories.names:
-            categories.add(file, name, batch.column(name))
-        for name, surveyed in seen.items():
-            cells = pyarrow.chunked_array([words_of(batch.column(name))])
-            surveyed.add(survey_of(cells, words=options.words, missing=missing), rows)
-        rows += batch.num_rows
-    excluded = {}
-    for name, surveyed in seen.items():
-        if surveyed.odd or surveyed.numeric() or surveyed.bad is None:
-            return None
-        excluded[name] = surveyed.words(f"record {surveyed.bad + 1}", surveyed.bad_cell)
-    return excluded
+    understood = understand(texts.surveys, texts.options, lambda row: f"record {row + 1}")
+    excluded |= understood.text | dict.fromkeys(categories.groups, GROUP)
+    surveys = texts.surveys
+    if any(each.odd for each in surveys.values()) or understood.text.keys() != surveys.keys():
+        return excluded, frozenset(surveys)
+    return excluded, frozenset()
 
 
 @dataclass(eq=False)
@@ -287,13 +250,10 @@ class ParquetPart(FilePart):
     def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
         """Yield rows; see `blocks.Part`."""
         stop = self.rows if last is None else last
-        chosen, begin, skipped, end = [], None, 0, 0
-        for group, count in enumerate(self.groups):
-            start, end = end, end + count
-            if start < stop and end > first:
-                begin = start if begin is None else begin
-                chosen.append(group)
-        skipped = first - (begin or 0)
+        ends = np.cumsum((0, *self.groups))
+        low = int(np.searchsorted(ends[1:], first, "right"))
+        chosen = list(range(low, max(low, int(np.searchsorted(ends[:-1], stop)))))
+        skipped = first - int(ends[low]) if chosen else 0
         self.require_same()
         rows = 0
         read = read_for(columns, self.levels)

@@ -11,7 +11,7 @@ from pathlib import Path
 from leakscore_app._visible import listed, visible
 from leakscore_app.tables.categories import Categories, Coded, Share, with_names
 from leakscore_app.tables.cells import ReadingOptions
-from leakscore_app.tables.columns import ASKED, missing_as_asked, numbers_for_missing
+from leakscore_app.tables.columns import ASKED
 from leakscore_app.tables.doubts import option
 from leakscore_app.tables.sources.arrays import NpyPart
 from leakscore_app.tables.sources.blocks import FilePart, Source
@@ -65,16 +65,15 @@ def _joined(
     if options.columns is not None:
         among = {*options.columns, *levels} - groups.keys()
         requested = tuple(name for name in columns if name in among)
-    published = {*(columns if requested is None else requested)} - {*options.exclude}
+    unpublished = {*options.exclude, *(() if requested is None else {*columns} - {*requested})}
     excluded = {name: why for name, why in first.excluded.items() if name not in shares}
-    missing = numbers_for_missing(options.missing_values)
+    unwanted = [name for name in columns if name in unpublished and name not in groups]
     source = Source(
         tuple(replace(part, levels=levels) for part in parts),
-        tuple(name for name in columns if name in published and name not in excluded),
-        missing=tuple(missing),
+        tuple(name for name in columns if name not in unpublished and name not in excluded),
+        missing=tuple(options.numbers_for_missing),
         levels=frozenset(levels),
     )
-    unwanted = (name for name in columns if name not in published and name not in groups)
     return Opened(
         name=name,
         path=", ".join(paths),
@@ -83,14 +82,14 @@ def _joined(
         excluded=excluded | dict.fromkeys(unwanted, ASKED),
         refused={},
         index=frozenset(itertools.chain(*(part.index for part in parts))),
-        notes=(*_notes_on(parts), *missing_as_asked(missing)),
+        notes=(*_notes_on(parts), *options.missing_as_asked),
         sums=options.skip_last is None,
         codes=options.codes,
         requested=requested,
         max_memory=options.max_memory,
         digest=lambda: _hash_of_files(parts),
         lines=first.lines if len(parts) == 1 else None,
-        unnamed=any(part.unnamed for part in parts),
+        unnamed="".join(first.columns[:1]) if any(part.unnamed for part in parts) else None,
         groups={name: each.levels for name, each in groups.items()},
         shares={name: each.columns for name, each in coded.items()},
     )

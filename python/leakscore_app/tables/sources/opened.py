@@ -16,35 +16,28 @@ import numpy.typing as npt
 from leakscore.typing import Doubles
 from leakscore_app._visible import visible
 from leakscore_app.tables import memory_limit
-from leakscore_app.tables.categories import Coded
+from leakscore_app.tables.categories import Coded, labels_of
 from leakscore_app.tables.cells import Cells, ReadingOptions
-from leakscore_app.tables.columns import shared
-from leakscore_app.tables.doubts import may_be_code, refusal, summary_of
+from leakscore_app.tables.columns import DecodedTable, Stated, shared
+from leakscore_app.tables.doubts import Column, may_be_code, refusal
 from leakscore_app.tables.sources.arrays import (
     ArrayPart,
     CallablePart,
     codes_of,
     numbered,
 )
-from leakscore_app.tables.sources.blocks import ROWS, LineNumbers, Source
-from leakscore_app.tables.summaries import (
-    INDEX,
-    Columns,
-    date_in,
-    names_rows,
-    spread_of,
-    summed_up,
-)
-from leakscore_app.tables.table import Table
+from leakscore_app.tables.sources.blocks import ROWS, Source
+from leakscore_app.tables.summaries import Columns
+from leakscore_app.tables.table import Table, table_of_content
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class Opened(Stated):
     """A table that can be read block by block.
 
     Attributes
     ----------
-    name, path : str
+    path : str
         As in `Table`.
     source : Source
         With all columns of numbers.
@@ -52,23 +45,15 @@ class Opened:
         All columns.
     excluded, refused : dict
         Name of a column -> why it cannot be judged, or what must be settled before.
-    index : frozenset of str
-        Columns that name the rows.
     notes : tuple of str
-    sums, codes : bool
-        Whether its last row may be the sum of the others, and numbers codes for missing values.
     digest : callable
         Returns the SHA-256 hash.
-    lines : (N,) ndarray of int, optional
-        The line on which each record begins.
     embedded : bool
         Whether it is the table in the package.
     understood : bool
         Whether it is known already which columns name the rows.
     requested : tuple of str, optional
         The columns that are published, where that was said when the table was opened.
-    unnamed : bool
-        Whether the first column has no name, and others have.
     groups : dict
         Name of a column of categories -> its levels; the source has their numbers in it.
     shares : dict
@@ -81,22 +66,16 @@ class Opened:
         Whose each record is, from 0.
     """
 
-    name: str
     path: str | None
     source: Source
     columns: tuple[str, ...]
     digest: Callable[[], str]
     excluded: dict[str, str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
-    index: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
-    sums: bool = False
-    codes: bool = False
-    lines: npt.NDArray[np.int64] | LineNumbers | None = None
     embedded: bool = False
     understood: bool = False
     requested: tuple[str, ...] | None = None
-    unnamed: bool = False
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     shares: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unsettled: frozenset[str] = frozenset()
@@ -109,38 +88,25 @@ class Opened:
 
     def whole(self) -> Table:
         """Read all rows into memory, and look at columns as a file is looked at."""
-        read, numbers = self.source.columns, self.source.values()
-        values = np.full((len(numbers), len(self.columns)), np.nan)
-        values[:, [self.columns.index(name) for name in read]] = numbers
-        seen, rows = Columns.of(numbers), len(numbers)
-        spreads = np.array([*map(spread_of, numbers.T)])
-        excluded, refused = self.looked_at(seen, rows, spreads, self.requested or (), numbers)
-        excluded |= self.excluded
-        at = {name: j for j, name in enumerate(self.columns)}
-        unasked = [name for name in read if name not in (self.requested or ())]
-        people = {name: Cells(name, numbers=values[:, at[name]]) for name in unasked}
-        return Table(
-            name=self.name,
-            path=self.path,
-            sha256=self.digest(),
-            columns=self.columns,
-            values=values,
-            excluded={at[name]: why for name, why in excluded.items()},
-            notes=self.notes,
-            lines=None if self.lines is None else self.lines[np.arange(rows)],
-            refused={at[name]: why for name, why in refused.items()},
-            groups=self._labels(),
-            shared=shared(people, rows),
-            shares=self.shares,
+        values = self.source.values()
+        numbers, rows = dict(zip(self.source.columns, values.T, strict=True)), len(values)
+        absent = np.full(rows, np.nan)
+        columns = [
+            Column(name, numbers.get(name, absent), self.excluded.get(name, ""))
+            for name in self.columns
+        ]
+        codes = self.leave_out(columns, {*(self.requested or ()), *self.source.levels})
+        self.refuse_codes(columns, codes)
+        named = self.requested or ()
+        people = {n: Cells(n, numbers=numbers[n]) for n in numbers if n not in named}
+        content = DecodedTable(
+            columns, None, self._labels(), [*self.notes], shared(people, rows), self.shares
         )
+        lines = None if self.lines is None else self.lines[np.arange(rows)]
+        return table_of_content(self.name, self.path, self.digest(), content, lines)
 
     def looked_at(
-        self,
-        seen: Columns,
-        rows: int,
-        spreads: Doubles,
-        requested: Collection[str],
-        numbers: Doubles | None = None,
+        self, seen: Columns, rows: int, spreads: Doubles, requested: Collection[str]
     ) -> tuple[dict[str, str], dict[str, str]]:
         """Look at columns of numbers as a file is looked at; refuse sums of the other records.
 
@@ -153,8 +119,6 @@ class Opened:
             As in `summed_up`.
         requested : collection of str
             Columns that are asked for by name.
-        numbers : (N, d) ndarray, optional
-            All of them, where they are at hand.
 
         Returns
         -------
@@ -162,28 +126,16 @@ class Opened:
             Name of a column -> why it is not judged as it counts, names or dates the records, or
             what must be settled as it may hold a code for missing values.
         """
-        names, excluded, refused = self.source.columns, {}, {}
-        values = {} if numbers is None else dict(zip(names, numbers.T, strict=True))
-        for j, name in enumerate(names):
-            if self.understood or name in self.source.levels or name in requested:
-                continue
-            unnamed, given = self.unnamed and name == self.columns[0], values.get(name)
-            if name in self.index or names_rows(seen, j, name, rows, unnamed=unnamed, values=given):
-                excluded[name] = INDEX
-            elif why := date_in(seen, j):
-                excluded[name] = why
-        if self.sums:
-            judged = [j for j, name in enumerate(names) if name not in excluded]
-            count, what = summed_up(seen.chosen(judged), rows, spreads[judged])
-            if count:
-                raise ValueError(summary_of(self.name, f"record {rows - count + 1}", count, what))
-        for name, code in (seen.codes(names) if self.codes else {}).items():
-            if name not in excluded:
-                given, where = values.get(name), self.name
-                if given is not None:
-                    where += f", record {int((given == code).argmax()) + 1}"
-                why, remedy = may_be_code(where, name, code, given)
-                refused[name] = refusal(why, remedy, name, alone=len(names) < 2)
+        names, excluded = self.source.columns, {}
+        if not self.understood:
+            excluded = self.not_judged(seen, names, rows, {*requested, *self.source.levels})
+        judged = [j for j, name in enumerate(names) if name not in excluded]
+        self.require_no_sum(seen.chosen(judged), rows, spreads[judged])
+        refused = {
+            name: refusal(may_be_code(self.name, name, code), name, alone=len(names) < 2)
+            for name, code in (seen.codes(names) if self.codes else {}).items()
+            if name not in excluded
+        }
         return excluded, refused
 
     def _labels(self) -> dict[str, npt.NDArray[np.str_]]:
@@ -192,21 +144,16 @@ class Opened:
             return {}
         codes = replace(self.source, columns=tuple(self.groups)).values().T
         return {
-            name: np.array(["", *levels])[np.where(np.isnan(column), 0, column + 1).astype(np.intp)]
+            name: labels_of(levels, column)
             for (name, levels), column in zip(self.groups.items(), codes, strict=True)
         }
 
     def is_longer_than(self, rows: int) -> bool:
         """Tell whether it has more rows; reads as many, where the source does not tell."""
-        stated = self.source.rows
-        if stated is not None:
-            return stated > rows
-        counted = 0
-        for block in Source(self.source.parts, self.source.columns, rows + 1).blocks():
-            counted += len(block.values)
-            if counted > rows:
-                return True
-        return False
+        if self.source.rows is not None:
+            return self.source.rows > rows
+        blocks = replace(self.source, size=rows + 1).blocks()
+        return any(block.start + block.rows > rows for block in blocks)
 
 
 def of_table(table: Table) -> Opened:
@@ -247,6 +194,7 @@ def of_frame(frame: Any, options: ReadingOptions) -> Opened:
     from leakscore_app.tables.sources.frames import FramePart
 
     part = FramePart.of(frame, options)
+    first = "".join(part.columns[:1])
     numeric = tuple(name for name in part.columns if name not in part.excluded)
     source = Source((part,), numeric, levels=frozenset(part.levels))
     name = part.name.removeprefix("the ")
@@ -261,7 +209,7 @@ def of_frame(frame: Any, options: ReadingOptions) -> Opened:
         index=frozenset(part.index),
         groups=groups,
         unsettled=part.unsettled,
-        unnamed=not "".join(part.columns[:1]).strip(),
+        unnamed=None if first.strip() else first,
     )
 
 

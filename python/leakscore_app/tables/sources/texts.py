@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,7 @@ from leakscore_app.tables.categories import (
     rows_of,
 )
 from leakscore_app.tables.cells import ReadingOptions, without_values
-from leakscore_app.tables.columns import GROUP, read_as_missing, voted
+from leakscore_app.tables.columns import GROUP, TextColumns, Understanding, understand
 from leakscore_app.tables.conventions import ALL, is_summary
 from leakscore_app.tables.files import File, newlines_in
 from leakscore_app.tables.formats import delimited
@@ -66,12 +66,9 @@ def _form_of(name: str, start: bytes, options: ReadingOptions) -> Form:
     """
     marked = len(_MARK) if start.startswith(_MARK) else 0
     file = File(name, start)
-    if file.kind != "text" or files.is_compressed(start) or start[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise AtOnceError
     data = start[marked:]
-    require_plain(name, data, options.delimiter or ",")
     text = data.decode()
-    if text.lstrip()[:1] in ("{", "["):
+    if file.kind != "text" or files.is_compressed(start) or text.lstrip()[:1] in ("{", "["):
         raise AtOnceError
     delimited.require_lines(name, text)
     delimiter = options.delimiter or delimited.delimiter_in(name, text, options)
@@ -138,21 +135,13 @@ class TextPart(FilePart):
     pieces : tuple of Piece
     convention : int
         In which its numbers are read.
-    hashed : str
-        The SHA-256 hash of its bytes.
     kept : KeptPieces
     """
 
     form: Form
     pieces: tuple[Piece, ...]
     convention: int
-    hashed: str
     kept: KeptPieces
-
-    @property
-    def sha256(self) -> str:
-        """The hash of its bytes, which were all read."""
-        return self.hashed
 
     def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
         """Yield rows; see `blocks.Part`."""
@@ -252,8 +241,6 @@ def text_part(
                 reading.take(begin, data)
         require_same(path, name, state)
         return reading.part(state)
-    except (AtOnceError, UnicodeDecodeError):
-        return None
     except TooManyLevelsError:
         raise
     except ValueError:
@@ -272,7 +259,6 @@ class _Reading:
     kept: KeptPieces
     categories: Categories
     digest: Any = field(default_factory=hashlib.sha256)
-    rows: int = 0
     line: int = 0
     convention: int = 0
     last: bytes = b""
@@ -289,10 +275,11 @@ class _Reading:
             raise AtOnceError
         self.unnamed = layout.header != "no" and not given[0].strip()
         self.line = self.form.above
-        options = self.categories.ask(self.name, self.columns, self.options)
-        self.published = [j for j, name in enumerate(self.columns) if options.publishes(name)]
-        self.coded = [self.columns.index(name) for name in self.categories.names]
-        self.seen = {j: Survey() for j in self.published}
+        # What numbers stand for missing values, the source says of all columns alike.
+        options = replace(self.options, missing_values=())
+        self.texts = TextColumns(
+            self.name, self.columns, options, self.categories, texts=self.columns
+        )
 
     def take(self, begin: int, data: bytes) -> None:
         """Look at the next piece."""
@@ -303,55 +290,43 @@ class _Reading:
         self.blank += len(rows.blank)
         if not self.pieces:
             self._require_no_label(rows.columns, slice(0, 1))
-        for j in self.coded:
-            self.categories.add(self.name, self.columns[j], rows.columns[j])
-        values = self._look(rows.columns)
+        start = self.texts.rows
+        values = self._look(dict(zip(self.columns, rows.columns, strict=True)), len(rows.lines))
         if values:
-            names = [self.columns[j] for j in values]
-            self.kept.keep(self.path, self.rows, names, np.column_stack([*values.values()]))
-        self.pieces.append(Piece(begin, len(data), self.rows))
-        self._count(rows.lines)
+            self.kept.keep(self.path, start, list(values), np.column_stack([*values.values()]))
+        self.pieces.append(Piece(begin, len(data), start))
+        self._count(rows.lines, start)
         self.line += newlines_in(data)
-        self.rows += len(rows.lines)
         self.last = data
 
-    def _look(self, columns: Any) -> dict[int, Doubles]:
+    def _look(self, columns: dict[str, Any], rows: int) -> dict[str, Doubles]:
         """Add a piece to what is known of the columns; return the values of those of numbers."""
-        values, surveys = {}, {}
-        for j in self.published:
-            seen, column = self.seen[j], columns[j]
-            surveys[j] = survey_of(column, words={}, missing=frozenset())
-            seen.add(surveys[j], self.rows)
+        surveys, seen = self.texts.add(columns, rows), self.texts.surveys
+        complete = {name: each for name, each in seen.items() if each.complete}
         if not self.pieces:
-            self.convention = self._vote()[0]
-        for j, survey in surveys.items():
-            if self.seen[j].complete:
-                values[j] = survey.values(self.convention)
-                if self.seen[j].conventions == ALL and may_hold_codes(columns[j]):
-                    raise AtOnceError
-        return values
+            self.convention = self._understood(complete).vote.convention
+        for name, survey in complete.items():
+            if survey.conventions == ALL and may_hold_codes(columns[name]):
+                raise AtOnceError
+        return {name: surveys[name].values(self.convention) for name in complete}
 
-    def _count(self, lines: npt.NDArray[np.int64]) -> None:
+    def _count(self, lines: npt.NDArray[np.int64], start: int) -> None:
         """Note where the line is no longer that of the row above it plus 1."""
-        offsets = lines + self.line - np.arange(self.rows, self.rows + len(lines))
-        before = self.breaks[-1][1] if self.breaks else None
-        for place in np.flatnonzero(np.diff(offsets, prepend=np.nan)).tolist():
-            if (offset := int(offsets[place])) != before:
-                self.breaks.append((self.rows + place, offset))
-                before = offset
+        offsets = lines + self.line - np.arange(start, start + len(lines))
+        changes = np.flatnonzero(np.diff(offsets, prepend=np.nan))
+        self.breaks += zip((start + changes).tolist(), offsets[changes].tolist(), strict=True)
 
-    def _vote(self) -> tuple[int, list[str]]:
-        """Return the convention of all columns of numbers, and a note on it."""
-        surveys = {self.columns[j]: seen for j, seen in self.seen.items() if seen.complete}
-        vote, notes = voted(surveys, self.options)
-        chosen = 1 << vote.convention
-        if (
-            vote.doubtful
-            or vote.contrary
-            or any(each.numbers and not each.conventions & chosen for each in surveys.values())
-        ):
+    def _understood(
+        self, surveys: Mapping[str, Survey], place: Callable[[int], str] = str
+    ) -> Understanding:
+        """Understand columns, where it takes no more than is known of all their pieces."""
+        understood = understand(surveys, self.texts.options, place)
+        vote, numeric = understood.vote, understood.numeric.values()
+        if vote.doubtful or vote.contrary or any(each.odd for each in surveys.values()):
             raise AtOnceError
-        return vote.convention, notes
+        if not all(s.complete and s.conventions >> vote.convention & 1 for s in numeric):
+            raise AtOnceError
+        return understood
 
     def _require_no_label(self, columns: Any, rows: slice) -> None:
         """Leave a text with a label of sums at an end to those who look at all of its cells."""
@@ -362,41 +337,31 @@ class _Reading:
 
     def part(self, state: State) -> TextPart:
         """Return what was found."""
-        last = self.form.split(self.last)
-        if len(last.lines) <= _LABELLED and self.rows > len(last.lines):
+        last, count = self.form.split(self.last), self.texts.rows
+        if len(last.lines) <= _LABELLED and count > len(last.lines):
             raise AtOnceError
         self._require_no_label(last.columns, slice(-_LABELLED, None))
-        convention, notes = self._vote()
-        notes[:0] = without_values(self.blank, self.first_blank)
+        starts, offsets = (np.array(each, np.int64) for each in zip(*self.breaks, strict=True))
+        places = LineNumbers(starts, offsets)
+        understood = self._understood(self.texts.surveys, lambda row: f"line {int(places[row])}")
+        convention, layout = understood.vote.convention, self.form.layout
         if convention != self.convention:
             for piece in self.pieces:
                 self.kept.forget(self.path, piece.start)
-        excluded = dict.fromkeys(self.categories.groups, GROUP)
-        starts, offsets = (np.array(each, np.int64) for each in zip(*self.breaks, strict=True))
-        places = LineNumbers(starts, offsets)
-        for j, seen in self.seen.items():
-            if seen.complete:
-                continue
-            if seen.odd or seen.numeric() or seen.bad is None:
-                raise AtOnceError
-            place = f"line {int(places[seen.bad])}"
-            excluded[self.columns[j]] = seen.words(place, seen.bad_cell)
-        absent = {self.columns[j]: seen.absent for j, seen in self.seen.items() if seen.complete}
-        notes += read_as_missing(absent)
-        layout = self.form.layout
+        blank = without_values(self.blank, self.first_blank)
         return TextPart(
             self.path,
             self.name,
             self.columns,
-            self.rows,
+            count,
             state,
             self.form,
             tuple(self.pieces),
             convention,
-            self.digest.hexdigest(),
             self.kept,
-            excluded=excluded,
-            notes=(*layout.notes, *notes),
+            excluded=understood.text | dict.fromkeys(self.categories.groups, GROUP),
+            notes=(*layout.notes, *blank, *understood.notes),
             unnamed=self.unnamed,
+            hashed=self.digest.hexdigest(),
             lines=places,
         )
