@@ -52,6 +52,11 @@ def shown(size: int) -> str:
     raise AssertionError(size)
 
 
+def of_table(rows: int, columns: int) -> int:
+    """Return the bytes of a table of numbers."""
+    return columns * (8 * rows + COLUMN)
+
+
 def require(name: str, needed: int, limit: int) -> None:
     """Refuse a need above the limit."""
     if needed > limit:

@@ -290,7 +290,7 @@ def table_of_file(file: File, path: str, options: ReadingOptions) -> Table:
     if inner.kind == "text" and inner.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
         raise ValueError(f"{inner.name} is JSON: save the table as csv, xlsx or parquet")
     grid = grid_of(inner, options)
-    inner.require(npy.needed(grid.rows, len(grid.columns)))
+    inner.require(memory_limit.of_table(grid.rows, len(grid.columns)))
     content = content_of(grid, options)
     return table_of_content(inner.name, path, file.sha256, content, grid.lines)
 

@@ -334,6 +334,7 @@ def damage(name: str) -> Iterator[None]:
     except (
         pyarrow.ArrowException,
         OSError,
+        EOFError,
         ValueError,
         struct.error,
         TypeError,

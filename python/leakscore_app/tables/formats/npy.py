@@ -171,7 +171,7 @@ def grid_of_array(name: str, values: Array, file: File | None = None) -> Grid:
         if values.ndim != 1:
             raise ValueError(f"{name} of shape {values.shape} must hold one row per record")
         if file is not None:
-            file.require(needed(len(values), len(values.dtype.names)))
+            file.require(memory_limit.of_table(len(values), len(values.dtype.names)))
         cells = [_cells(field, values[field]) for field in values.dtype.names]
         return Grid(name, cells, len(values))
     if values.ndim != 2:
@@ -181,7 +181,7 @@ def grid_of_array(name: str, values: Array, file: File | None = None) -> Grid:
         raise ValueError(f"{name} must hold real numbers, not dtype {values.dtype}")
     if file is not None:
         same = values.dtype == np.float64 and values.flags.c_contiguous
-        file.require(needed(0 if same else len(values), values.shape[1]))
+        file.require(memory_limit.of_table(0 if same else len(values), values.shape[1]))
     with np.errstate(all="ignore"):  # a long double may be too large: then it is infinite
         numbers = np.asarray(values, dtype=np.float64)
     columns = [
@@ -189,11 +189,6 @@ def grid_of_array(name: str, values: Array, file: File | None = None) -> Grid:
     ]
     notes = [f"columns of {name} have no names: numbered from 1"]
     return Grid(name, columns, len(values), notes=notes, header="no")
-
-
-def needed(rows: int, columns: int) -> int:
-    """Return the memory of a table."""
-    return columns * (8 * rows + memory_limit.COLUMN)
 
 
 def _cells(name: str, values: Array) -> Cells:
