@@ -181,6 +181,7 @@ class Cox(FittedModel):
     event: str
     intercept: ClassVar[bool] = False
     kind: ClassVar[str] = "cox"
+    said: ClassVar[str] = "The coefficients of the Cox model on n = {records} records"
     roles: ClassVar[tuple[str, str]] = ("event", "time")
     _events: _Events | None = field(default=None, kw_only=True, repr=False, compare=False)
 

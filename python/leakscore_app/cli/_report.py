@@ -132,11 +132,11 @@ def _add_model_options(group: Any) -> None:
         help="of a glm, with its canonical link",
     )
     group.add_argument("--offset", metavar="COLUMN", help="of a glm, as the log of an exposure")
-    group.add_argument("--time", metavar="COLUMN", help="of the event of a cox model")
+    group.add_argument("--time", metavar="COLUMN", help="of the event of a Cox model")
     group.add_argument(
-        "--event", metavar="COLUMN", help="of a cox model: 1 where it was at that time, else 0"
+        "--event", metavar="COLUMN", help="of a Cox model: 1 where it was at that time, else 0"
     )
-    _cli.add_names(group, "--factors", "predictors of a glm or cox model that are categories")
+    _cli.add_names(group, "--factors", "predictors of a glm or Cox model that are categories")
 
 
 def _add_group_options(group: Any) -> None:

@@ -98,7 +98,7 @@ def no_fit(
     error: NoFitError, statistic: Statistic, record: int, *, persons: bool = False
 ) -> ValueError:
     """Name the record, or the person, without whom a statistic does not exist, and the remedy."""
-    what = "cox model" if statistic.kind == "cox" else statistic.kind.replace("-", " ")
+    what = "Cox model" if statistic.kind == "cox" else statistic.kind.replace("-", " ")
     column = visible(error.column)
     who = f"the person of record {record}" if persons else f"record {record}"
     source = column.partition("=")[0]  # of one of its levels, see --proportions
