@@ -34,7 +34,7 @@ def masses(kind: str, count: int) -> Any:
 
 
 @pytest.mark.parametrize(("kind", "factor"), [("spread", 200.0), ("held", 60.0), ("one", 40.0)])
-@pytest.mark.parametrize(("size", "count"), [(64, 8), (1000, 60), (4096, 20)])
+@pytest.mark.parametrize(("size", "count"), [(32, 60), (64, 8), (1000, 60), (4096, 20)])
 def test_error_of_a_forward_transform(kind: str, factor: float, size: int, count: int) -> None:
     law = masses(kind, count)
     found, term = composition._transforms([law], size)[0]

@@ -57,3 +57,13 @@ def test_exponents_are_no_less_than_the_true_ones(seed: int) -> None:
             true = count * (exact(log_mass, 0.1 * (0.2 + tilt)) - exact(log_mass, 0.1 * 0.2))
             excess = float(tilted._exponent(tilt) - true)
         assert 250.0 * count * _U < excess < 600.0 * count * _U  # both roundings
+
+
+@pytest.mark.parametrize(("step", "height"), [(0.0, -1e7), (-300.1, 0.0), (300.1, 0.0)])
+def test_sums_of_large_logs_and_of_steep_tilts(step: float, height: float) -> None:
+    """Each is rounded by its size, where the other is small."""
+    log_mass = height / 3.0 - step * np.arange(3000) - np.arange(3000) % 7
+    law = grouped(0.0, log_mass, 1, abs(step))
+    with mp.workdps(50):
+        errors = abs(float(law.log_total(step) - exact(log_mass, step)))
+    assert 150.0 * _U < errors <= law.rounding(step, law.log_total(step))

@@ -41,19 +41,19 @@ def test_error_of_the_first_frequencies(kind: str, count: int, size: int, few: i
     assert 2.0 < order < 15.5  # each of so many moments, and the additions in a block
 
 
-@pytest.mark.parametrize("rest", [1e-3, 1e-5, 1e-8])
+@pytest.mark.parametrize("rest", [1e-3, 1e-4, 1e-8])
 def test_the_end_of_the_series(monkeypatch: pytest.MonkeyPatch, rest: float) -> None:
     """Larger than all roundings: what is left out of it is bounded by its first term."""
     monkeypatch.setattr(sums, "_REST", rest)
     sums._series.cache_clear()
-    masses, size, block = law(1500), 2**15, 128
+    masses, size, block = np.eye(1, 1500)[0], 2**15, 128  # at the end of a block
     few = int(0.5 * size / (np.pi * block))
     found, term = low_frequencies(masses, size, few, block)
     places = np.arange(0, few, 3)
     exact = oracle.transform(masses, size, places)
     errors = [mp.mpc(complex(found[j])) - value for j, value in zip(places, exact, strict=True)]
     sums._series.cache_clear()
-    assert 1e-5 * rest < oracle.largest(errors) <= term < 1.01 * rest
+    assert 1e-2 * rest < oracle.largest(errors) <= term < 1.01 * rest
 
 
 def test_few_frequencies_allow_long_blocks() -> None:
