@@ -179,5 +179,8 @@ def test_a_claim_that_lets_everything_be_told() -> None:
         assert f.epsilon(np.array([0.0, 0.5, 1.0])).tolist() == [np.inf, np.inf, 0.0]
         assert f.ppv(0.0, 0.25) == 1.0
         assert f.inverse()(0.0) == 0.0
+        sampled = f.subsample(0.25)  # two vertices
+        assert sampled(0.2) == pytest.approx(0.6, rel=1e-14)
+        assert sampled.log_power(np.log(0.2)) == pytest.approx(np.log(0.4), rel=1e-13)
     for nearly in (from_zcdp(1e5), compose([approximate_dp(800.0, 0.1), gaussian(1.0)])):
-        assert nearly.advantage() == 1.0
+        assert (nearly.advantage(), nearly.power(1.0)) == (1.0, 1.0)
