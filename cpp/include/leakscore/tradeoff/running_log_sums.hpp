@@ -16,12 +16,11 @@ namespace leakscore {
 // out[0] = log e^start, and out[i] = log(e^start + e^masses[0] + ... + e^masses[i-1]).
 inline void running_log_sums(double start, std::span<const double> masses, double* out) {
   constexpr double rise = 64.0;
-  double top = start, sum = start == -std::numeric_limits<double>::infinity() ? 0.0 : 1.0;
-  double lost = 0.0;
+  double top = start, sum = 1.0, lost = 0.0;
   *out++ = start;
   for (const double mass : masses) {
     if (!(mass <= top + rise)) {
-      const double scale = sum == 0.0 ? 0.0 : std::exp(top - mass);
+      const double scale = std::exp(top - mass);  // 0 where nothing came before
       sum *= scale;
       lost *= scale;
       top = mass;
@@ -32,7 +31,7 @@ inline void running_log_sums(double start, std::span<const double> masses, doubl
       lost = (next - sum) - term;
       sum = next;
     }
-    *out++ = sum == 0.0 ? top : top + std::log(sum);
+    *out++ = top + std::log(sum);
   }
 }
 
