@@ -42,6 +42,13 @@ def write_levels(path: Path, rows: int, levels: int) -> None:
     np.savetxt(path, given, "a%d,b%d", header="a,b", comments="")
 
 
+def write_cells(path: Path, rows: int) -> None:
+    """Write two columns of categories, 5 x 8 cells, and one of numbers."""
+    rng = np.random.default_rng(0)
+    given = [rng.integers(5, size=rows), rng.integers(8, size=rows), rng.normal(50, 15, rows)]
+    np.savetxt(path, np.column_stack(given), "a%d,b%d,%.1f", header="a,b,x", comments="")
+
+
 REPORT = """
 import sys
 from leakscore_app.cli import main
@@ -114,6 +121,8 @@ def run() -> None:
         path = Path(folder) / "table.csv"
         write_levels(path, 1_000_000, 20)
         _show("counts of 400 cells", f"{path} --statistic counts --group-by a,b", (3.6, 500))
+        write_cells(path, 1_000_000)
+        _show("means of 40 cells", f"{path} --group-by a,b", (30, 1000))
         for (rows, columns), most in WIDE.items():
             write_csv(path, rows, columns)
             _show(f"{rows} x {columns} csv", str(path), most)
