@@ -223,3 +223,16 @@ def test_what_rounding_decides_is_free_or_refused() -> None:
     refusal = ledger.ask(mask, "sum", [3])
     assert isinstance(refusal, Refusal)
     assert (refusal.leakage, refusal.standard_errors) == (np.inf, np.inf)
+
+
+def test_rounding_of_what_is_public_is_no_noise() -> None:
+    """The count of the table has no standard error, by which no rounding may be divided."""
+    X, everybody = table(), np.ones(N, dtype=bool)
+    ledger = Ledger(X, max_leakage=0.03, max_noise=50.0)
+    for k, mask in enumerate(masks(4)):
+        answered(ledger, mask, "mean", [k % 3], rng=k)
+    count = answered(ledger, everybody, "count")
+    assert (count.noise_std.tolist(), count.standard_errors) == ([0.0], 0.0)
+    total, mean = (ledger.preview(everybody, kind, [0]) for kind in ("sum", "mean"))
+    assert total.standard_errors > 0
+    assert mean.standard_errors == pytest.approx(total.standard_errors, rel=1e-6)

@@ -471,7 +471,7 @@ class _New:
         if self.fresh and remainder <= much:
             rest = features.values(self.mask, column)[np.newaxis]
             (coordinates,), lengths, remainders = _projected([self.span], rest)
-            remainder = float(remainders[0])
+            remainder = float(np.linalg.norm(rest))
             for combination in _combinations(
                 self.mask, [(self.span, column)], [coordinates], lengths, remainders
             ).values():

@@ -39,7 +39,7 @@ __all__ = ["Ledger"]
 _WHAT = "leakscore.leakage.Ledger"
 _VERSION = 3
 _STATISTICS = ("count", "sum", "mean")
-# Noise of so many standard errors is rounding.
+# Noise of so small a share of all that is added up is rounding.
 _NOTHING = 1e-12
 
 
@@ -430,7 +430,7 @@ class Ledger:
         self, question: _Question, excess: float, published: list[Doubles]
     ) -> tuple[Doubles, float]:
         """Return the noise's deviation in every value, and the largest in standard errors."""
-        stds, spreads = [np.zeros(1)], [np.ones(1)]  # of a count that is public
+        stds, spreads, sizes = [np.zeros(1)], [np.ones(1)], [np.ones(1)]  # of a public count
         for part, values in zip(question.parts, published, strict=True):
             weights = np.eye(len(values))
             if question.statistic == "mean" and self._law is None:  # by the delta method
@@ -438,10 +438,11 @@ class Ledger:
                 weights[1:, 0] = -values[1:] / count
                 weights[1:] /= count
             stds.append(np.sqrt(np.square(weights @ part.coordinates) @ part.variances(excess)))
+            sizes.append(np.abs(weights) @ np.linalg.norm(part.coordinates, axis=1))
             lengths = np.linalg.norm(weights @ part.varying, axis=1)
             spreads.append(np.sqrt(part.directions.factor) * lengths)
         std, spread = np.concatenate(stds), np.concatenate(spreads)
-        std[std <= _NOTHING * spread] = 0.0
+        std[std <= _NOTHING * np.concatenate(sizes)] = 0.0
         ratios = np.divide(std, spread, out=np.where(std > 0, np.inf, 0.0), where=spread > 0)
         std = std[-max(len(question.columns), 1) :]
         if self._law is None:
