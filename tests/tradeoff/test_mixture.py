@@ -167,3 +167,11 @@ def test_a_mixture_of_laplace_laws_inverted_ends_in_straight_lines(rate: float) 
         assert inverse.log_power(log_alpha) == pytest.approx(log_alpha - np.log(least), rel=1e-14)
     for gap in (2.0**-45, 2.0**-20):
         assert inverse(1.0 - gap) == pytest.approx(gap / most, rel=1e-13)
+
+
+@pytest.mark.parametrize(("largest", "rate"), [(702.0, 1e-305), (701.0, 5e-305), (800.0, 1e-300)])
+def test_a_rate_that_undoes_a_huge_ratio(largest: float, rate: float) -> None:
+    with mpmath.workdps(50):
+        exact = mpmath.log(1 - mpf(rate) + mpf(rate) * mpmath.exp(mpf(largest)))
+    epsilon = laplace(largest).subsample(rate).epsilon(0.0, "forward")
+    assert epsilon == pytest.approx(float(exact), rel=1e-12)
