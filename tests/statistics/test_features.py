@@ -181,7 +181,7 @@ def test_the_score_has_the_mean_and_variance_of_the_theory(case: str) -> None:
             lambda: statistics.Regression("y").on(["x", "y"]).prepare([[1.0, 2], [2, 4], [3, 6]]),
             "response='y' must not follow from the predictors",
         ),
-        (lambda: statistics.Correlations().on(["a"]), "two at least"),
+        (lambda: statistics.Correlations().on(["a"]), "two columns of numbers at least"),
         (
             lambda: statistics.Correlations().on(["a", "b"]).prepare([[1.0, 2], [1, 3]]),
             "'a' must v",
