@@ -187,7 +187,7 @@ def test_the_score_has_the_mean_and_variance_of_the_theory(case: str) -> None:
             "'a' must v",
         ),
         (lambda: statistics.Correlations().on(["a", "b"]).features([[1.0, 2.0]]), "prepare"),
-        (lambda: statistics.WeightedRatio("w").on(["w"]), "one that the statistic is of"),
+        (lambda: statistics.WeightedRatio("w").on(["w"]), "must have a number to publish"),
         (lambda: statistics.WeightedRatio("w").on(["w", "a"]).features([[1.0, 2.0]]), "prepare"),
         (lambda: statistics.KnownWeights("w").on(["a"]), "weights='w'"),
         (lambda: statistics.Several([]).on(["a"]), "hold a statistic"),
@@ -196,7 +196,10 @@ def test_the_score_has_the_mean_and_variance_of_the_theory(case: str) -> None:
             lambda: statistics.Several([statistics.Covariance(), statistics.CrossProducts("y")]),
             "both name a",
         ),
-        (lambda: statistics.Counts("g").on(["g"], {"g": ["only"]}), "one that the statistic is of"),
+        (
+            lambda: statistics.Counts("g").on(["g"], {"g": ["only"]}),
+            "must have a number to publish",
+        ),
         (lambda: statistics.Covariance().on([f"c{j}" for j in range(200)]), "at most 5000"),
         (
             lambda: statistics.GroupMeans("g").on(
