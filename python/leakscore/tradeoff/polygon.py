@@ -166,7 +166,9 @@ class Polygon(TradeOff):
         return np.float64(min(area - self._side * 16.0 * 2.0**-53, 1.0))
 
     def _delta(self, epsilon: Doubles) -> Any:
-        i = np.searchsorted(-self._slopes(), -epsilon, side="right")
+        # Of two vertices that are alike to rounding the first, whose numbers are smaller, is exact.
+        near = 0.0 if self._side else _ULPS * (1.0 + epsilon)
+        i = np.searchsorted(-self._slopes(), -(epsilon + near), side="right")
         power, log_alpha = self._powers(), self._log_alpha[i]
         with np.errstate(under="ignore", over="ignore", invalid="ignore"):
             log_paid = np.where(np.isneginf(log_alpha), -np.inf, epsilon + log_alpha)
