@@ -133,7 +133,7 @@ def test_no_weights(weights: np.ndarray, message: str) -> None:
         ({"n": 60}, "all 120 records, not of n=60"),
         ({"population": "finite", "n": 100}, "n=100"),
         ({"previous": 50}, "one mean, without previous ones"),
-        ({"exclude": ["w"]}, "weights='w'"),
+        ({"exclude": ["w"]}, "column 'w' must be judged, but: --exclude"),
     ],
 )
 def test_what_no_law_is_known_for(options: dict[str, Any], message: str) -> None:
