@@ -520,8 +520,8 @@ class Refits:
             pairs = self._looked_at(population, attack, drawn, seen)
             attacks.append(_filled(learned.quadratic(*pairs)))
             for place in range(2):
-                one = [_along(pair, np.eye(2)[place]) for pair in pairs]
-                attacks.append(_filled(learned.nearest(*one)))
+                single = [_along(pair, np.eye(2)[place]) for pair in pairs]
+                attacks.append(_filled(learned.nearest(*single)))
         return attacks
 
     def _looked_at(

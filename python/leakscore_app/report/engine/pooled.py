@@ -114,11 +114,11 @@ class CellMoments:
     @property
     def _narrow(self) -> npt.NDArray[np.bool_]:
         """In which cells a number varies, but clearly less than in others: by two variances."""
-        own = np.square(self.triangles[:, 1:, 1:]).sum(axis=1)
+        each = np.square(self.triangles[:, 1:, 1:]).sum(axis=1)
         free = np.maximum(self.sizes - 1, 1)[:, np.newaxis]
         rest = np.maximum(self.sizes.sum() - len(self.sizes) - free, 1)
-        ratio = own / free / np.maximum((own.sum(axis=0) - own) / rest, np.finfo(float).tiny)
-        clearly = ratio < fdtri(free, rest, _LEVEL / own.size)
+        ratio = each / free / np.maximum((each.sum(axis=0) - each) / rest, np.finfo(float).tiny)
+        clearly = ratio < fdtri(free, rest, _LEVEL / each.size)
         return np.asarray((clearly & differ(self.low, self.high)).any(axis=1))
 
     @cached_property
