@@ -266,10 +266,10 @@ def members_to_disclose(
     width = validation.scalar("width", width, 0.0, closed="neither")
     release = _released(reference, column, released, (noise_std, noise_cov, noise_factor))
 
-    def told(known: int) -> bool:
-        return math.sqrt(release.posterior(n, n - 1 - known)) <= width
+    def suffice(members: int) -> bool:
+        return math.sqrt(release.posterior(n, n - 1 - members)) <= width
 
-    return bisect_left(range(n), True, key=told) if told(n - 1) else None
+    return bisect_left(range(n), True, key=suffice) if suffice(n - 1) else None
 
 
 @dataclass(frozen=True)
