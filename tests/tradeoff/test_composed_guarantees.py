@@ -171,3 +171,16 @@ def test_an_upper_end_is_refused_and_the_lower_one_is_composed() -> None:
         assert compose([curve, gaussian(1.0)]).kind == "guarantee"
     with pytest.raises(TypeError, match="`lower`"):
         compose([high, gaussian(1.0)])
+
+
+def test_a_claim_that_hides_nothing_is_no_step() -> None:
+    nothing = from_profile([0.0, 1.0], [1.0, 1.0])
+    with pytest.raises(ValueError, match=r"curves\[1\].* must bound a test"):
+        compose([gaussian(1.0), nothing])
+
+
+def test_a_claim_of_ratios_that_no_lattice_reaches_is_named() -> None:
+    far = approximate_dp(1e7)
+    with pytest.raises(ValueError, match=r"curves\[0\]=approximate_dp\(10000000.0, 0.0\).* below"):
+        compose([(far, 2)])
+    assert compose([(approximate_dp(9e5, 0.1), 2)])(0.0) == pytest.approx(0.81, rel=1e-9)

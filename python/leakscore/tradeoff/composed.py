@@ -29,6 +29,7 @@ from leakscore.tradeoff.relaxed import _RelaxedGaussian, compose_relaxed_gaussia
 from leakscore.tradeoff.shapes import Bracket
 
 _MOST_STEPS = 10**7
+_LEAST = -1e6  # the log of a rate below which no lattice reaches
 _TOO_MANY = (
     ": the rounding of so many steps leaves nothing of the bounds; compose fewer, or take the "
     "central limit of a curve's `estimate`"
@@ -418,8 +419,7 @@ def _composable(curve: object) -> bool:
         line = bool((curve._parameters[1] == 1.0).all())
         return line and curve.adversary == "relaxed-aligned" and not curve._reversed
     if isinstance(curve, Polygon):
-        informed = curve.kind == "guarantee" and curve.adversary == "informed"
-        return informed and curve._side < 1 and len(curve.vertices[0]) > 1
+        return curve.kind == "guarantee" and curve.adversary == "informed" and curve._side < 1
     return isinstance(curve, (GaussianTradeOff, ComposedTradeOff, _Laplace))
 
 
@@ -441,4 +441,12 @@ def _entry(index: int, item: Any) -> tuple[TradeOff, int]:
         )
     if curve.shape:
         raise ValueError(f"{name} of shape {curve.shape} must be of shape ()")
+    if isinstance(curve, Polygon):
+        logs = np.concatenate(curve.vertices)
+        if len(logs) == 2:
+            raise ValueError(f"{name}={curve!r} must bound a test: under it everything can be told")
+        if logs[np.isfinite(logs)].min() < _LEAST:
+            raise ValueError(
+                f"{name}={curve!r} must have no vertex with a coordinate below exp({_LEAST:g})"
+            )
     return curve, repeats
