@@ -42,6 +42,11 @@ def table(tmp_path: Path) -> str:
             "number to publish, but of the columns 'same' there",
         ),
         (f"{REGRESSION} --exclude total", "column 'total' must be judged, but: --exclude or --col"),
+        (f"{REGRESSION} --columns total", "(total: an option of the statistic names it; "),
+        (
+            "--group-by a --exclude a",
+            "column 'a' must not be in --exclude: --group-by or",
+        ),
         (f"{REGRESSION} --proportions total", "but: --proportions takes it for categories"),
         (f"{COX} --event a", "column 'a' must be judged, but: two options name it"),
         (

@@ -100,7 +100,10 @@ def bad(case: str) -> tuple[Any, np.ndarray]:
         ("a negative count", r"at least 0 for family='poisson', not -1\.0 in record 8"),
         ("no gamma value", r"above 0 for family='gamma', not 0\.0 in record 8"),
         ("dependent", "linearly independent: leave out 'd'"),
-        ("too few", "more than 5 records for so many coefficients, not 5"),
+        (
+            "too few",
+            "more than 5 records for so many coefficients, not 5: leave out 'd', or others",
+        ),
         ("no event", "there is no event"),
         ("no flag of an event", r"event='e' must be 0 or 1, not 2\.0 in record 4"),
     ],

@@ -255,7 +255,7 @@ def with_names(file: str, names: Collection[str], options: ReadingOptions) -> Re
                 raise ValueError(no_column(file, name, names, option))
         return tuple(name if name in names else shown[name] for name in given)
 
-    return replace(
+    options = replace(
         options,
         columns=None if options.columns is None else resolved("--columns", options.columns),
         exclude=resolved("--exclude", options.exclude),
@@ -263,3 +263,10 @@ def with_names(file: str, names: Collection[str], options: ReadingOptions) -> Re
         groups=resolved("--group-by", options.groups),
         id=None if options.id is None else resolved("--id", (options.id,))[0],
     )
+    for name in options.groups:
+        if name in options.exclude:
+            raise ValueError(
+                f"{file}: column {visible(name)!r} must not be in --exclude: --group-by or "
+                "--factors names it"
+            )
+    return options

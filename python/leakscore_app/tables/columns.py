@@ -35,9 +35,10 @@ from leakscore_app.tables.summaries import (
 )
 
 ASKED = "as asked"
+APART = "an option of the statistic names it"
 OWNER = "it tells who a record belongs to"
 GROUP = "it tells which group a record belongs to"
-NOT_PUBLISHED = frozenset({ASKED, INDEX, OWNER, GROUP})
+NOT_PUBLISHED = frozenset({ASKED, APART, INDEX, OWNER, GROUP})
 
 
 @dataclass

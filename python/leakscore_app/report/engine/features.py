@@ -25,8 +25,8 @@ from leakscore.statistics import (
 from leakscore.typing import Flags
 from leakscore_app._visible import visible
 from leakscore_app.passes.first import Copies, First, Lost, first
+from leakscore_app.passes.groups import Group, GroupedRecords
 from leakscore_app.passes.scores import SAMPLED
-from leakscore_app.passes.tree import Fieldwise
 from leakscore_app.report._model import Doubles
 from leakscore_app.report.engine.pooled import (
     FOLLOWS,
@@ -125,62 +125,6 @@ def require_weights(name: str, weights: Doubles, start: int) -> None:
 
 
 # --- counting groups -----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class GroupedRecords(Fieldwise):
-    """Records of which all groups are known, and others.
-
-    Attributes
-    ----------
-    lost : Lost
-        Records with all numbers whose group is not known.
-    levels : tuple of (k,) ndarray of int
-        Of each column of categories, the records of each level.
-    cells : (K,) ndarray of int
-        Records of each combination of levels, where these are counted.
-    copies : Copies
-        Of the records, by groups and numbers.
-    """
-
-    lost: Lost
-    levels: tuple[Integers, ...]
-    cells: Integers
-    copies: Copies
-
-
-@dataclass(frozen=True)
-class Group:
-    """A pass that counts levels; the first columns of a block are those of categories.
-
-    Attributes
-    ----------
-    sizes : tuple of int
-        How many levels each of them has.
-    crossed : bool
-        Whether combinations of levels are counted.
-    """
-
-    sizes: tuple[int, ...]
-    crossed: bool
-
-    def __call__(self, block: Block) -> GroupedRecords:
-        """Return what is known of a block."""
-        codes, numbers = np.hsplit(block.values, [len(self.sizes)])
-        complete = np.asarray(np.isfinite(numbers).all(axis=1))
-        grouped = np.asarray(np.isfinite(codes).all(axis=1))
-        groups = codes[complete & grouped].astype(np.intp).T
-        levels = (
-            np.bincount(column, minlength=size)
-            for column, size in zip(groups, self.sizes, strict=True)
-        )
-        cells = np.zeros(0, np.intp)
-        if self.crossed:
-            crossed = np.ravel_multi_index(tuple(groups), self.sizes)
-            cells = np.bincount(crossed, minlength=prod(self.sizes))
-        lost = Lost.of(complete & ~grouped, block.start)
-        copies = Copies.of(block.values[complete & grouped])
-        return GroupedRecords(lost, tuple(levels), cells, copies)
 
 
 def levels_of(
@@ -599,9 +543,10 @@ def _base_of(
         return judged_of(
             opened,
             passes,
-            columns=None if columns is None else [name for name in columns if name not in separate],
-            exclude=(*exclude, *separate),
+            columns=columns,
+            exclude=exclude,
             missing=missing,
+            apart=separate,
         )
     why = {name: opened.excluded.get(name, UNCOUNTED) for name in opened.columns}
     requested = {name for name in opened.columns if among is None or name in among} - set(exclude)

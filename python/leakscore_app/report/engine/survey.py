@@ -18,7 +18,7 @@ from leakscore_app.passes.projections import Remaining, Triangle, Triangulate
 from leakscore_app.passes.tree import run
 from leakscore_app.report._model import Doubles
 from leakscore_app.report.engine.pooled import GroupedSource
-from leakscore_app.tables.columns import ASKED, NOT_PUBLISHED
+from leakscore_app.tables.columns import APART, ASKED, NOT_PUBLISHED
 from leakscore_app.tables.records import (
     CONSTANT,
     EXACT,
@@ -120,6 +120,7 @@ def judged_of(
     columns: Sequence[str] | None,
     exclude: Sequence[str],
     missing: str,
+    apart: Sequence[str] = (),
     rounding: float = EXACT,
 ) -> Judged:
     """Read the table once, and again where columns are left out that lose rows.
@@ -131,11 +132,13 @@ def judged_of(
         Takes source, pass and its name; returns the merged result.
     columns, exclude, missing
         As in `leakscore_app.analyse`.
+    apart : sequence of str
+        Columns that a statistic names.
     rounding : float
         Share of a number that is.
     """
     requested = opened.requested if columns is None else columns
-    excluded: dict[str, str] = {}
+    excluded = dict.fromkeys(apart, APART)
     chosen = _wanted(opened, columns, exclude, excluded)
     if opened.source.rows == 0:
         raise ValueError(too_few(opened.name, 0, 0, {}))
@@ -205,6 +208,8 @@ def _wanted(
             raise ValueError(no_column(opened.name, name, opened.columns))
     chosen = []
     for name in opened.columns:
+        if name in excluded:
+            continue
         if (columns is not None and name not in columns) or name in exclude:
             excluded[name] = ASKED
         elif name in opened.refused:
