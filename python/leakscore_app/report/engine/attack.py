@@ -538,7 +538,7 @@ class Refits:
         """
         if isinstance(self.equations, SampleSums):
             weight = attack.strands[0].weight
-            both = zip((drawn, seen), learned.normal(drawn, (drawn, seen)), strict=True)
+            both = zip((drawn, seen), learned.normal(drawn, seen), strict=True)
             return [
                 (
                     np.column_stack([moves[0] @ weight, more[0]]),
@@ -554,7 +554,7 @@ class Refits:
     ) -> learned.Pair:
         """Return moves (T, d) of the published coefficients in the population's units."""
         (strand,) = attack.strands
-        noise = attack.noise / float(np.linalg.norm(strand.weight))
+        noise = _noise_of(attack)
         pair = []
         for inside in (strand.rows, strand.rows[:0]):
             samples = self._samples(strand, inside, rounds // 2, rng, population)
@@ -574,7 +574,7 @@ class Refits:
         (strand,) = attack.strands
         widest = strand.rows[int(self.leverages[strand.rows].argmax())]
         pull = (equations.rows[widest] @ equations.named)[self.places] / population.scale
-        variance = strand.size * attack.noise**2 / float(strand.weight @ strand.weight)
+        variance = strand.size * _noise_of(attack) ** 2
         reference = population.without(attack.index)
         return np.column_stack([strand.weight, weight_of(reference, "informed", pull, variance)])
 
@@ -602,6 +602,11 @@ class Refits:
             weights = np.bincount(chosen.ravel(), minlength=count * size).reshape(count, size)
             weights[:, inside] = 1
             yield weights.astype(np.float64)
+
+
+def _noise_of(attack: LinearAttack) -> float:
+    """Return the noise on every number, which is played with none where a record shifts none."""
+    return attack.noise / (float(np.linalg.norm(attack.strands[0].weight)) or 1.0)
 
 
 def _along(pair: learned.Pair, directions: Doubles) -> learned.Pair:

@@ -11,8 +11,6 @@ Projections of moves of the coefficients, (T, k), are NaN of samples without a f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 
@@ -43,27 +41,34 @@ def quadratic(rounds: Pair, seen: Pair) -> Pair:
     return with_it, without
 
 
-def normal(rounds: Pair, seen: Sequence[Pair]) -> list[Pair]:
-    """Score by the log ratio of two normal laws of the normal scores in all dimensions, (T,)."""
-    drawn = [each[~np.isnan(each).any(axis=1)] for each in rounds]
-    order = np.sort(np.concatenate(drawn), axis=0)
+def normal(rounds: Pair, seen: Pair) -> list[Pair]:
+    """Score by the log ratio of two normal laws of the normal scores in all dimensions, (T,).
+
+    Returns the scores of the rounds that are learned from, and of those that are seen.
+    """
+    every = (*rounds, *seen)
+    empty = [np.isnan(each).any(axis=1) for each in every]
+    drawn = [each[~none] for each, none in zip(rounds, empty[:2], strict=True)]
     if min(map(len, drawn)) < 2:
-        return [(0.0 * with_it[:, 0], 0.0 * without[:, 0]) for with_it, without in seen]
-    laws = [Reference.fit(_normal_scores(order, each), shrinkage=_SHRUNK) for each in drawn]
-
-    def score(each: Doubles) -> Doubles:
-        scores = _normal_scores(order, each)
-        near, far = (law.squared_mahalanobis(scores) for law in laws)
-        return np.where(np.isnan(each).any(axis=1), np.nan, far - near)
-
-    return [(score(with_it), score(without)) for with_it, without in seen]
+        scores = [0.0 * each[:, 0] for each in every]
+    else:
+        order = np.sort(np.concatenate(drawn), axis=0)
+        normals = [_normal_scores(order, each) for each in every]
+        near, far = (
+            Reference.fit(each[~none], shrinkage=_SHRUNK)
+            for each, none in zip(normals[:2], empty[:2], strict=True)
+        )
+        ratios = [far.squared_mahalanobis(z) - near.squared_mahalanobis(z) for z in normals]
+        scores = [np.where(none, np.nan, ratio) for none, ratio in zip(empty, ratios, strict=True)]
+    return [(scores[0], scores[1]), (scores[2], scores[3])]
 
 
 def _normal_scores(order: Doubles, projections: Doubles) -> Doubles:
     """Return the quantiles of the normal law at the ranks among `order`."""
     pairs = zip(order.T, projections.T, strict=True)
     ranks = np.column_stack([_twice_below(*pair) for pair in pairs])
-    return np.asarray(norm.ppf((ranks + 1) / (2 * len(order) + 2)))
+    levels = np.arange(1, 2 * len(order) + 2) / (2 * len(order) + 2)
+    return np.asarray(norm.ppf(levels)[ranks])
 
 
 def _terms(order: Doubles, projections: Doubles) -> Doubles:
@@ -75,7 +80,10 @@ def _terms(order: Doubles, projections: Doubles) -> Doubles:
 
 def _twice_below(order: Doubles, values: Doubles) -> npt.NDArray[np.int64]:
     """Return twice how many are below each value; of those that are equal half count."""
-    return np.searchsorted(order, values, "left") + np.searchsorted(order, values, "right")
+    places = np.argsort(values)  # of values in order each search begins where the last one ended
+    values, below = values[places], np.empty(len(values), dtype=np.int64)
+    below[places] = order.searchsorted(values, "left") + order.searchsorted(values, "right")
+    return below
 
 
 def nearest(rounds: Pair, seen: Pair) -> Pair:
