@@ -70,3 +70,15 @@ def test_rounds_without_a_fit_have_no_score() -> None:
     for with_it, without in both:
         assert np.isfinite(with_it).all()
         assert np.flatnonzero(np.isnan(without)).tolist() == list(range(0, 500, 7))
+
+
+def test_a_number_that_never_moves_tells_nothing() -> None:
+    """As of a column that only records without weight have."""
+    rng = np.random.default_rng(3)
+    drawn, seen = (
+        tuple(rng.normal(size=(400, 2)) * scale for scale in ([1.0, 0.5], [1.0, 1.0]))
+        for _ in range(2)
+    )
+    still = [tuple(np.insert(each, 1, 0.0, axis=1) for each in pair) for pair in (drawn, seen)]
+    for pair, same in zip(learned.normal(drawn, seen), learned.normal(*still), strict=True):
+        np.testing.assert_allclose(same, pair, rtol=1e-9, atol=1e-9)

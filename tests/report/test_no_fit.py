@@ -50,3 +50,12 @@ def test_who_shifts_no_mean_is_played() -> None:
     report = leakscore_app.analyse(table, rounds=2000)
     assert report.verdict.decision == "publish"
     assert report.verdict.worst.value < 0.02
+
+
+def test_a_record_that_shifts_no_coefficient_is_played() -> None:
+    """Its residual is 0 to the last bit, and its leverage a half: what it narrows is played."""
+    table = table_of(np.array([[1, 0], [1, 0], [2, 1], [2, 1], [1, 1], [1, 1]]), ["t", "y"])
+    report = leakscore_app.analyse(
+        table, statistic=statistics.Regression("y"), rounds=200, max_noise=100.0
+    )
+    assert report.verdict.decision == "do not publish"

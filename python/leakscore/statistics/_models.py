@@ -237,7 +237,7 @@ class FittedModel(Coefficients[_ModelFit]):
         except _NoMaximumError as error:
             column = self._named(self._slopes(error.direction))
             raise ValueError(
-                f"A {self.kind} fit must have finite coefficients: column {column!r}, perhaps "
+                f"The fit must have finite coefficients: column {column!r}, perhaps "
                 "with others, separates the outcomes: "
                 f"leave out {column!r}"
             ) from None

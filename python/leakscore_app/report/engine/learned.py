@@ -22,6 +22,7 @@ Pair = tuple[Doubles, Doubles]
 """Of rounds with the record, and of rounds without it."""
 
 _SHRUNK = 0.01  # of a covariance of normal scores, which may follow from each other
+_RIDGE = 1e-12  # of numbers that are the same in every round
 _NEAR = 0.01  # of the rounds learned from, on either side
 
 
@@ -55,7 +56,7 @@ def normal(rounds: Pair, seen: Pair) -> list[Pair]:
         order = np.sort(np.concatenate(drawn), axis=0)
         normals = [_normal_scores(order, each) for each in every]
         near, far = (
-            Reference.fit(each[~none], shrinkage=_SHRUNK)
+            Reference.fit(each[~none], shrinkage=_SHRUNK, ridge=_RIDGE)
             for each, none in zip(normals[:2], empty[:2], strict=True)
         )
         ratios = [far.squared_mahalanobis(z) - near.squared_mahalanobis(z) for z in normals]
