@@ -174,3 +174,21 @@ def test_games_of_long_tables_draw_weight_by_weight(monkeypatch: pytest.MonkeyPa
         one, other = getattr(found, name), getattr(plain, name)
         error = np.hypot(one.std_error, other.std_error)
         assert abs(one.simulated - other.simulated) < 4 * error, name
+
+
+@pytest.mark.parametrize("case", ["alone with a value", "the others weigh nothing"])
+def test_records_without_weight_leave_no_trace(case: str) -> None:
+    """Even where one alone has a value, and where only they remain without the worst."""
+    rng = np.random.default_rng(0)
+    size = 60 if case == "alone with a value" else 12
+    weights = rng.integers(0, 3, size) * 1.0
+    if size == 12:
+        weights[:] = np.isin(np.arange(size), [3, 4, 6, 8, 9])
+    weights[7] = 0.0
+    values = np.column_stack([rng.normal(size=size), np.arange(size) == 7, weights])
+    columns = [0, 1, 2] if size == 60 else [0, 2]
+    names = [["x", "flag", "w"][j] for j in columns]
+    found = report.analyse(
+        report.table_of(values[:, columns], names), statistic=KnownWeights("w"), rounds=400
+    )
+    assert all(np.isfinite(game.advantage.simulated) for game in found.games)

@@ -273,7 +273,7 @@ class Population:
     def without_records(self, rows: Integers) -> tuple[Population | None, Integers]:
         """Return the release without some records of the last batch, and which persons remain.
 
-        None if the other records are all the same: a mean tells nothing.
+        None if the other records are all the same, or have no weight: a mean tells nothing.
         """
         kept = np.delete(np.arange(self.size), rows)
         published, persons = self.published.kept(kept)
@@ -284,6 +284,8 @@ class Population:
         self, kept: Integers, n: int, published: Published, earlier: Doubles
     ) -> Population | None:
         values = self.values[kept]
+        if self.pull is not None and not self.pull[kept].any():
+            return None
         columns = independent_columns(values)
         return self._other(values[:, columns], n, published, earlier, kept) if columns else None
 
@@ -537,7 +539,8 @@ class Population:
 
     def _noisy_distances(self, variance: float | None) -> Doubles:
         with self._too_few_records():
-            return 2 * leakage.leave_one_out(self.values, self._noisy(variance), 2)
+            squares = 2 * leakage.leave_one_out(self.values, self._noisy(variance), 2)
+        return squares if self.pull is None else np.where(self.pull > 0, squares, 0.0)
 
     @contextmanager
     def _too_few_records(self) -> Iterator[None]:
@@ -591,7 +594,7 @@ class Population:
         cov = delta.T @ delta / self.size
         spread = grow * (np.sum((weight @ cov) * weight, axis=1) - along**2 / rest)
         scores = (grow * along) ** 2 / np.where(spread > 0, spread, 1.0)
-        scores[alone.any(axis=1)] = np.inf
+        scores[alone.any(axis=1) & np.isfinite(self.divisors)] = np.inf  # no weight, no trace
         return np.asarray(scores / self.divisors)
 
     def _weaker_of_several(self, rows: Integers) -> Doubles:
