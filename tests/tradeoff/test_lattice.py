@@ -19,6 +19,7 @@ from leakscore.tradeoff.composition.steps import (
     _check,
     lattice,
     on_lattice,
+    shrunk,
 )
 from leakscore.tradeoff.composition.sums import _U, _UNIT
 from tests.oracles.lattices import Cells
@@ -89,6 +90,38 @@ def test_a_step_that_holds_the_record(mu: float, rate: float) -> None:
         exact = [Cells(plain, x, width).rounded(k, hit=True)[1] for k in range(x.size - 1)]
         logs = np.array([float(mp.log(mass)) for mass in exact])
     np.testing.assert_allclose(law.statistic[1], logs, rtol=1e-14, atol=1e-13)
+
+
+@pytest.mark.parametrize("rate", [1e-30, 1e-49, 1e-100, 1e-200, 1e-300])
+@pytest.mark.parametrize("of", STEPS)
+def test_losses_where_a_tiny_rate_undoes_the_ratio(of: type[Step], rate: float) -> None:
+    """They are a difference of logs of hundreds: no such step is put on a lattice."""
+    log_rate = -np.log(rate)
+    for share in (0.99, 1.0, 1.003, 1.02):
+        step = of(share * (log_rate if of(1.0, 1.0).atomic else np.sqrt(2.0 * log_rate)), rate)
+        if step.far:
+            (step, _), *_ = shrunk([(step, 1)])
+        x, width, points = _cells(step, step.span / 9.3)
+        exact, size = Cells(step, x, width), 4.0 - points[0] + points[-1]
+        with mp.workdps(60):
+            errors = [
+                abs(loss - mp.mpf(float(points[end])))
+                for k in range(x.size - 1)
+                for end, loss in enumerate(exact.losses(k), k)
+            ]
+        assert float(max(errors)) < 0.6 * _UNIT * size
+
+
+def test_a_step_of_a_tiny_rate_beside_another() -> None:
+    """Both ends are those of the other step."""
+    other, rare = (LaplaceStep(1.0, 1.0), 1), (GaussianStep(37.3, 1e-300), 3)
+    for end, alone in zip(
+        ends([other, rare], "guarantee", "informed"),
+        ends([other], "guarantee", "informed"),
+        strict=True,
+    ):
+        for epsilon in (0.1, 0.5, 0.9):
+            assert end.delta(epsilon) == pytest.approx(alone.delta(epsilon), rel=1e-4)
 
 
 def test_rates_of_nearly_one() -> None:

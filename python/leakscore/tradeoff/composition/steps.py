@@ -44,6 +44,9 @@ from leakscore.typing import Doubles
 # Beyond 13 standard deviations a normal law has a mass of 6e-39.
 _REACH, _HIDDEN = 13.0, 1e-37
 _NO_WIDTH = 1e-280
+# At smaller rates losses of a few units are differences of logs of hundreds. What such steps reveal
+# is far below what is hidden.
+_RAREST = 1e-50
 _CANCELS = -0.7  # a loss below which 1 + rate (r - 1) is a small difference where rate is nearly 1
 
 
@@ -71,9 +74,14 @@ class Step(ABC):
         return self.mu > 30.0
 
     @property
+    def most(self) -> float:
+        """The largest shift at this rate whose losses are put on a lattice."""
+        return self.largest if self.rate >= _RAREST else 1.0
+
+    @property
     def far(self) -> bool:
         """Whether the shift is too large for a lattice."""
-        return self.mu > self.largest
+        return self.mu > self.most
 
     @property
     def unseen(self) -> float:
@@ -370,7 +378,7 @@ def shrunk(parts: Parts) -> Parts:
     for step, count in parts:
         fitting = step
         if isinstance(step, Step) and step.far:
-            fitting = replace(step, mu=step.largest)
+            fitting = replace(step, mu=step.most)
         kept[fitting] = kept.get(fitting, 0) + count
     return list(kept.items())
 
