@@ -16,11 +16,12 @@ from leakscore.tradeoff.composition.laws import (
     log_losses,
     lower_curve,
     ratio_losses,
+    stated_pair,
 )
 from leakscore.tradeoff.composition.octaves import Octaves
 
 H0 = np.array([[0.25, 0.5, 0.0, 0.0, 0.125, 0.0, 0.0, 0.0]])
-H1 = np.array([[0.125, 0.25, 0.0, 0.25, 0.5, 0.0, 0.0, 0.0]])
+H1 = np.array([[0.125, 0.0, 0.0, 0.25, 0.5, 0.0, 0.0, 0.0]])
 
 
 def octaves(**fields: Any) -> Octaves:
@@ -34,7 +35,7 @@ def test_the_loss_of_a_sum_of_ratios() -> None:
     """A point of one law is kept, that of none is not, and a sum of 0 is lost."""
     found = ratio_losses(octaves())
     with np.errstate(divide="ignore"):
-        h0, h1 = np.log([0.5, 0.0, 0.125]), np.log([0.25, 0.25, 0.5])
+        h0, h1 = np.log([0.5, 0.0, 0.125]), np.log([0.0, 0.25, 0.5])
     points = np.log([0.25, 0.75, 1.0])
     np.testing.assert_array_equal(found.points, points)
     np.testing.assert_array_equal(found.dominating, [h0, h0 + points])
@@ -54,10 +55,10 @@ def test_a_sum_of_ratios_without_a_statistic() -> None:
 
 @pytest.mark.parametrize("steps", [1.0, 1e-30, 1e200])
 def test_logs_of_ratios_are_rounded(steps: float) -> None:
-    """By one roundings of a quotient and one of the log's size, at least."""
+    """A quotient has one rounding, and its log one of its size; twice each."""
     size = 1.0 + max(abs(np.log(np.array([0.5, 2.0]) / steps)))
     extra = ratio_losses(octaves(steps=steps, moved=1e-30)).moved
-    assert 2.0**-52 * size < extra < 1.5e-15 * size
+    assert 4.0 * 2.0**-53 * size < extra < 1.5e-15 * size
     assert ratio_losses(octaves(steps=steps, moved=0.25)).moved == 0.25 + extra
 
 
@@ -123,6 +124,31 @@ def test_outputs_beyond_the_cells_are_lost(mu: float, slots: int) -> None:
             above = (slots - 1) * mp.ncdf(-high) + mp.ncdf(shift - high)
             assert below + above <= min(law.lost)
     assert max(law.lost) < 8e-36 * (slots + 1)
+
+
+def test_of_both_masses_that_are_lost_the_larger_is_hidden() -> None:
+    for lost in ((1e-3, 2e-3), (2e-3, 1e-3)):
+        law = Losses(np.zeros(1), (np.zeros(1),) * 2, None, 0.0, 0.0, lost)
+        assert StatedPair(law=law).unseen == 2e-3
+
+
+@pytest.mark.parametrize("lost", [(1e-3, 3e-3), (3e-3, 1e-3)])
+def test_what_is_lost_of_either_law_is_no_error_rate_of_the_other(lost: Any) -> None:
+    """One outcome with all that is left of both laws."""
+    rest = np.log1p([-lost[0]]), np.log1p([-lost[1]])
+    vertices = lower_curve(Losses(np.zeros(1), rest, None, 0.0, 0.0, lost), "guarantee", "informed")
+    for rates, gone in zip(vertices.vertices, lost, strict=True):
+        assert -4e-12 < rates.max() - np.log1p(-gone) <= 0.0
+
+
+@pytest.mark.parametrize("size", [0.8, 30.0])
+def test_a_stated_pair_errs_by_the_size_of_its_logs(size: float) -> None:
+    """Two outcomes, of masses e^-size and the rest and the other way round."""
+    rest = float(np.log1p(-np.exp(-size)))
+    law = stated_pair(np.array([-np.inf, -size, 0.0]), np.array([0.0, -size, -np.inf])).whole()
+    np.testing.assert_allclose(law.dominating, [[rest, -size], [-size, rest]], atol=1e-15)
+    for error in (law.rounding, law.moved):
+        assert 16.0 * 2.0**-53 * size < error < 20.0 * 2.0**-53 * (size + 2.0)
 
 
 def test_a_cut_leaves_errors_as_they_are() -> None:
