@@ -121,6 +121,7 @@ def test_outputs_beyond_the_cells_are_lost(mu: float, slots: int) -> None:
     with mp.workdps(60):
         low = max(-12.5, float(mp.sqrt(2) * mp.erfinv(2 * mp.exp(mp.mpf(-90) / (slots - 1)) - 1)))
         high = mp.mpf(low) + law.points.size * mp.mpf(_CELL)
+        assert 2.0 * mu + 12.5 - 1e-9 <= high < 2.0 * mu + 12.501 + _CELL
         for shift in (mu, 2.0 * mu):
             below = mp.ncdf(low) ** (slots - 1) * mp.ncdf(low - shift)
             above = (slots - 1) * mp.ncdf(-high) + mp.ncdf(shift - high)
