@@ -144,3 +144,19 @@ def test_masses_and_places_err_by_every_operation(mu: float) -> None:
     assert 3.0 * U * (2.0 + largest) <= upper_half_step(mu, 0.3, 64).moved
     both = joined(of_ratios(1, 0.0, 0.1, 6), of_ratios(2, 0.0, 0.1, 6))
     assert both.rounding >= (3 * 6 + 8 * 3 + 60) * U
+
+
+@pytest.mark.parametrize("at", [0, 3])
+def test_powers_of_one_place(at: int) -> None:
+    """A number that does not vary."""
+    alone = np.zeros((1, 12))
+    alone[0, at] = 1.0
+    law = Octaves(0.5, 0.25, alone, alone, None, 1.0, 0.0, 0.0, (0.0, 0.0))
+    place = 0.5 + 0.25 * at
+    found = power(law, 5)
+    assert mean(found, found.under_h0, False) == pytest.approx(5.0 * place, rel=1e-12)
+    logs = Octaves(0.5, 0.25, alone, alone, alone * math.exp(place), 1.0, 0.0, 0.0, (0.0, 0.0))
+    found = power(logs, 5)
+    assert mean(found, found.under_h0, True) == pytest.approx(math.exp(5.0 * place), rel=1e-12)
+    assert found.tilted is not None
+    assert total(found.tilted) == pytest.approx(math.exp(5.0 * place), rel=1e-12)
