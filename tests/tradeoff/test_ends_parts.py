@@ -6,16 +6,20 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from leakscore.tradeoff import TradeOff
 from leakscore.tradeoff.composition import ends as _ends
 from leakscore.tradeoff.composition.ends import ends
-from leakscore.tradeoff.composition.laws import Losses, StatedPair
+from leakscore.tradeoff.composition.laws import Losses, ReplacedStep, StatedPair
 from leakscore.tradeoff.composition.steps import (
     GaussianMagnitude,
     GaussianStep,
+    LaplaceStep,
     Parts,
+    Step,
     on_lattice,
 )
 from leakscore.tradeoff.composition.sums import BlockMasses
+from leakscore.tradeoff.premise import Premise
 
 ALPHA = np.array([1e-6, 1e-3, 0.05, 0.3, 0.7, 0.95])
 
@@ -88,3 +92,58 @@ def test_what_a_known_law_adds_to_errors() -> None:
         assert rounding == pytest.approx(0.3, rel=1e-12)
         assert moved == pytest.approx(0.6, rel=1e-12)
         assert gone == pytest.approx(6e-3, rel=1e-12)
+
+
+def test_thresholds_of_laws_in_different_windows() -> None:
+    """An outcome that either law alone has; each cell's mass is that of both its ends."""
+
+    def block(first: int, masses: list[float]) -> BlockMasses:
+        logs = np.log(masses) + np.log([[0.25], [0.75]])
+        return BlockMasses(0.0, 0.5, first, logs, logs, -np.inf, -np.inf)
+
+    h0, h1 = block(0, [0.5, 0.3, 0.2]), block(1, [0.2, 0.3, 0.5])
+    alpha, beta = (np.exp(logs) for logs in _ends._tests(h0, h1, 0.0))
+    np.testing.assert_allclose(alpha, [1.0, 0.5, 0.2, 0.0, 0.0], atol=1e-11)
+    np.testing.assert_allclose(beta, [0.0, 0.0, 0.2, 0.5, 1.0], atol=1e-11)
+    beta, alpha = (np.exp(logs) for logs in _ends._tests(h1, h0, 0.0))
+    np.testing.assert_allclose(alpha, [0.0, 0.5, 0.8, 1.0, 1.0], atol=1e-11)
+    np.testing.assert_allclose(beta, [1.0, 1.0, 0.8, 0.5, 0.0], atol=1e-11)
+
+
+def end(which: int, parts: Parts, attack: Parts) -> TradeOff:
+    return _ends.Ends(parts, attack, "guarantee", "informed", Premise())(which)
+
+
+@pytest.mark.parametrize("far", [LaplaceStep(9e3, 0.2), GaussianStep(2e3, 0.2)])
+def test_steps_that_reveal_the_record(far: Step) -> None:
+    """With probability 1 - .8^n; else the others are seen."""
+    kept, revealed, other = 0.8**3, (far, 3), (GaussianStep(0.7, 1.0), 1)
+    exact = kept * norm.cdf(norm.isf(ALPHA) - 0.7)
+    parts: Parts
+    for parts in ([revealed, other], [other, revealed]):
+        found = end(0, parts, parts)(ALPHA)
+        assert (found <= exact).all()
+        np.testing.assert_allclose(found, exact, rtol=1e-3)
+    found = end(0, [revealed], [revealed])(ALPHA)
+    np.testing.assert_allclose(found, kept * (1.0 - ALPHA), rtol=1e-12)
+    sure = (LaplaceStep(9e3, 1.0), 1)
+    for parts in ([sure], [sure, other], [other, sure]):
+        assert (end(0, parts, parts)(ALPHA) == 0.0).all()
+
+
+def test_an_attack_of_its_own() -> None:
+    """Gaussian steps are a closed form; a replaced record is attacked from both sides."""
+    parts: Parts = [(GaussianStep(0.5, 1.0), 3), (GaussianStep(1.0, 1.0), 1)]
+    attack: Parts = [(GaussianStep(0.5, 1.0), 2)]
+    for which, mu in ((0, np.sqrt(1.75)), (1, np.sqrt(0.5))):
+        exact = norm.cdf(norm.isf(ALPHA) - mu)
+        np.testing.assert_allclose(end(which, parts, attack)(ALPHA), exact, rtol=1e-10)
+    replaced: Parts = [(ReplacedStep(mu=1.0, sampled=0.3), 1), (GaussianStep(0.1, 0.5), 1)]
+    for given in (replaced, replaced[::-1], replaced[:1]):
+        upper = end(1, given, [(GaussianStep(1.0, 0.3), 1)])
+        np.testing.assert_allclose(upper(ALPHA), upper.inverse()(ALPHA), rtol=1e-12)
+    once = end(1, [(GaussianStep(1.0, 0.4), 1)], [(GaussianStep(1.0, 0.3), 1)])
+    x = norm.isf(ALPHA)
+    exact = 0.7 * norm.cdf(x) + 0.3 * norm.cdf(x - 1.0)
+    np.testing.assert_allclose(once(ALPHA), exact, rtol=1e-3)
+    assert (once(ALPHA) >= exact).all()

@@ -90,8 +90,8 @@ def test_places_of_logs_are_off_by_their_rounding() -> None:
 
 def test_errors_of_weights_and_rates_move_masses_and_places() -> None:
     parts = (Component(0.25, 1.0, 1e-3), Component(0.75, 1.0, 2e-3))
-    plain = MixedStep(components=parts).whole()
-    for error in (1e-4, plain.moved):
+    plain = log_losses(*loss_step(list(parts), 1, 2048))
+    for error in (0.0, 1e-4, plain.moved):
         wide = MixedStep(components=parts, error=error).whole()
         assert wide.rounding == pytest.approx(plain.rounding + error, rel=1e-9, abs=0.0)
         assert wide.moved == pytest.approx(plain.moved + error, rel=1e-9, abs=0.0)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from leakscore.tradeoff.composition import octaves
 from leakscore.tradeoff.composition.octaves import (
     Component,
     Octaves,
@@ -160,3 +161,18 @@ def test_powers_of_one_place(at: int) -> None:
     assert mean(found, found.under_h0, True) == pytest.approx(math.exp(5.0 * place), rel=1e-12)
     assert found.tilted is not None
     assert total(found.tilted) == pytest.approx(math.exp(5.0 * place), rel=1e-12)
+
+
+def test_what_is_dropped_at_either_end_is_lost() -> None:
+    """Under each hypothesis its own mass, beside what was lost before."""
+    h0, h1 = masses(1, 3, 6), masses(2, 3, 6)
+    h0[2, 6:], h1[2, 6:] = 1e-36, 5e-35
+    law = Octaves(1.0, 0.25, h0, h1, None, 1e3, 0.0, 0.0, (1e-35, 2e-35))
+    found = octaves._without_top(law, 1e-30)
+    assert found.under_h0.shape == (2, 12)
+    assert 6e-36 <= found.lost[0] - 1e-35 < 6.01e-36
+    assert 3e-34 <= found.lost[1] - 2e-35 < 3.01e-34
+    assert octaves._without_top(law, 1e-40).lost == law.lost
+    found = octaves._without_bottom(law, 1.0 + 0.25 * 2)
+    for lost, before, row in zip(found.lost, law.lost, (h0, h1), strict=True):
+        assert lost - before == pytest.approx(row[0, :2].sum(), rel=1e-9)
