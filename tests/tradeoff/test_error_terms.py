@@ -51,7 +51,7 @@ def test_what_is_lost_of_a_sum_of_ratios() -> None:
 def test_a_mass_that_is_dropped_is_bounded(of: str) -> None:
     """With the errors of masses and places, of the pair and of the statistic."""
     law = of_losses(0.01, 0.05, (0.0, 0.0)) if of == "losses" else of_ratios(1.0, (0.0, 0.0))
-    law = replace(law, rounding=0.01, moved=0.05)
+    law = replace(law, origin=0.5, rounding=0.01, moved=0.05)
     assert law.under_h1 is not None
     where = law.offsets >= np.median(law.offsets)
     weight = octaves._weight(law, where)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,7 @@ def test_a_weight_multiplies_places() -> None:
     np.testing.assert_allclose(found.numbers, 3.0 * law.numbers, rtol=1e-15)
     assert found.steps == 3.0
     assert 1.9 * U < found.moved < 4.0 * U
+    assert weighted(replace(law, moved=0.25), 3.0).moved >= 0.25 + 1.9 * U
 
 
 @pytest.mark.parametrize("mu", np.geomspace(0.4, 16.0, 40).tolist())
