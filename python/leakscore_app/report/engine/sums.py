@@ -40,6 +40,7 @@ from math import gcd
 import numpy as np
 import numpy.typing as npt
 
+from leakscore.numeric import by_squaring
 from leakscore_app.passes.lattices import ColumnSteps, Off, decimals_of
 from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.report._model import ALPHA, Arithmetic, Doubles, Noise, Release, Remainder
@@ -397,9 +398,8 @@ class Sums:
         law = _Law.of(lattice, off, self)
         column = self.columns[lattice.column]
         remaining = self._left(column, lattice.width, self.decimals)
-        least = _LEAST + 1.5 * law.of_none
         for row, exact, others in law.advantages():
-            if exact >= least:
+            if exact >= _LEAST + 1.5 * law.most_of_none or exact >= _LEAST + 1.5 * law.of_none:
                 yield Remainder(
                     row=row,
                     column=column,
@@ -499,6 +499,11 @@ class _Law:
         step, residues = finer.shown(off.numbers, _POINTS)
         return cls(sums, owners, residues, off.numbers, count, step, off.rows)
 
+    @property
+    def most_of_none(self) -> float:
+        """At least `of_none`: how often the record that is not drawn would be off the lattice."""
+        return self.count * len(self.rows) / (self.sums.population.size - 1)
+
     @cached_property
     def of_none(self) -> float:
         """The advantage of a record on the lattice: with it, one other fewer is drawn."""
@@ -583,20 +588,37 @@ class _Law:
         counts = self.count * np.bincount(others, minlength=self._points).astype(np.float64)
         total = people.size - records
         counts[0] += total - counts.sum()
-        drawn = people.batch_size
-        laws = [_law(counts, number, finite=people.finite) for number in (drawn - size, drawn)]
-        return min(1.0, float(np.abs(np.roll(laws[0], shift) - laws[1]).sum() / 2))
+        drawn = people.batch_size - size, people.batch_size
+        return min(1.0, _distance(counts, drawn, shift, finite=people.finite))
 
 
-def _law(counts: Doubles, number: int, *, finite: bool) -> Doubles:
-    """Return the law of the sum, modulo their length, of so many of some numbers 0, 1, ..."""
-    points = len(counts)
-    if not finite:
-        return np.fft.irfft(np.fft.rfft(counts / counts.sum()) ** number, points)
+def _distance(counts: Doubles, drawn: tuple[int, int], shift: int, *, finite: bool) -> float:
+    """Return the total variation of two sums of some numbers 0, 1, ... modulo how many these are.
+
+    The first of so many, and `shift`; the second of as many, or more. `counts` says how many
+    records have each number.
+    """
+    points, (fewer, more) = len(counts), drawn
+    if finite:
+        first, second = (_drawn_apart(counts, number) for number in drawn)
+    else:
+        single = np.fft.rfft(counts / counts.sum())
+        first = by_squaring(single, fewer, np.multiply) if fewer else np.ones_like(single)
+        second = first * single ** (more - fewer)
+    first = first * _turned(shift, points)
+    return float(np.abs(np.fft.irfft(first - second, points)).sum() / 2)
+
+
+def _drawn_apart(counts: Doubles, number: int) -> npt.NDArray[np.complex128]:
+    """Return the transform of the law of a sum, each drawn independently of the others."""
     share = number / counts.sum()
-    law = np.ones(points // 2 + 1, dtype=np.complex128)
-    turns = np.arange(points // 2 + 1)
+    law = np.ones(len(counts) // 2 + 1, dtype=np.complex128)
     for residue in np.flatnonzero(counts[1:]) + 1:
-        phase = np.exp(-2j * np.pi * (turns * residue % points) / points)
-        law *= (1 - share + share * phase) ** counts[residue]
-    return np.fft.irfft(law, points)
+        law *= (1 - share + share * _turned(residue, len(counts))) ** counts[residue]
+    return law
+
+
+def _turned(number: int, points: int) -> npt.NDArray[np.complex128]:
+    """Return the transform of the law of a number."""
+    turns = np.arange(points // 2 + 1) * number % points
+    return np.asarray(np.exp(-2j * np.pi / points * turns))
