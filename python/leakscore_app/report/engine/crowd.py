@@ -138,7 +138,7 @@ class Crowd(LawPopulation):
 
     def dominant(self) -> list[int]:
         """Return the numbers of records with nearly all of the variance in some direction."""
-        if self.pooled:  # of whose cell other records tell the covariance
+        if isinstance(self.law, PooledLaw):  # of whose cell other records tell the covariance
             return []
         share = self.reference.squared_mahalanobis(self.values) / (self.size - 1)
         return [int(row) for row in self.numbers[share > DOMINANT]]
@@ -310,8 +310,8 @@ def view_without(
         return None
     correction = 1 - n / rest if crowd.finite else 1.0
     rows = frozenset(int(row) for row in crowd.numbers[worst])
-    if crowd.pooled:
-        remaining = pooled(rows)
+    if isinstance(crowd.law, PooledLaw):
+        remaining = pooled(rows) if crowd.pooled else crowd.law.without(crowd.raw[worst])
         return None if remaining is None else View(remaining, n * correction, np.inf, {}, rows)
     share = _joint_leverage(crowd, worst)
     if 1 - share < _DIGITS:  # what remains of a variance would have lost its digits
@@ -454,7 +454,7 @@ def _refit(
     """
     dominant: list[tuple[View, _ScoredRows, int]] = []
     for view, rows in zip(views, scored, strict=True):
-        if view.without and not crowd.pooled:
+        if view.without and not isinstance(view.law, PooledLaw):
             most = view.law.rows * DOMINANT / (1 - DOMINANT)
             places = np.flatnonzero(rows.scores > most)[:_REFITTED].tolist()
             dominant += [(view, rows, place) for place in places]

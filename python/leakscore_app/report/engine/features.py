@@ -24,16 +24,12 @@ from leakscore.statistics import (
 )
 from leakscore.typing import Flags
 from leakscore_app._visible import visible
+from leakscore_app.passes.cells import FOLLOWS, MeasureCells
 from leakscore_app.passes.first import Copies, First, Lost, first
 from leakscore_app.passes.groups import Group, GroupedRecords
 from leakscore_app.passes.scores import SAMPLED
 from leakscore_app.report._model import Doubles
-from leakscore_app.report.engine.pooled import (
-    FOLLOWS,
-    GroupedSource,
-    MeasureCells,
-    PooledCells,
-)
+from leakscore_app.report.engine.pooled import GroupedSource, PooledCells, PooledLaw
 from leakscore_app.report.engine.setup import AnalysisOptions
 from leakscore_app.report.engine.survey import (
     Judged,
@@ -342,6 +338,8 @@ class _Bound:
             requested=None,
         )
         judged = _judged(features, passes, base, self.by_cell)
+        if isinstance(self.source.statistic, Counts):
+            judged = replace(judged, law=PooledLaw.of_counts(judged.law))
         return replace(
             judged,
             seen=replace(
@@ -648,10 +646,10 @@ def featured(table: Table, options: AnalysisOptions) -> Featured:
     )
     ids = None if table.ids is None else table.ids[complete]
     single = ids is None or len(np.unique(ids)) == len(ids)
-    if isinstance(chosen, GroupMeans) and options.shrinkage is None and single:
+    if isinstance(chosen, (Counts, GroupMeans)) and options.shrinkage is None and single:
         numbers = np.ascontiguousarray(block[:, len(opened.groups) :])
         cells = PooledCells.of(numbers, tables[0].cell, chosen)
-        cells = cells if cells is not None and cells.moments.small.any() else None
+        cells = cells if cells is not None and cells.apart else None
     if cells is None:
         bound = replace(bound, source=replace(bound.source, owners=opened.owners))
     judged = replace(bound, by_cell=cells).judged(in_memory)

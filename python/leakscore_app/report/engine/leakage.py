@@ -273,7 +273,7 @@ def covariance_of(
     return CovarianceQuality(
         kind="pooled" if people.pooled else "full",
         shrinkage=people.reference.shrinkage if people.shrinkage else None,
-        condition_number=float(np.linalg.cond(people.reference.cov)),
+        condition_number=_condition(people.reference.cov),
         rows_per_column=people.size / people.dim,
         worst_row=int(rows[index]),
         worst_leakage=worst,
@@ -283,6 +283,13 @@ def covariance_of(
         power_low=power_low,
         power_high=power_high,
     )
+
+
+def _condition(cov: Doubles) -> float:
+    """Return the condition number of a covariance; inf if it is singular to rounding."""
+    sizes = np.abs(np.linalg.eigvalsh(cov))
+    least = float(sizes.min())
+    return float(sizes.max()) / least if least else float("inf")
 
 
 @dataclass(frozen=True)

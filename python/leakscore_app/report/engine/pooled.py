@@ -12,178 +12,24 @@ as its own cell is judged by it. (Without noise no other cell's covariance matte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import fdtri
 
 from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Reference
-from leakscore.statistics import GroupMeans
+from leakscore.statistics import Counts, GroupMeans
+from leakscore_app.passes.cells import RECORDS, CellMoments, MeasureCells, suffice
 from leakscore_app.report._model import Doubles
 from leakscore_app.report.engine.population import Population, Published
-from leakscore_app.tables.records import CONSTANT, LeftColumn, combinations, differ
-from leakscore_app.tables.sources.blocks import Block, Source
+from leakscore_app.tables.sources.blocks import Source
 
 Integers = npt.NDArray[np.intp]
 
-RECORDS = 10
-"""Records of a cell for each of its d + 1 features, below which its covariance is pooled."""
-
-_OWN = 2  # such records at least, of a cell that varies less than others
-_LEVEL = 1e-3  # at which one does, of all cells and numbers together
 _NOTHING = 1e-9  # share of a variance, to rounding
-FOLLOWS = "within its cell it is the same in all records, or follows from other columns"
-
-
-@dataclass(frozen=True, eq=False)
-class CellMoments:
-    """Moments of the records (1, z) of each of K cells, as triangles: nothing is squared.
-
-    Attributes
-    ----------
-    sizes : (K,) ndarray of int
-    low, high : (K, d) ndarray
-        The ends of the numbers.
-    triangles : (K, d + 1, d + 1) ndarray
-        R of the cell's records (1, z) = QR.
-    centre, unit : (d,) ndarray
-        About which, and in which, z is the numbers.
-    """
-
-    sizes: npt.NDArray[np.int64]
-    low: Doubles
-    high: Doubles
-    triangles: Doubles
-    centre: Doubles
-    unit: Doubles
-
-    @classmethod
-    def of(
-        cls, numbers: Doubles, cell: Integers, count: int, *, centre: Doubles, unit: Doubles
-    ) -> CellMoments:
-        """Look at records (N, d) of `count` cells."""
-        dim, standard = numbers.shape[1], (numbers - centre) / unit
-        sizes = np.bincount(cell, minlength=count)
-        order, ends = np.argsort(cell, kind="stable"), np.cumsum(sizes)
-        low, high = np.full((count, dim), np.inf), np.full((count, dim), -np.inf)
-        triangles = np.zeros((count, dim + 1, dim + 1))
-        for h in np.flatnonzero(sizes).tolist():
-            rows = order[ends[h] - sizes[h] : ends[h]]
-            low[h], high[h] = numbers[rows].min(axis=0), numbers[rows].max(axis=0)
-            features = np.column_stack([np.ones(len(rows)), standard[rows]])
-            triangles[h] = _triangle(features)
-        return cls(sizes, low, high, triangles, centre, unit)
-
-    def merge(self, other: CellMoments) -> CellMoments:
-        """Add later records."""
-        stacked = np.concatenate([self.triangles, other.triangles], axis=1)
-        return replace(
-            self,
-            sizes=self.sizes + other.sizes,
-            low=np.minimum(self.low, other.low),
-            high=np.maximum(self.high, other.high),
-            triangles=np.array([_triangle(rows) for rows in stacked]),
-        )
-
-    def of_cells(self, cells: Integers) -> CellMoments:
-        """Return those of some of the cells."""
-        return replace(
-            self,
-            sizes=self.sizes[cells],
-            low=self.low[cells],
-            high=self.high[cells],
-            triangles=self.triangles[cells],
-        )
-
-    @property
-    def means(self) -> Doubles:
-        """Means of the numbers in each cell, none of which is empty."""
-        means = self.triangles[:, 0, 1:] / self.triangles[:, :1, 0]
-        return np.asarray(self.centre + self.unit * means)
-
-    @cached_property
-    def small(self) -> npt.NDArray[np.bool_]:
-        """Which cells hold too few records for a covariance of their own, and vary as others do."""
-        each = self.sizes / (1 + self.low.shape[1])
-        return np.asarray((each < RECORDS) & ~(self._narrow & (each >= _OWN)))
-
-    @property
-    def _narrow(self) -> npt.NDArray[np.bool_]:
-        """In which cells a number varies, but clearly less than in others: by two variances."""
-        each = np.square(self.triangles[:, 1:, 1:]).sum(axis=1)
-        free = np.maximum(self.sizes - 1, 1)[:, np.newaxis]
-        rest = np.maximum(self.sizes.sum() - len(self.sizes) - free, 1)
-        ratio = each / free / np.maximum((each.sum(axis=0) - each) / rest, np.finfo(float).tiny)
-        clearly = ratio < fdtri(free, rest, _LEVEL / each.size)
-        return np.asarray((clearly & differ(self.low, self.high)).any(axis=1))
-
-    @cached_property
-    def within(self) -> Doubles:
-        """The triangle of the numbers less the means of their cells, all cells together."""
-        dim = self.low.shape[1]
-        return _triangle(self.triangles[:, 1:, 1:].reshape(-1, dim))
-
-    @cached_property
-    def columns(self) -> tuple[Integers, ...]:
-        """Of each cell, the numbers that vary and follow from no others there."""
-        varies = differ(self.low, self.high)
-        pooled = _independent(self.within, np.flatnonzero(varies.any(axis=0)))
-        return tuple(
-            pooled if few else _independent(triangle[1:, 1:], np.flatnonzero(within))
-            for few, triangle, within in zip(self.small, self.triangles, varies, strict=True)
-        )
-
-    @property
-    def suffice(self) -> bool:
-        """Whether all cells together tell a covariance."""
-        return _suffice(self.sizes, self.low.shape[1])
-
-    @property
-    def chosen(self) -> list[int]:
-        """Which features of `GroupMeans` of these cells are judged, in their order."""
-        count, dim = self.low.shape
-        inside = (count - 1 + h * dim + int(j) for h, of in enumerate(self.columns) for j in of)
-        return [*range(count - 1), *inside]
-
-    def named(
-        self, names: Sequence[str], cells: Integers
-    ) -> tuple[tuple[str, ...], list[LeftColumn]]:
-        """Return which features are judged, and why others are not.
-
-        `names` are those of all features, `cells` the numbers of these cells among all.
-        """
-        dim, count = self.low.shape[1], (len(names) + 1) // (self.low.shape[1] + 1)
-        of_cell = [count - 1 + h * dim + j for h in cells.tolist() for j in range(dim)]
-        every = [names[k] for k in (*(h - 1 for h in cells[1:].tolist()), *of_cell)]
-        chosen = tuple(every[k] for k in self.chosen)
-        unnamed = set(names) - set(every)
-        excluded = [LeftColumn(name, CONSTANT) for name in names if name in unnamed]
-        follow = (name for name in every if name not in set(chosen))
-        return chosen, [*excluded, *(LeftColumn(name, FOLLOWS) for name in follow)]
-
-
-def _suffice(sizes: npt.NDArray[np.int64], dim: int) -> bool:
-    return bool(dim > 0 and sizes.sum() - len(sizes) >= dim + 2)
-
-
-def _triangle(rows: Doubles) -> Doubles:
-    """Return R of rows = QR, as a square."""
-    dim = rows.shape[1]
-    padded = rows if len(rows) >= dim else np.concatenate([rows, np.zeros((dim, dim))])
-    return np.asarray(np.linalg.qr(padded, mode="r"))
-
-
-def _independent(triangle: Doubles, columns: Integers) -> Integers:
-    """Return the columns, of some that vary, that do not follow from earlier ones."""
-    if not len(columns):
-        return columns
-    part = triangle[:, columns]
-    dependent = combinations(_triangle(part / np.linalg.norm(part, axis=0)))
-    return np.delete(columns, list(dependent))
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,6 +112,32 @@ class PooledLaw(TableLaw):
         cov -= np.outer(mean, mean)
         read = np.arange(len(kept) if width is None else width)
         return cls(kept, read, records, scale, mean, cov, cells=tuple(cells))
+
+    @classmethod
+    def of_counts(cls, law: TableLaw) -> TableLaw:
+        """Return the law of the counts of all cells but the first, that law if it is empty."""
+        others = np.rint(law.mean * law.scale * law.rows).astype(np.int64)
+        first = law.rows - int(others.sum())
+        if not first:
+            return law
+        moments = CellMoments.of_counts(np.concatenate([[first], others]))
+        return cls.of(moments, law.kept, len(law.read))
+
+    @property
+    def counts(self) -> bool:
+        """Whether no number has a mean in any of the cells."""
+        return len(self.mean) < len(self.cells)
+
+    def without(self, values: Doubles) -> PooledLaw:
+        """Return the law of counts without some rows (k, D), given in the units of the file.
+
+        Of cells that are empty then, the first one with records has no indicator.
+        """
+        sizes = np.array([cell.size for cell in self.cells])
+        sizes -= np.bincount(self.cell_of(values), minlength=len(sizes))
+        held = np.flatnonzero(sizes)
+        kept = self.kept[held[1:] - 1]
+        return PooledLaw.of(CellMoments.of_counts(sizes[held]), kept, len(self.read))
 
     def cell_of(self, values: Doubles) -> Integers:
         """Return the cell of each record, by its features."""
@@ -378,6 +250,9 @@ class PooledLaw(TableLaw):
 
     def _weaker_in(self, h: int, rows: Doubles) -> Doubles:
         cell, size = self.cells[h], self.cells[h].size
+        if not len(cell.places):
+            along, spread, first = self._weights.sum(axis=0) - self._weights[h]
+            return np.full(len(rows), along**2 / (spread - first**2))
         if size == 1:
             return np.full(len(rows), np.inf)
         rest, part = size - 1, (size - 1) / (self.rows - 1)
@@ -432,7 +307,15 @@ class CellsByGroup:
 
     moments: CellMoments
     numbers: Integers
-    statistic: GroupMeans
+    statistic: Counts | GroupMeans
+
+    @property
+    def apart(self) -> bool:
+        """Whether the law of each cell is needed: of few records, or of enough that are counted."""
+        moments, count = self.moments, len(self.numbers)
+        if moments.low.shape[1]:
+            return bool(moments.small.any())
+        return int(self.numbers[0]) == 0 and int(moments.sizes.sum()) > count
 
     @property
     def small(self) -> tuple[str, ...]:
@@ -461,7 +344,9 @@ class PooledCells(CellsByGroup):
     cell: Integers
 
     @classmethod
-    def of(cls, records: Doubles, cell: Integers, statistic: GroupMeans) -> PooledCells | None:
+    def of(
+        cls, records: Doubles, cell: Integers, statistic: Counts | GroupMeans
+    ) -> PooledCells | None:
         """Return the cells; None if all together tell no covariance."""
         numbers, compact = np.unique(cell, return_inverse=True)
         unit = records.std(axis=0)
@@ -507,7 +392,7 @@ class LawPopulation(Population):
         self, law: TableLaw, raw: Doubles, n: int, *, finite: bool, published: Published | None
     ) -> None:
         self.law, self.raw, self.scale = law, raw, law.scale
-        self.pooled = isinstance(law, PooledLaw)
+        self.pooled = isinstance(law, PooledLaw) and not law.counts
         self._begin(
             law.scaled(raw),
             Reference(law.mean, law.cov),
@@ -584,48 +469,6 @@ class Pooled(LawPopulation):
 
 
 @dataclass(frozen=True, eq=False)
-class MeasureCells:
-    """A pass over a table whose first columns are those of categories.
-
-    Attributes
-    ----------
-    levels : tuple of int
-        How many each of them has.
-    crossed, cell : (m,) ndarray of int
-        The combinations of levels that hold records, increasing, and the cell of each.
-    places : (d,) ndarray of int
-        The columns of numbers.
-    centre, unit : (d,) ndarray
-        As in `CellMoments`.
-    excluded : frozenset of int
-        Rows that are left out.
-    """
-
-    levels: tuple[int, ...]
-    crossed: Integers
-    cell: Integers
-    places: Integers
-    centre: Doubles
-    unit: Doubles
-    excluded: frozenset[int] = frozenset()
-
-    def __call__(self, block: Block) -> CellMoments:
-        """Return the moments of the complete rows of a block."""
-        rows = np.flatnonzero(np.isfinite(block.values).all(axis=1))
-        if self.excluded:
-            rows = rows[~np.isin(rows + block.start, list(self.excluded))]
-        codes = block.values[rows, : len(self.levels)].astype(np.intp).T
-        crossed = np.ravel_multi_index(tuple(codes), self.levels)
-        return CellMoments.of(
-            block.values[np.ix_(rows, self.places)],
-            self.cell[np.searchsorted(self.crossed, crossed)],
-            int(self.cell.max()) + 1,
-            centre=self.centre,
-            unit=self.unit,
-        )
-
-
-@dataclass(frozen=True, eq=False)
 class GroupedSource(CellsByGroup):
     """A table by group that is read block by block.
 
@@ -665,7 +508,7 @@ class GroupedSource(CellsByGroup):
         """
         numbers, cell = np.unique(measure.cell, return_inverse=True)
         sizes, dim = np.bincount(cell, records), len(measure.places)
-        if not _suffice(sizes, dim) or (sizes >= RECORDS * (1 + dim)).all():
+        if not suffice(sizes, dim) or (sizes >= RECORDS * (1 + dim)).all():
             return None
         measure = replace(measure, cell=cell)
         moments = passes(source, measure, "looking at cells")

@@ -678,10 +678,15 @@ class Population:
         weight = others.solve(sums)
         products = np.sum(sums * weight, axis=0)
         total = float(sums.ravel() @ weight.ravel())
-        precision = np.diag(others.solve(np.eye(self.dim)))
+        own = others is self.reference
+        precision = self._precision if own else np.diag(others.solve(np.eye(self.dim)))
         shares = products / total if total else np.zeros_like(products)
         remaining = total - np.sum(weight**2, axis=0) / precision
         return shares, np.full(self.dim, np.nan) if singular else remaining
+
+    @cached_property
+    def _precision(self) -> Doubles:
+        return np.asarray(np.diag(self.reference.solve(np.eye(self.dim))))
 
     def left_out(self, person: int, remaining: Doubles) -> Doubles:
         """Leakage of a person, left out, from what `shares` says remains (no shrinkage).

@@ -613,7 +613,7 @@ def _drawn_apart(counts: Doubles, number: int) -> npt.NDArray[np.complex128]:
     """Return the transform of the law of a sum, each drawn independently of the others."""
     share = number / counts.sum()
     law = np.ones(len(counts) // 2 + 1, dtype=np.complex128)
-    for residue in np.flatnonzero(counts[1:]) + 1:
+    for residue in (np.flatnonzero(counts[1:]) + 1).tolist():
         law *= (1 - share + share * _turned(residue, len(counts))) ** counts[residue]
     return law
 
