@@ -14,6 +14,7 @@ from leakscore.tradeoff.composition.steps import (
     GaussianMagnitude,
     GaussianStep,
     LaplaceStep,
+    Part,
     Parts,
     Step,
     on_lattice,
@@ -117,7 +118,10 @@ def end(which: int, parts: Parts, attack: Parts) -> TradeOff:
 @pytest.mark.parametrize("far", [LaplaceStep(9e3, 0.2), GaussianStep(2e3, 0.2)])
 def test_steps_that_reveal_the_record(far: Step) -> None:
     """With probability 1 - .8^n; else the others are seen."""
-    kept, revealed, other = 0.8**3, (far, 3), (GaussianStep(0.7, 1.0), 1)
+    revealed: tuple[Part, int] = (far, 3)
+    other: tuple[Part, int] = (GaussianStep(0.7, 1.0), 1)
+    sure: tuple[Part, int] = (LaplaceStep(9e3, 1.0), 1)
+    kept = 0.8**3
     exact = kept * norm.cdf(norm.isf(ALPHA) - 0.7)
     parts: Parts
     for parts in ([revealed, other], [other, revealed]):
@@ -126,7 +130,6 @@ def test_steps_that_reveal_the_record(far: Step) -> None:
         np.testing.assert_allclose(found, exact, rtol=1e-3)
     found = end(0, [revealed], [revealed])(ALPHA)
     np.testing.assert_allclose(found, kept * (1.0 - ALPHA), rtol=1e-12)
-    sure = (LaplaceStep(9e3, 1.0), 1)
     for parts in ([sure], [sure, other], [other, sure]):
         assert (end(0, parts, parts)(ALPHA) == 0.0).all()
 

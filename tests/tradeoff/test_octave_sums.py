@@ -63,7 +63,7 @@ LATTICES = [
 @pytest.mark.parametrize(("first", "second"), LATTICES)
 def test_a_sum_of_ratios_keeps_means(first: Any, second: Any) -> None:
     """Of the law under H0, and of the sum one random step of which is that of H1."""
-    one, other = of_ratios(1, *first), of_ratios(2, *second, 3.0)
+    one, other = of_ratios(1, *first), of_ratios(2, *second, steps=3.0)
     one_mean, other_mean = (mean(law, law.under_h0, False) for law in (one, other))
     both = joined(one, other)
     assert both.steps == 4.0
@@ -124,6 +124,7 @@ def test_a_weight_multiplies_places() -> None:
 def test_no_mass_of_a_step_is_beyond_its_lattice(mu: float) -> None:
     law = ratio_step(mu, 3, 64)
     for one in law.laws:
+        assert one is not None
         assert total(np.atleast_2d(one)) == pytest.approx(1.0, abs=1e-12)
     loss, _ = loss_step([Component(0.5, mu, 0.5), Component(0.5, 0.1, 1e-3)], 3, 64)
     for one in (loss.under_h0, loss.tilted, loss.shifted):
