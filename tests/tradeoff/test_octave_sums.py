@@ -31,9 +31,9 @@ def masses(seed: int, rows: int, half: int) -> Any:
     return law / law.sum()
 
 
-def of_ratios(seed: int, origin: float, spacing: float, half: int, steps: float = 1.0) -> Octaves:
+def of_ratios(seed: int, origin: float, spacing: float, half: int) -> Octaves:
     h0, h1 = masses(seed, 3, half), masses(seed + 100, 3, half)
-    return Octaves(origin, spacing, h0, h1, None, steps, 0.0, 0.0, (0.0, 0.0))
+    return Octaves(origin, spacing, h0, h1, None, 1.0, 0.0, 0.0, (0.0, 0.0))
 
 
 def of_logs(seed: int, origin: float, spacing: float, half: int) -> Octaves:
@@ -63,7 +63,7 @@ LATTICES = [
 @pytest.mark.parametrize(("first", "second"), LATTICES)
 def test_a_sum_of_ratios_keeps_means(first: Any, second: Any) -> None:
     """Of the law under H0, and of the sum one random step of which is that of H1."""
-    one, other = of_ratios(1, *first), of_ratios(2, *second, steps=3.0)
+    one, other = of_ratios(1, *first), replace(of_ratios(2, *second), steps=3.0)
     one_mean, other_mean = (mean(law, law.under_h0, False) for law in (one, other))
     both = joined(one, other)
     assert both.steps == 4.0
