@@ -109,8 +109,7 @@ class Crowd(LawPopulation):
 
     def _fit_without(self, person: int) -> Reference:
         if isinstance(self.law, PooledLaw):
-            others = self.law.left_out(self.values[person])
-            return Reference(others.mean, self.correction * others.cov)
+            return self.law.left_out(self.values[person], self.correction)
         refitted = self.refitted.get(int(self.numbers[person]))
         if refitted is not None:
             return Reference(refitted.mean, self.correction * refitted.cov)

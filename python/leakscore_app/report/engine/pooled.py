@@ -146,8 +146,8 @@ class PooledLaw(TableLaw):
         cell[rows] = indicators + 1
         return cell
 
-    def left_out(self, row: Doubles) -> Reference:
-        """Return mean and covariance of all records but one, given in units of the law."""
+    def left_out(self, row: Doubles, share: float) -> Reference:
+        """Return mean and a share of the covariance of all records but one, in units of the law."""
         of, others = int(self.cell_of(row[None])[0]), self.rows - 1
         mean, cov = np.zeros(len(row)), np.zeros((len(row), len(row)))
         for h, cell in enumerate(self.cells):
@@ -156,7 +156,7 @@ class PooledLaw(TableLaw):
         cov -= np.outer(mean, mean)
         alike = np.diag(cov) <= _NOTHING  # the others, of a feature of variance 1 with the record
         cov[alike] = cov[:, alike] = 0.0
-        return Reference(mean, cov)
+        return Reference(mean, share * cov)
 
     def distances(self, values: Doubles) -> Doubles:
         """Return the squared distance of each record from all others, (k,)."""
@@ -448,8 +448,7 @@ class Pooled(LawPopulation):
         self.cells, self._told = cells, earlier
 
     def _fit_without(self, person: int) -> Reference:
-        others = self.law.left_out(self.values[person])
-        return Reference(others.mean, self.correction * others.cov)
+        return self.law.left_out(self.values[person], self.correction)
 
     def _of_rows(
         self, kept: Integers, n: int, published: Published, earlier: Doubles
