@@ -415,9 +415,10 @@ class LawPopulation(Population):
         scores[self.published.given_away()] = np.inf
         return np.asarray(scores)
 
-    def left_out(self, person: int, remaining: Doubles) -> Doubles:
-        """Leakage without each column; none without single features of a cell: they are one."""
-        return np.full(self.dim, np.nan) if self.pooled else super().left_out(person, remaining)
+    @cached_property
+    def _precision(self) -> Doubles:
+        """Of nothing that is left without single features of a cell with numbers: they are one."""
+        return np.full(self.dim, np.nan) if self.pooled else super()._precision
 
 
 class Pooled(LawPopulation):
