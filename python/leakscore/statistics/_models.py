@@ -363,8 +363,8 @@ class FittedModel(Coefficients[_ModelFit]):
 
     def _require_design(self, design: Doubles) -> None:
         if len(design) <= design.shape[1]:
-            columns = [self.columns[j] for _, j, _ in self._predictors()]
-            widest = max(reversed(columns), key=columns.count)
+            sources = [self.columns[j] for _, j, _ in self._predictors()]
+            widest = max(reversed(sources), key=sources.count)
             raise ValueError(
                 f"There must be more than {design.shape[1]} records for so many coefficients, not "
                 f"{len(design)}: leave out {widest!r}, or others"

@@ -292,7 +292,7 @@ def why_unchecked(release: Release, weighted: bool) -> str:
     if weighted:
         return "a mean with known weights is no sum of the records as they are"
     if release.exact != "exact":
-        return f"{release.statistic} is no sum of the records"
+        return "what is published is no sum of the records"
     return ""
 
 
