@@ -25,8 +25,7 @@ from leakscore.statistics import (
 from leakscore.typing import Flags
 from leakscore_app._visible import visible
 from leakscore_app.passes.cells import FOLLOWS, MeasureCells
-from leakscore_app.passes.first import Copies, First, Lost, first
-from leakscore_app.passes.groups import Group, GroupedRecords
+from leakscore_app.passes.first import Copies, First, Group, GroupedRecords, Lost, first
 from leakscore_app.passes.scores import SAMPLED
 from leakscore_app.report._model import Doubles
 from leakscore_app.report.engine.pooled import GroupedSource, PooledCells, PooledLaw
@@ -544,7 +543,7 @@ def _base_of(
             columns=columns,
             exclude=exclude,
             missing=missing,
-            apart=separate,
+            separate=separate,
         )
     why = {name: opened.excluded.get(name, UNCOUNTED) for name in opened.columns}
     requested = {name for name in opened.columns if among is None or name in among} - set(exclude)

@@ -120,7 +120,7 @@ def judged_of(
     columns: Sequence[str] | None,
     exclude: Sequence[str],
     missing: str,
-    apart: Sequence[str] = (),
+    separate: Sequence[str] = (),
     rounding: float = EXACT,
 ) -> Judged:
     """Read the table once, and again where columns are left out that lose rows.
@@ -132,13 +132,13 @@ def judged_of(
         Takes source, pass and its name; returns the merged result.
     columns, exclude, missing
         As in `leakscore_app.analyse`.
-    apart : sequence of str
+    separate : sequence of str
         Columns that a statistic names.
     rounding : float
         Share of a number that is.
     """
     requested = opened.requested if columns is None else columns
-    excluded = dict.fromkeys(apart, APART)
+    excluded = dict.fromkeys(separate, APART)
     chosen = _wanted(opened, columns, exclude, excluded)
     if opened.source.rows == 0:
         raise ValueError(too_few(opened.name, 0, 0, {}))
