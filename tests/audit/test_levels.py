@@ -113,6 +113,21 @@ def test_bounds_by_divergence_are_beyond_the_root() -> None:
                 assert excess((1 - left) * near if rest > 0.5 else 1 - left / near, left / near) < 0
 
 
+@pytest.mark.parametrize(
+    ("k", "n", "t"), [(400, 1000, 0.1), (400, 1000, 1.0), (40_000, 100_000, 5.0), (30, 100, 0.05)]
+)
+def test_bounds_by_divergence_begin_beyond_the_root(k: int, n: int, t: float) -> None:
+    """The start is by Pinsker's inequality; inside the root no step is taken."""
+    upper = float(_core.berk_jones_upper(np.array([k]), n, t)[0][0])
+    with mp.workdps(40):
+        p = mp.mpf(k) / n
+        near, far = (
+            n * (p * mp.log(p / u) + (1 - p) * mp.log((1 - p) / (1 - u)))
+            for u in (p + (mp.mpf(upper) - p) * (1 - mp.mpf(1e-10)), mp.mpf(upper))
+        )
+    assert near < t < far
+
+
 def test_all_errors_have_no_bound_by_divergence() -> None:
     upper, rest = _core.berk_jones_upper(np.array([7]), 7, 2.0)
     assert (upper[0], rest[0]) == (1.0, 0.0)

@@ -32,10 +32,10 @@ struct OneRun {
 
 namespace one_run_parts {
 
-// What the theorem needs of W, each sum of positive terms rounded up or down as its user needs.
+// What the theorem needs of W, sums of positive terms.
 struct GuessTails {
-  double at_least;  // P(W >= v)
-  double below;     // P(W < v)
+  double at_least;  // P(W >= v), not too small below the normal numbers
+  double below;     // P(W < v), not too large there
   double error;     // bound on the relative error of each
 };
 
@@ -64,10 +64,13 @@ inline double highest_mass(double top, double n, double p, double q) {
 
 inline GuessTails guess_tails(double v, double n, double p, double q) {
   constexpr double negligible = 0x1p-60;
+  // What a unit below the normal numbers errs by at most, however large the sum that it multiplies.
+  constexpr double lost = 4.0 * std::numeric_limits<double>::denorm_min();
   if (v == 0.0) return {1.0, 0.0, 0.0};
   GuessTails tails{};
-  double steps = 0.0;
   const double start = highest_mass(v - 1.0, n, p, q);
+  // The error of p and q counts as often as the first mass is below their mean, as one of a step.
+  double steps = std::max(0.0, n * p - start);
   double term = 1.0, total = 0.0;
   // In runs between which the call may be interrupted: a call in the loop would slow it down.
   constexpr double run = 4096.0;
@@ -80,8 +83,7 @@ inline GuessTails guess_tails(double v, double n, double p, double q) {
       term *= k / (n - k + 1.0) * (q / p);
     }
   }
-  const double unit = exp_of(log_mass(start, n, p, q));
-  tails.below = unit * total;
+  tails.below = (exp_of(log_mass(start, n, p, q)) - lost) * total;
   if (v > (n + 1.0) * p) {  // above the mode
     term = 1.0, total = 0.0;
     ended = false;
@@ -93,9 +95,9 @@ inline GuessTails guess_tails(double v, double n, double p, double q) {
         term *= (n - k) / (k + 1.0) * (p / q);
       }
     }
-    tails.at_least = exp_of(log_mass(v, n, p, q)) * total;
+    tails.at_least = (exp_of(log_mass(v, n, p, q)) + lost) * total;
   } else {
-    tails.at_least = std::max(0.0, 1.0 - tails.below);
+    tails.at_least = 1.0 - tails.below;  // at least 1/4
   }
   tails.error = (4.0 * steps + 64.0) * std::numeric_limits<double>::epsilon();
   return tails;
@@ -108,7 +110,7 @@ inline double one_run_p_value(const OneRun& run, double epsilon) {
   const double p = 1.0 / (1.0 + std::exp(-epsilon)), q = 1.0 / (1.0 + std::exp(epsilon));
   const auto tails = one_run_parts::guess_tails(run.correct, run.guesses, p, q);
   const double sum = tails.at_least + q * run.exposed;
-  return std::min(1.0, sum * (1.0 + tails.error) + std::numeric_limits<double>::denorm_min());
+  return std::min(1.0, sum * (1.0 + tails.error));
 }
 
 // Whether that probability is below miss = 1 - confidence, in doubt not.
@@ -116,8 +118,8 @@ inline bool one_run_refutes(const OneRun& run, double epsilon, double miss, doub
   if (miss <= 0.5) return one_run_p_value(run, epsilon) < miss;
   const double p = 1.0 / (1.0 + std::exp(-epsilon)), q = 1.0 / (1.0 + std::exp(epsilon));
   const auto tails = one_run_parts::guess_tails(run.correct, run.guesses, p, q);
-  const double exposed = q * run.exposed * (1.0 + tails.error);
-  return tails.below * (1.0 - tails.error) - exposed > confidence;
+  // The other term is less than P(W < v), whose error is at least 64 ulps: it covers both.
+  return tails.below * (1.0 - tails.error) - q * run.exposed > confidence;
 }
 
 // Where the probability is least, roughly: P(W >= v) grows with epsilon, (1 - q) x falls.
@@ -133,7 +135,7 @@ inline double one_run_valley(const OneRun& run, double high) {
   return 0.5 * (left + right);
 }
 
-// The largest epsilon that is refuted, rounded down; `high` is not refuted. Both parts are convex
+// The largest epsilon that is refuted, from below; `high` is not refuted. Both parts are convex
 // where P(W >= v) is below 1/2, so that what is refuted is an interval; it need not begin at 0.
 inline double one_run_epsilon(const OneRun& run, double miss, double confidence, double high) {
   constexpr double ulp = std::numeric_limits<double>::epsilon();
@@ -147,7 +149,7 @@ inline double one_run_epsilon(const OneRun& run, double miss, double confidence,
     if (middle <= low || middle >= high) break;
     (one_run_refutes(run, middle, miss, confidence) ? low : high) = middle;
   }
-  return std::max(0.0, low * (1.0 - 4.0 * ulp) - ulp);
+  return low;
 }
 
 }  // namespace leakscore
