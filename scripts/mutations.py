@@ -211,14 +211,14 @@ COMPOSITIONS = (
     Mutation(
         "composition-below",
         COMPOSITION,
-        "first.log_outside[0] + first.tilt.scale_at(edges[0])",
+        "first.log_outside[0] + (first.tilt.scale_at(edges[0]) + first.tilt.slack)",
         "-np.inf",
         ERRORS,
     ),
     Mutation(
         "composition-above",
         COMPOSITION,
-        "last.log_outside[1] + last.tilt.scale_at(edges[1])",
+        "last.log_outside[1] + (last.tilt.scale_at(edges[1]) + last.tilt.slack)",
         "-np.inf",
         ERRORS,
     ),
