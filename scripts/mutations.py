@@ -680,8 +680,8 @@ COMPILED = (
     Mutation(
         "one-run-epsilon",
         BOUNDS + "one_run.hpp",
-        "return std::max(0.0, low * (1.0 - 4.0 * ulp) - ulp);",
-        "return high * (1.0 + 1e-11);",
+        "  return low;\n}\n\n}  // namespace leakscore",
+        "  return high * (1.0 + 1e-11);\n}\n\n}  // namespace leakscore",
         ONE_RUN,
     ),
     Mutation(
@@ -1092,8 +1092,8 @@ FAR_STEPS = (
     Mutation(
         "caps-not-shrunk",
         TRADEOFF + "composition/steps.py",
-        "replace(step, mu=step.largest)",
-        "replace(step, mu=2.0 * step.largest)",
+        "replace(step, mu=step.most)",
+        "replace(step, mu=2.0 * step.most)",
         CAPS,
     ),
     Mutation(
