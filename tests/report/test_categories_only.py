@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from leakscore_app import report
 from leakscore_app.cli import main
@@ -58,3 +59,25 @@ def test_shares_that_follow_are_published_and_columns_are_those_of_the_file(
 
 def test_large_numbers_are_short() -> None:
     assert [plain(x) for x in (1e200, -999.0, 0.5, -0.0)] == ["1e+200", "-999", "0.5", "0"]
+
+
+def test_games_of_counts_see_no_rounding(tmp_path: Path) -> None:
+    """A cell of two: the count is one more, of n draws among the others of which one is in it."""
+    size, levels = 2000, 20
+    cells = np.random.default_rng(0).integers(1, levels**2, size)
+    cells[:2] = 0
+    file, page = tmp_path / "t.csv", tmp_path / "t.json"
+    file.write_text("g,h\n" + "".join(f"a{cell // levels},b{cell % levels}\n" for cell in cells))
+    arguments = ("--statistic", "counts", "--group-by", "g,h", "--distinct-records")
+    main(["report", str(file), *arguments, "--json", str(page)])
+    counts, share = np.arange(60), 1 / (size - 1)
+    laws = stats.binom.pmf(counts - 1, size - 1, share), stats.binom.pmf(counts, size, share)
+    truth = 0.5 * np.abs(laws[0] - laws[1]).sum()
+    played = [
+        of["advantage"]
+        for of in json.loads(page.read_text())["game"]
+        if np.count_nonzero(cells == cells[of["row"] - 1]) == 2
+    ]
+    assert len(played) >= 4
+    for advantage in played:
+        assert abs(advantage["simulated"] - truth) < 4 * advantage["std_error"]

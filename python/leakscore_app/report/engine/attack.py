@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from leakscore_app.passes.projections import Line
 
 _DRAWN_TOGETHER = 2**20  # records that are drawn at once
+_BITS = 37  # of projections below the leading one of their standard deviation
 _MOST_PRODUCTS = 2e10  # of the refits of a game
 # Rounds that an attacker learns from: of those judged one in so many more, or so many.
 _LEARNED, _LEAST_LEARNED = 4, 1000
@@ -249,6 +250,8 @@ class LinearAttack:
     target: Doubles
     n: int
     noise: float
+    step: float
+    """Of projections: sums of multiples are exact, so that equal ones have no trace of an order."""
 
     @property
     def plain(self) -> bool:
@@ -294,9 +297,10 @@ def attack_on(
         weights.append(weight_of(noisy, attacker, away, size * noise**2))
         noises.append(noise)
     weights = in_units(weights)
+    step = _step(max(float(weight @ reference.cov @ weight) for weight in weights))
     strands = []
     for part, away, weight in zip(parts, aways, weights, strict=True):
-        size, person = int(published.sizes[part.batch]), float(away @ weight)
+        size, person = int(published.sizes[part.batch]), float(_in_steps(away @ weight, step))
         if population.pull is not None:
             person *= float(population.pull[part.rows[0]])
         rows = population.owned.rows(index)
@@ -310,7 +314,16 @@ def attack_on(
     spread = sum(c * float(w @ reference.cov @ w) for c, w in zip(shares, weights, strict=True))
     target = sum(c * strand.person for c, strand in zip(shares, strands, strict=True))
     line = Reference([0.0], [spread or 1.0])  # any, of who shifts no mean
-    return LinearAttack(index, attacker, tuple(strands), line, np.array([target]), n, noise)
+    return LinearAttack(index, attacker, tuple(strands), line, np.array([target]), n, noise, step)
+
+
+def _step(variance: float) -> float:
+    """Return a power of two, 2^-36 of the standard deviation or less."""
+    return float(np.ldexp(1.0, int(np.frexp(np.sqrt(variance or 1.0))[1]) - _BITS))
+
+
+def _in_steps(projections: npt.ArrayLike, step: float) -> Doubles:
+    return np.asarray(np.rint(np.asarray(projections) / step) * step)
 
 
 def projected(
@@ -319,7 +332,9 @@ def projected(
     """Project all records of a table that is here on every direction of an attack."""
     return tuple(
         ProjectedRecords(
-            (population.values - strand.centre) @ strand.weight, strand.excluded, numbers
+            _in_steps((population.values - strand.centre) @ strand.weight, attack.step),
+            strand.excluded,
+            numbers,
         )
         for strand in attack.strands
     )
