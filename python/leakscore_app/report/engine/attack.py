@@ -297,7 +297,8 @@ def attack_on(
         weights.append(weight_of(noisy, attacker, away, size * noise**2))
         noises.append(noise)
     weights = in_units(weights)
-    step = _step(max(float(weight @ reference.cov @ weight) for weight in weights))
+    variances = [float(weight @ reference.cov @ weight) for weight in weights]
+    step = _step(max(variances))
     strands = []
     for part, away, weight in zip(parts, aways, weights, strict=True):
         size, person = int(published.sizes[part.batch]), float(_in_steps(away @ weight, step))
@@ -311,7 +312,7 @@ def attack_on(
     if noise_cov is not None and parts[-1].batch == published.last:
         noise = grown * float(np.sqrt(weights[-1] @ noise_cov @ weights[-1]))
     shares = [n / strand.size for strand in strands]  # 1 of a single batch
-    spread = sum(c * float(w @ reference.cov @ w) for c, w in zip(shares, weights, strict=True))
+    spread = sum(c * variance for c, variance in zip(shares, variances, strict=True))
     target = sum(c * strand.person for c, strand in zip(shares, strands, strict=True))
     line = Reference([0.0], [spread or 1.0])  # any, of who shifts no mean
     return LinearAttack(index, attacker, tuple(strands), line, np.array([target]), n, noise, step)
@@ -319,7 +320,9 @@ def attack_on(
 
 def _step(variance: float) -> float:
     """Return a power of two, 2^-36 of the standard deviation or less."""
-    return float(np.ldexp(1.0, int(np.frexp(np.sqrt(variance or 1.0))[1]) - _BITS))
+    return float(
+        np.ldexp(1.0, int(np.frexp(np.sqrt(variance if variance > 0 else 1.0))[1]) - _BITS)
+    )
 
 
 def _in_steps(projections: npt.ArrayLike, step: float) -> Doubles:
