@@ -52,5 +52,5 @@ def test_a_mechanism_that_tells_nothing() -> None:
 
 
 def test_a_claim_that_claims_nothing() -> None:
-    with pytest.raises(TypeError, match="must be a curve of"):
+    with pytest.raises(ValueError, match="everything can be told"):
         compose([from_profile([0.0, 1.0], [1.0, 1.0]), gaussian(1.0)])
