@@ -150,9 +150,9 @@ def _refits(report: Content) -> Iterator[doc.Section]:
     }
     off = max(abs(fit.one_step - fit.refit) for fit in refits)
     caption = (
-        f"Shifts in standard errors. Without each of the {len(refits)} records that leak most by "
-        "one Newton step the fit was repeated; their leakage is that of the refit. Of these "
-        f"coefficients step and refit differ by at most {off:.2g}."
+        f"Shifts in standard errors. The fit was repeated without each of {len(refits)} records: "
+        "those that leak most by one Newton step, and those of large leverage. Their leakage is "
+        f"that of the refit. Of these coefficients step and refit differ by at most {off:.2g}."
     )
     yield doc.Section("Fits without a record", [doc.TextTable.of(columns, caption)])
 

@@ -251,7 +251,7 @@ class LinearAttack:
     n: int
     noise: float
     step: float
-    """Of projections: sums of multiples are exact, so that equal ones have no trace of an order."""
+    """Of projections: sums of multiples are exact, whatever their order; 0 where there is none."""
 
     @property
     def plain(self) -> bool:
@@ -298,7 +298,8 @@ def attack_on(
         noises.append(noise)
     weights = in_units(weights)
     variances = [float(weight @ reference.cov @ weight) for weight in weights]
-    step = _step(max(variances))
+    # Of a long table bins of projections are kept, which are not put in steps.
+    step = _step(max(variances)) if population.whole else 0.0
     strands = []
     for part, away, weight in zip(parts, aways, weights, strict=True):
         size, person = int(published.sizes[part.batch]), float(_in_steps(away @ weight, step))
@@ -326,7 +327,8 @@ def _step(variance: float) -> float:
 
 
 def _in_steps(projections: npt.ArrayLike, step: float) -> Doubles:
-    return np.asarray(np.rint(np.asarray(projections) / step) * step)
+    projections = np.asarray(projections, dtype=np.float64)
+    return np.asarray(np.rint(projections / step) * step) if step else projections
 
 
 def projected(

@@ -135,9 +135,9 @@ class PooledLaw(TableLaw):
         """
         sizes = np.array([cell.size for cell in self.cells])
         sizes -= np.bincount(self.cell_of(values), minlength=len(sizes))
-        held = np.flatnonzero(sizes)
-        kept = self.kept[held[1:] - 1]
-        return PooledLaw.of(CellMoments.of_counts(sizes[held]), kept, len(self.read))
+        nonempty = np.flatnonzero(sizes)
+        kept = self.kept[nonempty[1:] - 1]
+        return PooledLaw.of(CellMoments.of_counts(sizes[nonempty]), kept, len(self.read))
 
     def cell_of(self, values: Doubles) -> Integers:
         """Return the cell of each record, by its features."""

@@ -678,8 +678,8 @@ class Population:
         weight = others.solve(sums)
         products = np.sum(sums * weight, axis=0)
         total = float(sums.ravel() @ weight.ravel())
-        own = others is self.reference
-        precision = self._precision if own else np.diag(others.solve(np.eye(self.dim)))
+        same = others is self.reference
+        precision = self._precision if same else np.diag(others.solve(np.eye(self.dim)))
         shares = products / total if total else np.zeros_like(products)
         remaining = total - np.sum(weight**2, axis=0) / precision
         return shares, np.full(self.dim, np.nan) if singular else remaining

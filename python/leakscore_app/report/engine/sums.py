@@ -399,6 +399,7 @@ class Sums:
         column = self.columns[lattice.column]
         remaining = self._left(column, lattice.width, self.decimals)
         for row, exact, others in law.advantages():
+            # The bound spares most records the law of one on the lattice.
             if exact >= _LEAST + 1.5 * law.most_of_none or exact >= _LEAST + 1.5 * law.of_none:
                 yield Remainder(
                     row=row,
