@@ -190,6 +190,20 @@ def test_what_is_kept_of_records_must_follow_from_the_answers() -> None:
         Ledger.from_bytes(chained(lines[0] | {"version": 2}, *lines[1:], end), table())
 
 
+@pytest.mark.parametrize("wrong", [np.nan, -1.0])
+def test_what_is_kept_of_records_that_are_not_measured_again_is_a_leakage(wrong: float) -> None:
+    values = np.random.default_rng(0).normal(size=(2500, 1))
+    ledger = Ledger(values, max_leakage=1.0)
+    ledger.ask(values[:, 0] > 0, "sum", [0])
+    *lines, end = contents_of(ledger)
+    used = np.frombuffer(base64.b64decode(end["used"])).copy()
+    for row in (1, 7):
+        used[row] = wrong
+    changed = end | {"used": base64.b64encode(used.tobytes()).decode()}
+    with pytest.raises(ValueError, match="its directions are others"):
+        Ledger.from_bytes(chained(*lines, changed), values)
+
+
 @pytest.mark.parametrize("change", [{"rule": "other"}, {"bounds": 1}, {"mean": []}, {"cov": None}])
 def test_a_first_line_that_no_ledger_wrote(change: dict[str, Any]) -> None:
     bounds = {0: (-100.0, 100.0)}

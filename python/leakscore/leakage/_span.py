@@ -337,7 +337,8 @@ class Directions:
         weights = 1.0 / (1.0 + self.variances / self.factor)
         weights[: self.first] = 0.0
         measured = self.factor * (weights @ np.square(self.span.basis.T @ rows))
-        if not np.allclose(used[part], measured, rtol=_DAMAGED, atol=_DAMAGED / len(used)):
+        alike = np.allclose(used[part], measured, rtol=_DAMAGED, atol=_DAMAGED / len(used))
+        if not (alike and (used >= 0.0).all()):  # a NaN would never be above a limit
             raise ValueError("raw must be a ledger of this table: its directions are others")
         self.used = np.array(used, dtype=np.float64)
 
