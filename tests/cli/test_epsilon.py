@@ -47,11 +47,26 @@ def test_the_numbers_are_those_of_the_curve(
         (["--epochs", "0"], "--epochs 0 must be >= 1"),
         (["--delta", "2"], "--delta 2.0 must be in [0, 1]"),
         (["--noise", "0"], "--noise 0.0 must be in (0, inf)"),
+        (["--target-epsilon", "2"], "--target-epsilon: not allowed with argument --noise"),
     ],
 )
 def test_refused(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*PLAN, "--scheme", "poisson", *options]) == 1
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("scheme", CURVES)
+def test_the_least_noise_of_a_target(scheme: str, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = ["epsilon", *PLAN[3:], "--scheme", scheme, "--json", "-", "--quiet"]
+    assert main([*plan, "--target-epsilon", "2"]) == 0
+    noise = json.loads(capsys.readouterr().out)["training"]["noise"]
+    upper = []
+    for factor in (1.0, 1 - 1e-4):
+        assert main([*plan, "--noise", repr(factor * noise)]) == 0
+        upper.append(json.loads(capsys.readouterr().out)["epsilon"]["upper"])
+    assert 1.99 < upper[0] <= 2.0 < upper[1]
+    assert main([*plan, "--target-epsilon", "-1"]) == 1
+    assert "--target-epsilon -1.0 must be in [0, inf)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

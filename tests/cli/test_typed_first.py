@@ -69,7 +69,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ),
         (["risk", "t.csv", "--fpr", "0.1"], "did you mean --false-positive-rate?"),
         (["risk", "t.csv", "--top", "3"], "did you mean --worst?"),
-        (["epsilon"], "required: --noise N, --records N, --batch N, --epochs N, --scheme poisson|"),
+        (["epsilon"], "required: --records N, --batch N, --epochs N, --scheme poisson|"),
         (["epsilon", "--noise-multiplier", "1"], "did you mean --noise?"),
         (["epsilon", "--noise_multiplier", "1"], "did you mean --noise?"),
         (["epsilon", "--sigma=1"], "there is no option --sigma; did you mean --noise?"),

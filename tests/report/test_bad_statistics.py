@@ -83,7 +83,10 @@ def test_n_is_larger_than_the_table(statistic: str) -> None:
         (["--statistic", "regression", "--response", "z"], "--response 'z'"),
         (["--group-by", "g", "--statistic", "sum"], "one of them at a time"),
         (["--group-by", "who"], "no column 'who'; it has"),
-        (["--group-by", "G"], "no column 'G' (did you mean g?); it has g, a, b (--group-by)"),
+        (
+            ["--group-by", "G"],
+            "no column 'G' (did you mean g?); it has g, a, b (--group-by or --factors)",
+        ),
         (
             ["--groupby", "g"],
             "there is no option --groupby; did you mean --group-by? (see leakscore report",

@@ -133,7 +133,7 @@ def test_text_and_page_say_what_remedies_cost(table: report.Table) -> None:
         clipped = np.clip(values, *np.quantile(values, [share, 1 - share], axis=0))
         shift = np.abs(clipped.mean(axis=0) - values.mean(axis=0))
         moved.append((shift / values.std(axis=0) * 10).max())
-    beyond = "A mean of more than 569 records needs more than this table."
+    beyond = "More records than these 569 need more than this table."
     for text in said():
         assert (
             f"Clipping moves a mean: at 1 % and 99 % by up to {moved[0]:.2g} standard errors, at "

@@ -19,8 +19,11 @@ _SCHEMES = {
     "fixed": "batches of a fixed size, drawn anew in every step",
     "shuffled": "a shuffle in every epoch, cut into batches: most data loaders",
 }
+_NOISE = {
+    "noise": "standard deviation of the noise over the clipping norm",
+    "target-epsilon": "instead of --noise: take the least noise that guarantees this epsilon",
+}
 _PLAN = {
-    "noise": (float, "standard deviation of the noise over the clipping norm"),
     "records": (int, "records of the training set"),
     "batch": (int, "records of a batch; on average for poisson"),
     "epochs": (int, "passes over the records"),
@@ -66,7 +69,9 @@ class TrainingEpsilon(Findings):
         )
         first = f"epsilon <= {words.upper_bound(high, 5)} at delta = {self.delta:.10g}"
         head = doc.Heading(f"{first}; an attack reaches {words.lower_bound(low, 3)}")
-        facts = [("curve", repr(self.curve)), ("neighbours", self.curve.neighbours or "any")]
+        noise = words.upper_bound(plan["noise"], 5)
+        facts = [("noise", f"{noise} times the clipping norm"), ("curve", repr(self.curve))]
+        facts += [("neighbours", self.curve.neighbours or "any")]
         sections = [
             doc.Section("What was computed", [doc.Definitions(facts), doc.Figures([self._roc()])]),
             words.holds(self.curve.assumptions, "The numbers hold if"),
@@ -89,6 +94,9 @@ def add_epsilon(commands: Any) -> None:
     text = "what a training with DP-SGD guarantees: epsilon by noise, records, batch and epochs"
     parser = commands.add_parser("epsilon", help=text, description=f"Compute {text}.")
     parser.set_defaults(run=_epsilon)
+    noise = parser.add_mutually_exclusive_group(required=True)
+    for name, what in _NOISE.items():
+        noise.add_argument(f"--{name}", type=float, metavar="N", help=what)
     for name, (kind, what) in _PLAN.items():
         parser.add_argument(f"--{name}", type=kind, required=True, metavar="N", help=what)
     schemes = "; ".join(map(": ".join, _SCHEMES.items()))
@@ -97,25 +105,35 @@ def add_epsilon(commands: Any) -> None:
     _cli.add_outputs(parser)
 
 
-def training_epsilon(training: dict[str, Any], delta: float) -> TrainingEpsilon:
-    """Return what a plan guarantees: noise, records, batch, epochs and scheme."""
+def training_epsilon(
+    training: dict[str, Any], delta: float, target: float | None = None
+) -> TrainingEpsilon:
+    """Return what a plan guarantees; with `target`, at the least noise that guarantees this epsilon."""
     records, epochs = (validation.steps(name, training[name]) for name in ("records", "epochs"))
     batch = validation.count("batch", training["batch"], 1, records, why=", the records")
-    noise, steps = (
-        validation.scalar("noise", training["noise"], 0.0, closed="neither"),
-        -(-records // batch),
-    )
-    curve = {
-        "poisson": lambda: tradeoff.subsampled_gaussian(noise, batch / records, steps * epochs),
-        "allocation": lambda: tradeoff.random_allocation(noise, steps, num_epochs=epochs),
-        "fixed": lambda: tradeoff.fixed_batch_gaussian(noise, batch, records, steps * epochs),
-        "shuffled": lambda: tradeoff.shuffled_gaussian(noise, steps, num_epochs=epochs),
-    }[training["scheme"]]()
-    return TrainingEpsilon({**training, "steps_per_epoch": steps}, curve, delta)
+    steps = -(-records // batch)
+    by_epoch = {"steps_per_epoch": steps, "num_epochs": epochs}
+    of_size = {"batch_size": batch, "num_records": records}
+    family, fixed = {
+        "poisson": (
+            "subsampled_gaussian",
+            {"sample_rate": batch / records, "num_steps": steps * epochs},
+        ),
+        "allocation": ("random_allocation", by_epoch),
+        "fixed": ("fixed_batch_gaussian", {**of_size, "num_steps": steps * epochs}),
+        "shuffled": ("shuffled_gaussian", by_epoch),
+    }[training["scheme"]]
+    if target is None:
+        noise = validation.scalar("noise", training["noise"], 0.0, closed="neither")
+    else:
+        target = validation.scalar("target_epsilon", target, 0.0, closed="left")
+        noise = tradeoff.calibrate(family, epsilon=target, delta=delta, **fixed)
+    curve = getattr(tradeoff, family)(noise, **fixed)
+    return TrainingEpsilon({**training, "noise": noise, "steps_per_epoch": steps}, curve, delta)
 
 
 def _epsilon(options: Any) -> int:
     _cli.require_writable(options)
-    plan = _cli.given(options, *_PLAN, "scheme")
-    _cli.deliver(training_epsilon(plan, options.delta), options)
+    plan = _cli.given(options, "noise", *_PLAN, "scheme")
+    _cli.deliver(training_epsilon(plan, options.delta, options.target_epsilon), options)
     return 0

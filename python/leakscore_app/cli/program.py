@@ -172,7 +172,9 @@ def _in_options(message: str, options: Mapping[str, Any]) -> str:
         message = f"{message[: chosen.end()]} ({near}){message[chosen.end() :]}"
     message = re.sub(r"leave out '([^']*)'", lambda name: _left_out(name[1], options), message)
     message = re.sub(r"\bweights \('([^']*)'\)", r"--weights '\1'", message)
-    return message.replace("leave one of them out", "leave one of them out with --exclude")
+    category = ", a category out of --factors" if options.get("factors") else ""
+    one_less = "leave one of them out"
+    return message.replace(one_less, f"{one_less} with --exclude{category}")
 
 
 def _left_out(name: str, options: Mapping[str, Any]) -> str:

@@ -515,9 +515,7 @@ def _remedies(report: Content) -> doc.Section:
     if any(remedy.clipped for remedy in remedies):
         parts.append(doc.Paragraph(_clipping(remedies), "soft"))
     if any(remedy.records_missing for remedy in remedies):
-        beyond = (
-            f"A mean of more than {report.input.rows_judged} records needs more than this table."
-        )
+        beyond = f"More records than these {report.input.rows_judged} need more than this table."
         parts.append(doc.Paragraph(beyond, "soft"))
     return doc.Section("Cheaper remedies, scored again", parts)
 

@@ -260,7 +260,7 @@ def with_names(file: str, names: Collection[str], options: ReadingOptions) -> Re
         columns=None if options.columns is None else resolved("--columns", options.columns),
         exclude=resolved("--exclude", options.exclude),
         proportions=resolved("--proportions", options.proportions),
-        groups=resolved("--group-by", options.groups),
+        groups=resolved("--group-by or --factors", options.groups),
         id=None if options.id is None else resolved("--id", (options.id,))[0],
     )
     for name in options.groups:
