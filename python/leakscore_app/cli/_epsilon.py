@@ -108,21 +108,20 @@ def add_epsilon(commands: Any) -> None:
 def training_epsilon(
     training: dict[str, Any], delta: float, target: float | None = None
 ) -> TrainingEpsilon:
-    """Return what a plan guarantees; with `target`, at the least noise that guarantees this epsilon."""
+    """Return what a plan guarantees, with its noise or the least that guarantees `target`."""
     records, epochs = (validation.steps(name, training[name]) for name in ("records", "epochs"))
     batch = validation.count("batch", training["batch"], 1, records, why=", the records")
     steps = -(-records // batch)
     by_epoch = {"steps_per_epoch": steps, "num_epochs": epochs}
     of_size = {"batch_size": batch, "num_records": records}
-    family, fixed = {
-        "poisson": (
-            "subsampled_gaussian",
-            {"sample_rate": batch / records, "num_steps": steps * epochs},
-        ),
+    poisson = {"sample_rate": batch / records, "num_steps": steps * epochs}
+    families: dict[str, tuple[str, dict[str, Any]]] = {
+        "poisson": ("subsampled_gaussian", poisson),
         "allocation": ("random_allocation", by_epoch),
         "fixed": ("fixed_batch_gaussian", {**of_size, "num_steps": steps * epochs}),
         "shuffled": ("shuffled_gaussian", by_epoch),
-    }[training["scheme"]]
+    }
+    family, fixed = families[training["scheme"]]
     if target is None:
         noise = validation.scalar("noise", training["noise"], 0.0, closed="neither")
     else:
