@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -99,3 +100,29 @@ def test_patterns_and_trees_of_any_length() -> None:
                 nodes += np.outer(inside, inside)
         tree = strategy_matrix("tree", steps)
         np.testing.assert_allclose(tree.T @ tree, nodes, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_contributions_that_nearly_cancel(seed: int) -> None:
+    """The attack is within what equal contributions move in exact arithmetic, all signs as well."""
+    rng, steps = np.random.default_rng(seed), 12
+    matrix = np.eye(steps)
+    matrix[-1, 1:] = rng.standard_normal(steps - 1)
+    matrix[-1, -1] = -matrix[-1, 1:-1].sum()
+    matrix[range(1, steps - 1), range(1, steps - 1)] = 0.0
+    matrix[:, 0] = 1.0
+    pattern = np.r_[0.0, np.ones(steps - 1)]
+    f = correlated_gaussian(matrix, [pattern])
+    entries = [Fraction(entry) for entry in matrix[-1, 1:].tolist()]
+    equal, signs = abs(sum(entries)), sum(abs(entry) for entry in entries)
+    low, high = f.interval("advantage")
+    assert low <= float(equal) / math.sqrt(2.0 * math.pi) * (1.0 + 1e-12)
+    assert high >= gaussian(float(signs)).advantage() * (1.0 - 1e-15)
+
+
+@pytest.mark.parametrize("scale", [1e-161, 1e-300, 1e160, 1e300])
+def test_units_of_contributions_do_not_matter(scale: float) -> None:
+    f = correlated_gaussian([[scale, 0.0], [scale, scale]], [[1, 1]], scale)
+    assert f.epsilon(1e-5) == pytest.approx(gaussian(math.sqrt(5.0)).epsilon(1e-5), rel=1e-12)
+    with pytest.raises(ValueError, match="in the range of doubles"):
+        correlated_gaussian([[1e-161]], [[1]])

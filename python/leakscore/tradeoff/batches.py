@@ -446,6 +446,7 @@ def shuffled_gaussian(
 
 _KINDS = ("identity", "tree", "square-root", "banded")
 _MOST = 10**4
+_LEAST_SHIFT = 1e-150  # below, squares have few digits
 
 
 @validation.named_arguments
@@ -508,10 +509,12 @@ def correlated_gaussian(
     matrix = _triangular(strategy_matrix)
     patterns = _patterns(participation, matrix.shape[0])
     noise = validation.scalar("noise_multiplier", noise_multiplier, 0.0, closed="neither")
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
-        product = matrix.T @ matrix
-        absolute = float(np.sqrt(_forms(patterns, np.abs(product)).max())) / noise
-    if not 0.0 < absolute < np.inf:
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # refused below
+        shifts = matrix / noise
+        product = shifts.T @ shifts
+        squares = _forms(patterns, np.abs(product))
+    absolute = float(np.sqrt(squares.max()))
+    if not _LEAST_SHIFT < absolute < np.inf:
         raise ValueError(
             f"strategy_matrix over noise_multiplier={noise!r} must be in the range of doubles: "
             f"the largest shift is {absolute!r}"
@@ -520,12 +523,16 @@ def correlated_gaussian(
     together = (patterns.T @ patterns) > 0.0
     if not (product[together] < 0.0).any():
         return gaussian(absolute)._about(premise)
-    attained = float(np.linalg.norm(matrix @ patterns.T, axis=0).max()) / noise
-    # Rounded outwards: sums of T products, twice.
-    rounding = 4.0 * matrix.shape[0] * 2.0**-53
+    # Rounded outwards: a sum of products errs by T units of its terms' sizes, whatever cancels, which
+    # for two columns is at most the product of their lengths; sums of what is not negative follow.
+    unit = 4.0 * matrix.shape[0] * 2.0**-53
+    squares += unit * (patterns @ np.sqrt(np.diagonal(product))) ** 2
+    most = float(np.sqrt(squares.max())) * (1.0 + unit)
+    equal = np.abs(shifts @ patterns.T) - unit * (np.abs(shifts) @ patterns.T)
+    attained = float(np.linalg.norm(np.maximum(equal, 0.0), axis=0).max()) * (1.0 - unit)
     name = f"correlated_gaussian of {matrix.shape[0]} steps, noise_multiplier={noise!r}"
-    parts: Parts = [(GaussianStep(absolute * (1.0 + rounding), 1.0), 1)]
-    attack: Parts = [(GaussianStep(attained * (1.0 - rounding), 1.0), 1)]
+    parts: Parts = [(GaussianStep(most, 1.0), 1)]
+    attack: Parts = [(GaussianStep(attained, 1.0), 1)]
     return ComposedTradeOff(parts, name, premise, attack=attack)
 
 
