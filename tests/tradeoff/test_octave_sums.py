@@ -111,6 +111,21 @@ def test_powers_keep_means(steps: int) -> None:
     assert mean(found, found.under_h0, True) == pytest.approx(exact, rel=1e-11)
 
 
+@pytest.mark.parametrize("steps", [1, 2, 5])
+def test_an_excess_is_what_both_laws_differ_by(steps: int) -> None:
+    """Of sums with themselves, with another law, and of powers, on whatever lattice."""
+    one, other = of_ratios(1, 0.5, 0.25, 6), replace(of_ratios(2, 0.5, 0.25, 6), steps=3.0)
+    one, other = (
+        replace(law, excess=(np.maximum(gap, 0.0), np.maximum(-gap, 0.0)))
+        for law, gap in ((law, law.shifted - law.under_h0) for law in (one, other))
+    )
+    for law in (power(one, steps), joined(other, power(one, steps)), joined(one, other)):
+        assert law.excess is not None
+        more, less = law.excess
+        np.testing.assert_allclose(law.under_h0 + more - less, law.shifted, rtol=1e-9, atol=1e-16)
+    assert joined(one, of_ratios(2, 0.5, 0.25, 6)).excess is None
+
+
 def test_a_weight_multiplies_places() -> None:
     law = of_ratios(5, 0.5, 0.25, 6)
     found = weighted(law, 3.0)
@@ -120,7 +135,7 @@ def test_a_weight_multiplies_places() -> None:
     assert weighted(replace(law, moved=0.25), 3.0).moved >= 0.25 + 1.9 * U
 
 
-@pytest.mark.parametrize("mu", np.geomspace(0.4, 16.0, 40).tolist())
+@pytest.mark.parametrize("mu", [1e-6, 1e-3, 0.05, *np.geomspace(0.4, 16.0, 40).tolist()])
 def test_no_mass_of_a_step_is_beyond_its_lattice(mu: float) -> None:
     law = ratio_step(mu, 3, 64)
     for one in law.laws:
@@ -144,10 +159,19 @@ def test_masses_and_places_err_by_every_operation(mu: float) -> None:
     widest = float(np.diff(np.clip(x, -12.5, mu + 12.5)).max())
     terms = law.rounding / U - (12.5 + mu) ** 2 - 40.0
     assert 16.0 + widest / 0.01 - 1e-6 <= terms <= 18.0 + widest / 0.01
-    largest = mu * (12.5 + mu)
-    assert 3.0 * U * (2.0 + largest) <= upper_half_step(mu, 0.3, 64).moved
-    both = joined(of_ratios(1, 0.0, 0.1, 6), of_ratios(2, 0.0, 0.1, 6))
+    for shift in (mu, 40.0):
+        largest = shift * (12.5 + shift)
+        assert 3.0 * U * (2.0 + largest) <= upper_half_step(shift, 0.3, 64).moved
+    parts = [Component(0.2, mu, 0.1)] * 3 + [Component(0.4, 0.5 * mu, 0.2)]
+    for order in (parts, parts[::-1]):  # beside the nodes of each, its product and its sum
+        loss, _ = loss_step(order, 2, 64)
+        assert loss.rounding / U - (12.5 + mu) ** 2 - 40.0 >= 17.0 + 2.0 * len(parts)
+    one = of_ratios(2, 0.0, 0.1, 6)
+    both = joined(of_ratios(1, 0.0, 0.1, 6), one)
     assert both.rounding >= (3 * 6 + 8 * 3 + 60) * U
+    long = masses(1, 20, 6)
+    both = joined(Octaves(0.0, 0.1, long, long, None, 1.0, 0.0, 0.0, (0.0, 0.0)), one)
+    assert both.rounding >= (3 * 6 + 8 * 20 + 60) * U
 
 
 @pytest.mark.parametrize("at", [0, 3])

@@ -178,7 +178,7 @@ inline std::vector<double> octave_sum(std::span<const double> left, std::span<co
 }
 
 // A law on another lattice, with m instead of n, whose origin is `shift` below that of the law.
-// Refuses points that lie outside of it.
+// Refuses points that lie outside of it: below the origin by more than what rounding moves.
 inline std::vector<double> octave_placed(std::span<const double> law, std::ptrdiff_t n,
                                          double spacing, double shift, std::ptrdiff_t m,
                                          double new_spacing, std::ptrdiff_t new_rows, Keeps keeps) {
@@ -188,6 +188,9 @@ inline std::vector<double> octave_placed(std::span<const double> law, std::ptrdi
     if (law[at] == 0.0) continue;
     const double step = std::ldexp(spacing, static_cast<int>(at / (2 * n)));
     const double offset = shift + step * static_cast<double>(at % (2 * n));
+    if (offset < -0x1p-50 * std::abs(shift)) {
+      throw std::logic_error("a mass lies below the lattice");
+    }
     const double place = std::max(offset / new_spacing, 0.0);
     ptrdiff_t row = 0;
     double index = place;

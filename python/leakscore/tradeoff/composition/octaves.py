@@ -294,7 +294,7 @@ def _without_top(law: Octaves, share: float) -> Octaves:
 
 def _without_bottom(law: Octaves, origin: float) -> Octaves:
     """Drop what lies below an origin."""
-    kept = law.origin + law.offsets >= origin
+    kept = (law.origin - origin) + law.offsets >= 0.0
     gone = _weight(law, ~kept)
     lost = (law.lost[0] + gone[0], law.lost[1] + gone[1])
     return law.with_laws(lambda masses, _: masses * kept, lost=lost)
