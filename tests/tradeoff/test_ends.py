@@ -160,32 +160,55 @@ def test_laws_that_hardly_differ_are_no_closer_than_they_are(
     assert high.delta(0.0) == 0.0
 
 
-@pytest.mark.parametrize(("n", "rate", "mu"), [(1, 0.3, 1.0), (40, 0.1, 0.5), (3, 1.0, 0.7)])
+@pytest.mark.parametrize(
+    ("n", "rate", "mu"),
+    [
+        *((1, 0.3, 1.0), (40, 0.1, 0.5), (3, 1.0, 0.7), (2, 0.5, 1e-3), (30, 0.98, 2.0)),
+        *((6, 0.5, place * 1e12) for place in (1.0, 2.0, 3.0)),  # their roundings count
+    ],
+)
 def test_the_absolute_sum_errs_no_more_often_than_said(n: int, rate: float, mu: float) -> None:
     """Both error rates of every threshold, in 40 digits; alpha and beta are rounded up."""
     log_alpha, log_beta = absolute_sum([(GaussianStep(mu, rate), n)])
     counts = _binomial(n, rate)[0]
     bound = np.linspace(0.0, float(mu / np.sqrt(n) * counts[-1]) + 8.0, 257)[1:]
     with mp.workdps(40):
-        for k in range(0, 256, 15):
+        for k in [*range(0, 256, 15), 126, 127]:
             b = mp.mpf(float(bound[k]))
             missed = mp.mpf(0)
             for j in range(n + 1):
                 mass = mp.binomial(n, j) * mp.mpf(rate) ** j * (1 - mp.mpf(rate)) ** (n - j)
                 shift = mp.mpf(mu) * j / mp.sqrt(n)
                 missed += mass * (mp.ncdf(b - shift) - mp.ncdf(-b - shift))
-            false = 2 * mp.ncdf(-b)
-            assert false < mp.exp(mp.mpf(float(log_alpha[k]))) < false * (1 + mp.mpf(1e-10))
+            false = mp.log(2 * mp.ncdf(-b))
+            assert 0.0 < mp.mpf(float(log_alpha[k])) - false < 2e-12 * (1 - false)
             beta = mp.exp(mp.mpf(float(log_beta[k])))
-            assert missed <= beta <= missed + 4e-12 + 6e-15 * mp.loggamma(n + 1)
             assert missed < beta or beta == 1
+            assert beta <= missed + 2e-14 * (n + 1 + mu * mp.sqrt(n))
 
 
-def test_rare_counts_of_the_absolute_sum_are_given_to_the_attack_as_misses() -> None:
-    """What lies outside of the counts that are looked at comes on top of beta."""
-    counts, mass = _binomial(10_000, 0.01)
-    assert counts[0] > 0.0 or counts[-1] < 10_000
-    assert float(mass.sum()) == pytest.approx(1.0, abs=1e-10)
+@pytest.mark.parametrize(
+    ("n", "rate"),
+    [
+        *((1, 0.3), (2, 1.0), (40, 0.9), (10_000, 0.01), (10_000, 0.99), (10**6, 1.0 - 1e-6)),
+        *((10**6, 0.5), (10**6, 1e-12), (10**12, 1e-12), (3, 5e-324)),
+    ],
+)
+def test_counts_of_any_rate(n: int, rate: float) -> None:
+    """Their masses in fifty digits; those that are not looked at have next to none."""
+    counts, mass = _binomial(n, rate)
+    low, high = int(counts[0]), int(counts[-1])
+    np.testing.assert_array_equal(counts, np.arange(low, high + 1.0))
+    with mp.workdps(50):
+        p = mp.mpf(rate)
+
+        def exact(j: int) -> Any:
+            return mp.binomial(n, j) * p**j * (1 - p) ** (n - j) if 0 <= j <= n else mp.mpf(0)
+
+        for k in np.unique(np.linspace(0, counts.size - 1, 40).astype(int)).tolist():
+            true = exact(low + k)
+            assert abs(float(mass[k]) - true) <= 1e-14 * counts.size * true + 1e-300
+        assert 20 * (exact(low - 1) + exact(high + 1)) < 1e-23
 
 
 def test_the_ends_of_what_hardly_tells_anything() -> None:

@@ -101,6 +101,7 @@ def test_a_loss(cases: list[Component], steps: int, half: int) -> None:
         assert abs(least - mp.log(1 - most)) < 1e-15 * (1.0 + abs(least))
         largest = worst(law, found, lambda number: mp.exp(number) * (1 - most), cases)
     assert 1e-5 < largest < 1.0
+    assert [float(masses.sum()) for masses in found] == pytest.approx([1.0] * 3, abs=1e-12)
 
 
 @pytest.mark.parametrize(("mu", "rate"), [(1e-3, 0.5), (1.0, 1e-3), (4.0, 0.9), (12.0, 1e-6), (35.0, 0.2)])
@@ -110,7 +111,8 @@ def test_the_upper_half(mu: float, rate: float) -> None:
     with mp.workdps(60):
         assert 1e-5 < worst(law, found, mp.exp, [Component(1.0, mu, rate)]) < 1.0
         above = mp.ncdf(-mp.mpf(mu) / 2)
-        assert float(abs(mp.mpf(float(found[0].sum())) / above - 1)) < law.rounding + 1e-15
+        for masses, true in zip(found[:2], (above, above + rate * (1 - 2 * above)), strict=True):
+            assert float(abs(mp.mpf(float(masses.sum())) / true - 1)) < law.rounding + 1e-15
 
 
 @pytest.mark.parametrize("mu", [1e-14, 1e-12])

@@ -162,10 +162,15 @@ def test_masses_and_places_err_by_every_operation(mu: float) -> None:
     for shift in (mu, 40.0):
         largest = shift * (12.5 + shift)
         assert 3.0 * U * (2.0 + largest) <= upper_half_step(shift, 0.3, 64).moved
-    parts = [Component(0.2, mu, 0.1)] * 3 + [Component(0.4, 0.5 * mu, 0.2)]
-    for order in (parts, parts[::-1]):  # beside the nodes of each, its product and its sum
-        loss, _ = loss_step(order, 2, 64)
-        assert loss.rounding / U - (12.5 + mu) ** 2 - 40.0 >= 17.0 + 2.0 * len(parts)
+    # A component's weight and the sum with others come on top.
+    loss, _ = loss_step([Component(1.0, mu, 0.2)], 2, 64)
+    with np.errstate(divide="ignore", over="ignore"):
+        x = np.log(np.expm1(loss.numbers) * 0.8 / 0.2) / mu + 0.5 * mu
+    widest = float(np.diff(np.clip(x, -12.5, mu + 12.5)).max())
+    assert loss.rounding / U - (12.5 + mu) ** 2 - 40.0 >= 18.0 + widest / 0.01 - 1e-6
+    parts = [Component(0.5, mu, 1e-4), Component(0.5, 0.5 * mu, 1e-3)]
+    for order in (parts, parts[::-1]):
+        assert loss_step(order, 2, 64)[0].rounding >= ((12.5 + mu) ** 2 + 61.0) * U
     one = of_ratios(2, 0.0, 0.1, 6)
     both = joined(of_ratios(1, 0.0, 0.1, 6), one)
     assert both.rounding >= (3 * 6 + 8 * 3 + 60) * U

@@ -395,7 +395,7 @@ def _components(part: GaussianStep | MixedStep) -> tuple[Component, ...]:
 def rare_losses(parts: Parts) -> Losses:
     """Give the law of the loss of the whole sequence."""
     statistic = not any(isinstance(part, KnownLaw) and part.guarantee for part, _ in parts)
-    laws, start = [], 0.0
+    laws, starts = [], []
     for part, count in parts:
         components = _components(part)  # type: ignore[arg-type]
         widest = max(case.mu * (25.0 + case.mu) - np.log(case.rate) for case in components)
@@ -403,8 +403,8 @@ def rare_losses(parts: Parts) -> Losses:
         half = min(max(half, 128), 1024)
         law, least = loss_step(list(components), count, half, statistic)
         laws.append(power(law, count))
-        start += count * least
-    return log_losses(reduce(joined, laws), start)
+        starts.append(count * least)
+    return log_losses(reduce(joined, laws), math.fsum(starts))
 
 
 _MOST = 1_000_000  # steps, for the memory that their counts take
@@ -423,28 +423,26 @@ def absolute_sum(parts: list[tuple[Step, int]]) -> tuple[Doubles, Doubles]:
     shift = step.mu / math.sqrt(n) * counts
     bound = np.linspace(0.0, float(shift[-1]) + 8.0, 257)[1:, np.newaxis]
     missed = (norm.cdf(bound - shift) - norm.cdf(-bound - shift)) @ mass
-    rounding = 1e-12 + 2e-15 * math.lgamma(n + 1)  # of the masses, relatively
-    outside = max(0.0, 1.0 - float(mass.sum())) + rounding
+    # Each count's mass errs by some eighty roundings more than that of its neighbour, each shift by a
+    # few of its own.
+    rounding = 1e-14 * (counts.size + float(shift[-1]))
     with np.errstate(divide="ignore"):
-        log_beta = np.log(np.minimum(missed + outside, 1.0))
+        log_beta = np.log(np.minimum(missed + rounding, 1.0))
     return np.log(2.0) + norm.logsf(bound[:, 0]) * (1.0 - 1e-12), log_beta
 
 
 def _binomial(n: int, rate: float) -> tuple[Doubles, Doubles]:
-    """Give the likely counts, which miss a mass of 1e-30, and their masses."""
+    """Give the likely counts, which miss a mass of 1e-24, and their masses."""
     if rate == 1.0:
         return np.array([float(n)]), np.ones(1)
     spread = 12.0 * (1.0 + math.sqrt(n * rate * (1.0 - rate)))
     low, high = max(0, math.floor(n * rate - spread)), min(n, math.ceil(n * rate + spread))
-    logs = [
-        math.lgamma(n + 1)
-        - math.lgamma(j + 1)
-        - math.lgamma(n - j + 1)
-        + j * math.log(rate)
-        + (n - j) * math.log1p(-rate)
-        for j in range(low, high + 1)
-    ]
-    return np.arange(float(low), high + 1.0), np.exp(logs)
+    counts = np.arange(low, high + 1.0)
+    with np.errstate(divide="ignore"):
+        rises = np.log((n - counts[:-1]) * rate / (counts[1:] * (1.0 - rate)))
+    logs = np.append(0.0, np.cumsum(rises))
+    mass = np.exp(logs - logs.max())
+    return counts, mass / mass.sum()
 
 
 def limit(parts: list[tuple[Step, int]], adversary: str) -> TradeOff:
