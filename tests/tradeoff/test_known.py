@@ -147,11 +147,14 @@ def test_masses_of_the_largest_output(mu: float, slots: int) -> None:
     low = max(-12.5, float(norm.ppf(np.exp(-90.0 / (slots - 1.0)))))
     starts = np.arange(low, 2.0 * mu + 12.5, _CELL)
     errors = []
+    assert (np.diff(law.points) >= 0.0).all()
     with mp.workdps(700):
         for cell in np.linspace(5, starts.size - 5, 9).astype(int).tolist():
             c = mp.mpf(float(starts[cell])), mp.mpf(float(starts[cell])) + mp.mpf(_CELL)
+            exact = []
             for shift, found in ((mu, law.statistic[0]), (2.0 * mu, law.statistic[1])):
                 ends = [mp.ncdf(x) ** (slots - 1) * mp.ncdf(x - shift) for x in c]
-                exact = mp.log(ends[1] - ends[0])
-                errors.append(float(abs(exact - mp.mpf(float(found[cell])))))
+                exact.append(mp.log(ends[1] - ends[0]))
+                errors.append(float(abs(exact[-1] - mp.mpf(float(found[cell])))))
+            assert float(abs(law.points[cell] - (exact[1] - exact[0]))) <= 2.0 * law.rounding
     assert 0.0 < max(errors) <= law.rounding <= 1e4 * max(errors)

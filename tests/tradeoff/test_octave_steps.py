@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from leakscore.tradeoff.composition.octaves import (
+    MEAN,
     Component,
     Octaves,
     in_use,
     loss_step,
+    masses,
     ratio_step,
     upper_half_step,
 )
@@ -115,10 +117,12 @@ def test_the_upper_half(mu: float, rate: float) -> None:
             assert float(abs(mp.mpf(float(masses.sum())) / true - 1)) < law.rounding + 1e-15
 
 
-@pytest.mark.parametrize("mu", [1e-14, 1e-12])
-def test_ratios_that_differ_in_their_last_digits(mu: float) -> None:
-    """Nodes are rounded beyond the ends of their cells: no mass is below 0, and none is lost."""
-    law = ratio_step(mu, 2, 64)
-    for masses in (law.under_h0, law.shifted):
-        assert (masses >= 0.0).all()
-        assert masses.sum() == pytest.approx(1.0, abs=1e-12)
+def test_a_value_that_is_rounded_beyond_its_cell_has_no_mass_below_0() -> None:
+    def areas(_: Any, width: Any) -> tuple[Any, Any]:
+        return width, width
+
+    points, edges = np.arange(4.0), 1e-3 * np.arange(4.0)
+    for beyond in (1.0 + 1e-15, -1e-15):
+        laws, _ = masses(points, edges, lambda x, b=beyond: np.floor(1e3 * x) + b, areas, (MEAN,))
+        assert (laws[0] >= 0.0).all()
+        assert laws[0].sum() == pytest.approx(3e-3, rel=1e-14)

@@ -231,12 +231,12 @@ class KnownLaw(ABC):
         return mass[seen], (member - mass)[seen]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AllocatedEpoch(KnownLaw):
     """One epoch in which the record is in one of `slots` steps, all as probable."""
 
-    mu: float = 1.0
-    slots: int = 2
+    mu: float
+    slots: int
 
     @property
     def shift(self) -> float:
@@ -246,11 +246,11 @@ class AllocatedEpoch(KnownLaw):
         return _allocated(self.mu, self.slots, not self.guarantee)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MixedStep(KnownLaw):
     """One step that reveals which of several sampled steps it is."""
 
-    components: tuple[Component, ...] = ()
+    components: tuple[Component, ...]
     error: float = 0.0  # relative, of weights and rates
 
     @property
@@ -263,12 +263,12 @@ class MixedStep(KnownLaw):
         return law._replace(rounding=wide, moved=law.moved + self.error)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReplacedStep(KnownLaw):
     """The pair of a sampled step that dominates both of its orders: min(f, its inverse)**."""
 
-    mu: float = 2.0
-    sampled: float = 0.5  # the share of records in a batch
+    mu: float
+    sampled: float  # the share of records in a batch
 
     @property
     def shift(self) -> float:
@@ -278,7 +278,7 @@ class ReplacedStep(KnownLaw):
         return _mirrored(self.mu, self.sampled)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class StatedPair(KnownLaw):
     """A guarantee that only a curve states: the pair of laws whose curve it is, and no attack.
 
@@ -286,7 +286,7 @@ class StatedPair(KnownLaw):
     and H1.
     """
 
-    law: Losses | None = None
+    law: Losses
     advantage: float = 1.0
     log_finite: tuple[float, float] = (0.0, 0.0)
 
@@ -295,8 +295,6 @@ class StatedPair(KnownLaw):
         return self.advantage
 
     def whole(self) -> Losses:
-        if self.law is None:
-            raise RuntimeError("a stated pair without a law")
         return self.law
 
     def __eq__(self, other: object) -> bool:
@@ -335,12 +333,12 @@ def stated_pair(log_alpha: Doubles, log_beta: Doubles) -> StatedPair:
     return StatedPair(law=law, advantage=min(advantage, 1.0), log_finite=finite)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LargestOutput(KnownLaw):
     """An attack: the largest of `slots` outputs, one of which is moved by mu, or by 2 mu."""
 
-    mu: float = 1.0
-    slots: int = 2
+    mu: float
+    slots: int
 
     @property
     def shift(self) -> float:
@@ -410,7 +408,7 @@ def _largest(mu: float, slots: int) -> Losses:
         masses.append(top + np.log(inner))
     pair = masses[0], masses[1]
     points = np.maximum.accumulate(pair[1] - pair[0])
-    lost = 7.5e-36 * (slots + 1.0)
+    lost = 7.5e-36 * slots  # below, above, and above in any of the others
     return Losses(points, pair, pair, rounding=2e-12, moved=0.0, lost=(lost, lost))
 
 
