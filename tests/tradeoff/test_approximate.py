@@ -39,6 +39,27 @@ def test_the_claim_is_what_the_curve_says(epsilon: float, delta: float) -> None:
         assert f.epsilon(0.0) == pytest.approx(epsilon, abs=1e-12)
 
 
+@pytest.mark.parametrize("epsilon", [0.0, 1e-300, 1e-12, 1e-3, 4.0, 30.0, 800.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-300, 1e-12, 0.1, 1.0 - 2.0**-53])
+def test_numbers_keep_their_digits(epsilon: float, delta: float) -> None:
+    """The vertices cancel where epsilon is small; 400 digits do not."""
+    f = approximate_dp(epsilon, delta)
+    assert f.epsilon(delta) == epsilon
+    with mpmath.workdps(400):
+        e, d = mpmath.exp(epsilon), mpmath.mpf(delta)
+        corner = (1 - d) / (1 + e)
+        for at in (-900.0, -4.0, -1e-12, 0.0, 1e-13, 5e-13, 0.5, 3.999, 29.0, 801.0):
+            weight = mpmath.exp(at)
+            exact = max(d, 1 - corner - weight * corner, 1 - weight * (1 - d))
+            assert f.delta(at) == pytest.approx(float(exact), rel=1e-13, abs=0)
+        assert f.advantage() == pytest.approx(float(1 - 2 * corner), rel=1e-14, abs=0)
+        for share in (1e-9, 0.1, 0.5, 0.9):
+            aim = float(d + (1 - 2 * corner - d) * mpmath.mpf(share))
+            exact = mpmath.log((1 - corner - mpmath.mpf(aim)) / corner)
+            if delta + 1e-5 * epsilon < aim < f.advantage():
+                assert f.epsilon(aim) == pytest.approx(float(exact), rel=1e-10, abs=0)
+
+
 def test_below_every_curve_that_satisfies_it() -> None:
     for mu in (0.5, 2.0):
         g = gaussian(mu)

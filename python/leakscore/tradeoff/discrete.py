@@ -285,10 +285,38 @@ def approximate_dp(epsilon: float, delta: float = 0.0) -> TradeOff:
     miss = validation.scalar("delta", delta, 0.0, 1.0, closed="left")
     start = np.log1p(-miss)
     corner = start - np.logaddexp(0.0, ratio)
-    x = np.array([-np.inf, corner, start])
-    return Polygon(
-        x, x[::-1].copy(), "guarantee", "informed", name=f"approximate_dp({ratio!r}, {miss!r})"
-    )
+    return _Claim(ratio, miss, np.array([-np.inf, corner, start]))
+
+
+class _Claim(Symmetric[float], Polygon):
+    """The polygon of (epsilon, delta); vertices of a small epsilon cancel, and it does not."""
+
+    __slots__ = ("_miss", "_ratio")
+
+    def __init__(self, ratio: float, miss: float, x: Doubles) -> None:
+        name = f"approximate_dp({ratio!r}, {miss!r})"
+        super().__init__(x, x[::-1], "guarantee", "informed", name=name)
+        self._ratio, self._miss = ratio, miss
+
+    def _advantage(self) -> Any:
+        return self._delta(np.zeros(()))
+
+    def _delta(self, epsilon: Doubles) -> Any:
+        """Return the largest of the three vertices'."""
+        with np.errstate(over="ignore", under="ignore"):
+            middle = -np.expm1(epsilon - self._ratio) / (1.0 + np.exp(-self._ratio))
+            gain = np.maximum(np.maximum(middle, -np.expm1(epsilon)), 0.0)
+            return (self._miss + (1.0 - self._miss) * gain)[()]
+
+    def _epsilon(self, delta: Doubles) -> Any:
+        share, gain = (part / (1.0 - self._miss) for part in (1.0 - delta, delta - self._miss))
+        with np.errstate(under="ignore", divide="ignore"):
+            rest = np.exp(-self._ratio)
+            near = np.log1p(-np.minimum(gain, 0.5) * (1.0 + rest))
+            far = np.log(np.maximum(share - gain * rest, 0.0))
+        epsilon = np.maximum(self._ratio + np.where(gain < 0.5, near, far), 0.0)
+        epsilon = np.where((delta >= self._advantage()) & (gain > 0.0), 0.0, epsilon)
+        return np.where(gain < 0.0, np.inf, epsilon)[()]
 
 
 def from_llr(llr_h0: npt.ArrayLike | None = None, llr_h1: npt.ArrayLike | None = None) -> TradeOff:

@@ -440,7 +440,7 @@ def _sampled_premise(curve: TradeOff) -> Premise:
 
 
 def _one_subsampled(curve: TradeOff, rate: float, premise: Premise) -> TradeOff:
-    if type(curve) is Polygon:
+    if isinstance(curve, Polygon):
         return _polygon(curve, rate, premise)
     return Mixture(curve, np.asarray(rate), premise)
 
