@@ -147,7 +147,9 @@ class Polygon(TradeOff):
             rise = np.log(power[i + 1] - power[i]) + np.minimum(run - span, 0.0)
             rise = np.where(np.isnan(rise), -np.inf, rise)
             log_power = np.logaddexp(np.log(power[i]), rise)
-            return np.minimum(log_power * (1.0 + self._side * _ULPS), 0.0)[()]
+            # Near 0 the log errs as the power does.
+            moved = log_power * (1.0 + self._side * _ULPS) - self._side * _ULPS
+            return np.minimum(moved, 0.0)[()]
 
     def _advantage(self) -> Any:
         power, alpha = self._powers(), np.exp(self._log_alpha)

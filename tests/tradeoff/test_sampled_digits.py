@@ -1,0 +1,103 @@
+"""Sub-sampled Laplace laws against closed forms in 400 digits, at rates down to 1e-300."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from leakscore.tradeoff import laplace
+
+PAIRS = [
+    (1e-3, 1e-300),
+    (1e-3, 0.9),
+    (1.0, 1e-20),
+    (1.0, 0.5),
+    (3.0, 1.0 - 2.0**-53),
+    (40.0, 1e-9),
+    (700.0, 0.1),
+]
+ALPHAS = [1e-300, 1e-20, 1e-3, 0.2, 0.45, 0.6, 0.9, 1.0 - 2.0**-30, 1.0 - 2.0**-53]
+EPSILONS = [-30.0, -3.0, -0.3, -1e-12, 0.0, 1e-15, 1e-3, 0.3, 0.9, 2.0, 30.0]
+each = pytest.mark.parametrize(("mu", "rate"), PAIRS)
+
+
+def mixture(mu: float, rate: float) -> Callable[[Any], Any]:
+    """Beta of the mixture, as a function of alpha."""
+    ratio, share = mp.exp(-mp.mpf(mu)), mp.mpf(rate)
+
+    def beta(alpha: Any) -> Any:
+        lines = 1 - alpha / ratio, ratio / (4 * alpha), ratio * (1 - alpha)
+        inner = lines[0] if alpha < ratio / 2 else lines[1] if alpha < 0.5 else lines[2]
+        return (1 - share) * (1 - alpha) + share * inner
+
+    return beta
+
+
+def touched(mu: float, rate: float, steepness: Any) -> list[Any]:
+    """Alphas of which one is where a line of minus this slope touches the mixture."""
+    ratio, own = mp.exp(-mp.mpf(mu)), steepness - (1 - mp.mpf(rate))
+    arc = mp.sqrt(rate * ratio / (4 * own)) if own > 0 else mp.mpf(1)
+    return [mp.mpf("1e-500"), ratio / 2, min(max(arc, ratio / 2), 0.5), mp.mpf(0.5), mp.mpf(1)]
+
+
+@each
+def test_rates_of_errors(mu: float, rate: float) -> None:
+    f = laplace(mu).subsample(rate)
+    with mp.workdps(400):
+        beta = mixture(mu, rate)
+        for alpha in ALPHAS:
+            exact = beta(mp.mpf(alpha))
+            assert f(alpha) == pytest.approx(float(exact), rel=1e-13, abs=0)
+            assert f.power(alpha) == pytest.approx(float(1 - exact), rel=1e-13, abs=0)
+            log_alpha = -(2.0**-40) if alpha > 0.999 else float(np.log(alpha))
+            power = 1 - beta(mp.exp(mp.mpf(log_alpha)))
+            found = f.log_power(log_alpha)
+            assert found == pytest.approx(float(mp.log(power)), rel=1e-13, abs=0)
+
+
+@each
+def test_rates_of_errors_of_the_inverse(mu: float, rate: float) -> None:
+    """At the rounded share of the mixture; a line through the exact one has the slope there."""
+    inverse = laplace(mu).subsample(rate).inverse()
+    with mp.workdps(400):
+        beta = mixture(mu, rate)
+        for alpha in (1e-20, 1e-3, 0.2, 0.45, 0.6, 0.9, 1.0 - 2.0**-30):
+            share, step = beta(mp.mpf(alpha)), mp.mpf(alpha) * mp.mpf("1e-25")
+            slope = (beta(mp.mpf(alpha) + step) - share) / step
+            exact = alpha + (mp.mpf(float(share)) - share) / slope
+            assert inverse(float(share)) == pytest.approx(float(exact), rel=1e-11, abs=1e-16)
+            log_share = float(mp.log(share))
+            exact = alpha + (mp.exp(mp.mpf(log_share)) - share) / slope
+            assert inverse.log_power(log_share) == pytest.approx(
+                float(mp.log(1 - exact)), rel=1e-11, abs=1e-15
+            )
+
+
+@each
+def test_profiles_and_their_ends(mu: float, rate: float) -> None:
+    f = laplace(mu).subsample(rate)
+    with mp.workdps(400):
+        beta, share = mixture(mu, rate), mp.mpf(rate)
+        for epsilon in EPSILONS:
+            weight = mp.exp(mp.mpf(epsilon))
+            exact = max(1 - beta(a) - weight * a for a in touched(mu, rate, weight))
+            found = f.delta(epsilon, "forward")
+            assert found == pytest.approx(max(0.0, float(exact)), rel=1e-11, abs=1e-300)
+            exact = max(1 - a - weight * beta(a) for a in touched(mu, rate, 1 / weight))
+            found = f.delta(epsilon, "reverse")
+            assert found == pytest.approx(max(0.0, float(exact)), rel=1e-11, abs=1e-300)
+        largest = mp.log(1 - share + share * mp.exp(mu))
+        assert f.epsilon(0.0, "forward") == pytest.approx(float(largest), rel=1e-13, abs=0)
+        largest = -mp.log(1 - share + share * mp.exp(-mu))
+        assert f.epsilon(0.0, "reverse") == pytest.approx(float(largest), rel=1e-13, abs=0)
+        for direction in ("forward", "reverse"):
+            for part in (1e-6, 0.3, 0.9):
+                delta = part * float(f.advantage())
+                epsilon = f.epsilon(delta, direction)
+                if epsilon > 1e-9:
+                    low, high = epsilon * (1.0 - 1e-11), epsilon * (1.0 + 1e-11)
+                    assert f.delta(high, direction) <= delta <= f.delta(low, direction)
