@@ -131,7 +131,7 @@ class Polygon(TradeOff):
         """Give the edge of x, and the weights of its ends: of the right and of the left one."""
         i = np.clip(np.searchsorted(places, x, side="right") - 1, 0, places.size - 2)
         span = np.maximum(places[i + 1] - places[i], 5e-324)
-        share = np.clip((x - places[i]) / span, 0.0, 1.0)
+        share = np.where(x < places[i + 1], np.clip((x - places[i]) / span, 0.0, 1.0), 1.0)
         return i, share, np.clip((places[i + 1] - x) / span, 0.0, 1.0)
 
     def _log_power(self, log_alpha: Doubles) -> Any:
@@ -144,8 +144,8 @@ class Polygon(TradeOff):
         with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
             run = place + log_gap(places[i], place)
             span = places[i + 1] + log_gap(places[i], places[i + 1])
-            rise = np.log(power[i + 1] - power[i]) + np.minimum(run - span, 0.0)
-            rise = np.where(np.isnan(rise), -np.inf, rise)
+            part = np.where(place < places[i + 1], run - span, 0.0)
+            rise = np.log(np.maximum(power[i + 1] - power[i], 0.0)) + part
             log_power = np.logaddexp(np.log(power[i]), rise)
             # Near 0 the log errs as the power does.
             moved = log_power * (1.0 + self._side * _ULPS) - self._side * _ULPS
@@ -175,9 +175,9 @@ class Polygon(TradeOff):
         with np.errstate(under="ignore", over="ignore", invalid="ignore"):
             log_paid = np.where(np.isneginf(log_alpha), -np.inf, epsilon + log_alpha)
             paid = np.exp(log_paid)
-            # Where paid is far above the power, the vertex does not matter.
-            error = _ULPS * (power[i] + paid * (1.0 + np.abs(np.maximum(log_paid, -800.0))))
-            gains = power[i] - paid - self._side * np.where(paid > power[i], 0.0, error)
+            size = np.minimum(paid, 1.0)  # where it is more, the vertex does not matter
+            error = _ULPS * (power[i] + size * (1.0 + np.abs(np.maximum(log_paid, -800.0))))
+            gains = power[i] - paid - self._side * error
         at_once = power[0] * (1.0 - self._side * _ULPS)  # the first vertex costs nothing
         return np.minimum(np.maximum(gains, at_once), 1.0)[()]
 
@@ -262,7 +262,6 @@ def log_gap(low: Doubles, high: Doubles) -> Doubles:
 
 
 _ROUNDING = 4e-12  # relative, of rates and of what their logs' roundings make of them
-_STEEP = 1e9  # of the line before a point, over the slope after it: as good as vertical
 _NEAR = 1e-6  # points at which both logs are closer give no slope
 
 
@@ -284,10 +283,9 @@ def below(log_alpha: Doubles, log_beta: Doubles) -> tuple[Doubles, Doubles]:
     # Both over the slope of an edge: at least 1, and at most 1.
     steep = np.concatenate([[np.inf], np.nan_to_num(np.maximum(before, 1.0), nan=np.inf)])
     flat = np.concatenate([np.nan_to_num(np.clip(after, 0.0, 1.0), nan=0.0), [0.0]])
-    bounded = np.minimum(steep, _STEEP)
-    place = np.where(steep > _STEEP, 0.0, (1.0 - flat) / np.maximum(bounded - flat, 1.0 / _STEEP))
-    lines = flat * (1.0 - place), 1.0 - bounded * place
-    height = np.maximum(np.minimum(*lines), 0.0)
+    # On the line after, by more than roundings before it meets the line before.
+    place = (1.0 - 2.0**-50) * (1.0 - flat) / np.maximum(steep - flat, 1e-300)
+    height = flat * (1.0 - place)
     with np.errstate(divide="ignore"):
         across = np.logaddexp(x[:-1], x[1:] + log_gap(x[:-1], x[1:]) + np.log(place))
         down = np.logaddexp(y[1:], y[:-1] + log_gap(y[1:], y[:-1]) + np.log(height))
