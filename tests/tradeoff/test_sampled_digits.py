@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,9 +10,10 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from leakscore.tradeoff import laplace
+from leakscore.tradeoff import approximate_dp, gaussian, laplace, subsampled_mean
 
 PAIRS = [
+    (1e-12, 0.3),
     (1e-3, 1e-300),
     (1e-3, 0.9),
     (1.0, 1e-20),
@@ -21,7 +23,7 @@ PAIRS = [
     (700.0, 0.1),
 ]
 ALPHAS = [1e-300, 1e-20, 1e-3, 0.2, 0.45, 0.6, 0.9, 1.0 - 2.0**-30, 1.0 - 2.0**-53]
-EPSILONS = [-30.0, -3.0, -0.3, -1e-12, 0.0, 1e-15, 1e-3, 0.3, 0.9, 2.0, 30.0]
+EPSILONS = [-30.0, -3.0, -0.3, -1e-12, -1e-13, 0.0, 1e-15, 1e-13, 1e-3, 0.3, 0.9, 2.0, 30.0]
 each = pytest.mark.parametrize(("mu", "rate"), PAIRS)
 
 
@@ -95,9 +97,47 @@ def test_profiles_and_their_ends(mu: float, rate: float) -> None:
         largest = -mp.log(1 - share + share * mp.exp(-mu))
         assert f.epsilon(0.0, "reverse") == pytest.approx(float(largest), rel=1e-13, abs=0)
         for direction in ("forward", "reverse"):
+            beyond = [min(1.0, (1.0 + 1e-12) * float(f.advantage())), 1.0]
+            assert f.epsilon(beyond, direction).tolist() == [0.0, 0.0]
             for part in (1e-6, 0.3, 0.9):
                 delta = part * float(f.advantage())
                 epsilon = f.epsilon(delta, direction)
                 if epsilon > 1e-9:
                     low, high = epsilon * (1.0 - 1e-11), epsilon * (1.0 + 1e-11)
                     assert f.delta(high, direction) <= delta <= f.delta(low, direction)
+
+
+@pytest.mark.parametrize("rate", [1e-9, 0.3, 0.9])
+def test_a_sampled_claim(rate: float) -> None:
+    """The mixture of a claim with a delta, beyond its last vertex as well."""
+    f = approximate_dp(1.0, 0.1).subsample(rate)
+    with mp.workdps(40):
+        share, ratio = mp.mpf(rate), mp.e
+        for alpha in (0.0, 1e-9, 0.1, 0.5, 0.89, 0.91, 0.99, 1.0 - 2.0**-40, 1.0):
+            a = mp.mpf(alpha)
+            inner = max(mp.mpf(0), 1 - mp.mpf(0.1) - ratio * a, (1 - mp.mpf(0.1) - a) / ratio)
+            exact = (1 - share) * (1 - a) + share * inner
+            assert f(alpha) == pytest.approx(float(exact), rel=1e-13, abs=0)
+
+
+@pytest.mark.parametrize("rate", [0.3, 0.9])
+def test_outputs_of_the_others_alone(rate: float) -> None:
+    """Two looks at such a claim miss nothing from alpha = .99 on: on either side of that."""
+    inverse = approximate_dp(1.0, 0.1).best_of(2).subsample(rate).inverse()
+    for one in (0.5, 0.8, 0.85, 0.89, 0.8999, 0.91, 0.95):
+        missed = max(0.0, 0.9 - math.e * one, (0.9 - one) / math.e) * (1.0 - one)
+        rest = (1.0 - one) ** 2
+        share = (1.0 - rate) * rest + rate * missed
+        assert inverse.power(share) == pytest.approx(rest, rel=1e-9)
+
+
+def test_whole_samples_and_leakages() -> None:
+    f = subsampled_mean([[2.0], [3.0]], [0.5, 1.0])
+    np.testing.assert_allclose(f.leakage, [[2.0, 2.0], [3.0, 3.0]], rtol=1e-15)
+    assert gaussian(3.0).subsample(0.25).leakage == 2.25
+    delta = np.array([0.0, 1e-300, 1e-9, 0.1, 0.5])
+    whole = subsampled_mean(4.0, 1.0)
+    np.testing.assert_allclose(
+        whole.epsilon(delta, "reverse"), gaussian(2.0).epsilon(delta), rtol=1e-13
+    )
+    assert whole.delta([-np.inf, np.inf], "reverse").tolist() == [1.0, 0.0]

@@ -172,8 +172,6 @@ class Mixture(SampledCurve[Value]):
 
     def _touch(self, epsilon: float) -> tuple[float, float] | None:
         ratio = float(np.expm1(epsilon)) / self._rate + 1.0
-        if ratio <= 0.0:
-            return 1.0, 0.0
         point = self._curve._touch(float(np.log(ratio)))
         if point is None:
             return None
@@ -222,7 +220,7 @@ class InverseMixture(SampledCurve[Value]):
     def _delta_at(self, epsilon: Doubles, rate: Doubles) -> Any:
         """Return c delta(e') reversed; e^e' = rate e^epsilon/c, c = 1 - (1 - rate) e^epsilon."""
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-            rest = np.where(rate == 1.0, 1.0, -np.expm1(epsilon + np.log1p(-rate)))
+            rest = -np.expm1(epsilon + np.log1p(-rate))
             inner = _shifted(epsilon, rest, epsilon + np.log(rate / rest))
             mixed = rest * self._reversed_delta(np.where(rest > 0.0, inner, 0.0))
             return np.where(rest > 0.0, mixed, 0.0)[()]
@@ -385,8 +383,7 @@ class InverseSubsampledTradeOff(_OfGaussian[Value], InverseMixture[Value]):
             exposed = np.log(rate) - np.log1p(-rate) + np.log1p(-delta) - np.log(delta)
             start = np.where(usual, np.minimum(above, exposed), 0.0)  # exposed: the root at G = 1
             y = falling_root(gap, np.zeros_like(start), start)
-            y = np.where(usual, y, np.where(delta < most, np.inf, 0.0))  # delta = 0: c = 0
-            epsilon = np.where(rate == 1.0, above, _outer(y, rate))
+            epsilon = _outer(np.where(usual, y, np.inf), rate)  # delta = 0: c = 0
             # Near c = 0 the next double has another delta: end on the side of the smaller delta.
             for _ in range(4):
                 short = usual & (self._delta_at(epsilon, rate) > delta)
@@ -461,10 +458,10 @@ def _matched(
     while (short := usual & (excess(low) > 0.0)).any():
         step = np.where(short, 2.0 * step, step)
         low = np.where(short, high - step, low)
-    root = sign_change(lambda x: np.where(usual, excess(x), 0.0), low, np.minimum(high, 0.0))
+    root = sign_change(lambda x: np.where(usual, excess(x), 0.0), low, high)
     root = np.where(usual, root, -np.inf)
     caught = np.where(usual, curve._log_power(root), aim - log_rest)
-    return root, np.minimum(np.where(aim == 0.0, 0.0, caught), 0.0)
+    return root, np.minimum(caught, 0.0)
 
 
 def _polygon(curve: Polygon, rate: float, premise: Premise) -> Polygon:
@@ -476,9 +473,7 @@ def _polygon(curve: Polygon, rate: float, premise: Premise) -> Polygon:
         rest = np.log(-np.expm1(log_alpha))  # of 1 - alpha, where alpha rounds to 1 too
         missed = np.logaddexp(np.log1p(-rate) + rest, np.log(rate) + np.asarray(log_beta))
     mixed = np.where(caught < 0.5, np.log1p(-np.minimum(caught, 0.5)), missed)
-    if log_alpha[-1] < 0.0:
-        log_alpha, mixed = np.append(log_alpha, 0.0), np.append(mixed, -np.inf)
     name = f"{curve!r}.subsample({rate!r})"
-    hull = lower_hull(log_alpha, mixed)
+    hull = lower_hull(np.append(log_alpha, 0.0), np.append(mixed, -np.inf))
     about: Any = {"name": name, "premise": premise, "side": curve._side}
     return Polygon(*hull, curve.kind, curve.adversary, **about)
