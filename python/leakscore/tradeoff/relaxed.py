@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from leakscore import _core, _validate_counts, validation
 from leakscore.distributions import chi2, gx2, ncx2, norm
-from leakscore.numeric import doubled, falling_root, gauss_panels
+from leakscore.numeric import doubled, falling_root, gauss_panels, norms
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.laplace_curves import log_cosh
 from leakscore.tradeoff.shapes import LARGEST, Mirrored, OneStatistic, either
@@ -141,14 +141,11 @@ def compose_relaxed_gaussian(
     if not distances.ndim or not distances.size:
         raise ValueError(f"mus of shape {distances.shape} must hold at least one output")
     chosen = validation.choice("weights", weights, ("optimal", "equal"))
-    # In units of a power of two, so that squares of the largest do not overflow.
-    unit = 2.0**520 if distances.max() > 2.0**500 else 1.0
     if chosen == "optimal":
-        mu = np.linalg.norm(distances / unit, axis=-1)
+        mu = norms(distances)
     else:
-        mu = (distances / unit).sum(axis=-1) / np.sqrt(distances.shape[-1])
-    with np.errstate(over="ignore"):
-        mu = np.asarray(unit * mu)
+        with np.errstate(over="ignore"):
+            mu = np.asarray((distances / np.sqrt(distances.shape[-1])).sum(axis=-1))
     if np.isinf(mu).any():
         raise ValueError(f"mus must have {weights} mu together of at most 1.8e308")
     mu, dims = validation.broadcast(mus=mu, dim=_validate_counts.whole("dim", dim, 1))

@@ -153,7 +153,7 @@ class OneStatistic(Parametric[Any]):
         bound = aligned(self._most(), delta) if self._small else np.inf
 
         def excess(epsilon: Doubles) -> Doubles:
-            return np.log(self._profile(epsilon, delta) / delta)
+            return np.log(self._profile(epsilon, delta)) - np.log(delta)
 
         return solved_profile(excess, delta, most, bound)
 

@@ -1,0 +1,59 @@
+"""Lower convex hulls of a curve and its inverse: against hulls of many points, and integrals."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+from scipy import stats
+from scipy.integrate import quad
+from scipy.spatial import ConvexHull
+
+from leakscore.tradeoff import relaxed_gaussian, relaxed_laplace
+from tests.oracles import relaxed as oracle
+
+MU, RATE = 0.9624059709921614, 0.016834775128300537  # three chords between four arcs
+
+
+def test_a_hull_of_three_chords() -> None:
+    """A sub-sampled magnitude, from its closed form: f, points of it swapped, and their hull."""
+    alpha = np.concatenate([[0.0], np.geomspace(1e-9, 1e-3, 400), np.linspace(1e-3, 1.0, 100_001)])
+    shrunk = np.exp(-MU)
+    with np.errstate(divide="ignore"):
+        beta = np.where(
+            alpha < shrunk, 1.0 - alpha * np.cosh(MU), 0.5 * shrunk * (1.0 / alpha - alpha)
+        )
+    beta = (1.0 - RATE) * (1.0 - alpha) + RATE * beta
+    # As falls below the line 1 - alpha, which are small: hulls are sought in units of them.
+    x, fall = np.r_[alpha, beta], np.tile(1.0 - alpha - beta, 2)
+    corners = ConvexHull(np.c_[x, fall / fall.max()]).vertices
+    upper = corners[np.argsort(x[corners])]
+    curve = relaxed_laplace(MU).subsample(RATE)
+    hull = curve.symmetrized()
+    places = np.linspace(0.0, 1.0, 5001)
+    exact = 1.0 - places - np.interp(places, x[upper], fall[upper])
+    np.testing.assert_allclose(hull(places), exact, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(hull.power(places), 1.0 - exact, rtol=0, atol=1e-11)
+    both = np.minimum(curve(places), curve.inverse()(places))
+    assert (both - hull(places)).max() > 1e-5  # the chords matter
+    area = float(np.trapezoid(fall[upper], x[upper]))
+    assert hull.auc() == pytest.approx(0.5 + area, abs=1e-10)
+    for epsilon in (-0.01, -1e-3, 0.0, 1e-4, 3e-3, 0.007, 0.012, 0.016):
+        largest = (fall - np.expm1(epsilon) * x)[upper].max()
+        assert hull.delta(epsilon) == pytest.approx(largest, abs=1e-11)
+
+
+@pytest.mark.parametrize(("mu", "dim"), [(0.5, 1), (2.0, 1), (1.5, 3), (3.0, 40)])
+def test_areas_below_hulls(mu: float, dim: int) -> None:
+    """Twice the area of f down to slope -1, less what both arcs share, and that of the chord."""
+    with mp.workdps(oracle.digits(mu)):
+        cut = oracle.cut(0.0, mu, dim)
+        start, end = (float(rate) for rate in oracle.lengths(cut, mpf(mu), dim)[::3])
+    below = partial(quad, lambda y: stats.ncx2.cdf(y, dim, mu * mu) * stats.chi2.pdf(y, dim))
+    steps = [float(cut) + step for step in (0.0, 5.0, 15.0, 40.0, 160.0)]
+    arc = sum(below(*ends, epsabs=1e-15, epsrel=1e-13)[0] for ends in pairwise(steps))
+    area = 2.0 * arc - start * end + 0.5 * (end**2 - start**2)
+    assert relaxed_gaussian(mu, dim).symmetrized().auc() == pytest.approx(1.0 - area, rel=1e-13)

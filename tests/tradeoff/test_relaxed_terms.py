@@ -1,0 +1,117 @@
+"""What the relaxed Gaussian curve is made of, in high precision: tails, ratios, cuts, searches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+from leakscore.tradeoff import compose_relaxed_gaussian, relaxed_gaussian
+from leakscore.tradeoff.relaxed import cut, log_ratio, tails
+from tests.oracles import relaxed as oracle
+
+# mu, coordinates and squared lengths: near and far laws, short and long lengths.
+PLACES = [
+    *((1e-9, 1, y) for y in (1e-6, 0.5, 30.0)),
+    *((1e-3, 3, y) for y in (0.01, 3.0, 90.0)),
+    *((0.06, 1, y) for y in (0.01, 1.0, 1.5, 60.0)),
+    *((0.06, 17, y) for y in (1.0, 17.0, 40.0)),
+    *((1.0, 1, y) for y in (1e-4, 0.5, 2.0, 40.0)),
+    *((1.3, 2, y) for y in (1e-4, 1.9, 2.5, 3.5, 60.0)),
+    *((5.0, 40, y) for y in (5.0, 40.0, 52.0, 64.0, 200.0)),
+]
+
+
+def arrays(places: list[tuple[float, int, float]]) -> tuple[Any, Any, Any]:
+    mu, dims, point = (np.array(one, dtype=float) for one in zip(*places, strict=True))
+    return point, mu, dims
+
+
+def test_tails() -> None:
+    """Logs of four tails, and the mass between two of them relative to itself."""
+    found = tails(*arrays(PLACES))
+    for i, (mu, dim, y) in enumerate(PLACES):
+        with mp.workdps(oracle.digits(mu) + 20):
+            alpha, power, spared, beta = oracle.lengths(mpf(y), mpf(mu), dim)
+            for log, exact in zip(found[:4], (alpha, power, spared, beta), strict=True):
+                assert log[i] == pytest.approx(float(mp.log(exact)), rel=2e-13)
+            assert found.moved[i] == pytest.approx(float(power - alpha), rel=3e-13)
+
+
+def test_deltas_and_epsilons_of_tails() -> None:
+    """At a point that is no cut of the epsilon too, as on the way of a search."""
+    found = tails(*arrays(PLACES))
+    for i, (mu, dim, y) in enumerate(PLACES):
+        one = type(found)(*(field[i : i + 1] for field in found))
+        with mp.workdps(oracle.digits(mu) + 20):
+            alpha, power, spared, beta = oracle.lengths(mpf(y), mpf(mu), dim)
+            for swapped, (gain, cost) in enumerate(((power, alpha), (spared, beta))):
+                most = float(mp.log(gain / cost))
+                for epsilon in (-3.0, 0.0, 0.3 * most, 0.9 * most, 0.5 * most - 1.0):
+                    exact = gain - mp.exp(mpf(epsilon)) * cost
+                    delta = one.delta(np.array([epsilon]), bool(swapped))
+                    assert delta[0] == pytest.approx(float(exact), rel=1e-11)
+                    log_delta, paid = one.log_delta(np.array([epsilon]), bool(swapped))
+                    assert log_delta[0] == pytest.approx(float(mp.log(exact)), rel=1e-11, abs=1e-11)
+                    assert paid[0] == pytest.approx(float(epsilon + mp.log(cost)), rel=1e-12)
+                    back = one.epsilon(np.array([float(exact)]), bool(swapped))
+                    slack = 1e-13 + 1e-14 * float(exact / cost / mp.exp(mpf(epsilon)))
+                    assert back[0] == pytest.approx(epsilon, abs=slack * (1.0 + abs(epsilon)))
+                assert one.delta(np.array([2.0 * most + 0.1]), bool(swapped))[0] == 0.0
+
+
+@pytest.mark.parametrize("dims", [(1,), (1, 2, 17), (3, 10_000)])
+def test_log_ratios(dims: tuple[int, ...]) -> None:
+    """And their slopes, also where they are expanded and beside such: 50 digits."""
+    with mp.workdps(50):
+        for mu in (1e-6, 0.02, 0.06, 0.3, 2.0, 9.0):
+            points = [1e-12, 1e-6, 1e-3, 0.1, 1.0, 7.0, 60.0]
+            places = [(mu, dim, y * (dim if y > 0.1 else 1)) for dim in dims for y in points]
+            ratios, slopes = log_ratio(*arrays(places))
+            for (_, dim, y), ratio, slope in zip(places, ratios, slopes, strict=True):
+                half, z = mpf(dim) / 2, mpf(mu) ** 2 * mpf(y) / 4
+                exact = oracle.log_ratio(mpf(y), mpf(mu), dim)
+                bend = mpf(mu) ** 2 / 4 / half * mp.hyp0f1(half + 1, z) / mp.hyp0f1(half, z)
+                size = 0.5 * mu * mu + abs(float(exact)) + (1e-2 * dim if z / half > 1e-3 else 0)
+                assert ratio == pytest.approx(float(exact), rel=0, abs=2e-12 * size)
+                assert slope == pytest.approx(float(bend), rel=1e-8)
+
+
+def test_cuts() -> None:
+    """Where the ratio is epsilon, and 0 where it never is: of one coordinate in closed form."""
+    for mu in (1e-4, 0.3, 3.0):
+        least = -0.5 * mu * mu
+        for dims in ((1.0, 1.0), (1.0, 3.0), (2.0, 50.0)):
+            for share in (1e-3, 0.5, 1.5, 40.0):
+                epsilon = least * (1.0 - share)
+                points = cut(np.full(2, epsilon), np.full(2, mu), np.array(dims))
+                for dim, point in zip(dims, points, strict=True):
+                    with mp.workdps(25):
+                        exact = float(oracle.cut(epsilon, mu, int(dim)))
+                    if np.sqrt(exact) < np.sqrt(dim) + mu + 64.0:  # and any point beyond will do
+                        slack = 2e-10 if dim > 1.0 else 1e-12 / share
+                        assert point == pytest.approx(exact, rel=slack)
+                    else:
+                        assert np.sqrt(point) >= np.sqrt(dim) + mu + 64.0
+            assert cut(np.full(2, 1.01 * least), np.full(2, mu), np.array(dims)).tolist() == [0, 0]
+            far = cut(np.full(2, 1e5), np.full(2, mu), np.array(dims))
+            assert (tails(far, np.full(2, mu), np.array(dims)).log_alpha < -2000.0).all()
+
+
+@pytest.mark.parametrize("weights", ["optimal", "equal"])
+def test_small_distances_do_not_vanish(weights: str) -> None:
+    """Their squares do: of a mu of 0 delta is 0 at any epsilon, of another one at none."""
+    curve = compose_relaxed_gaussian([[3e-200, 4e-200], [3e200, 4e200]], 3, weights)
+    assert curve.epsilon(0.0).tolist() == [np.inf, np.inf]
+    assert repr(curve).startswith(
+        "relaxed_gaussian(mu=[" + {"optimal": "5", "equal": "4.9497"}[weights]
+    )
+
+
+def test_a_list_of_one() -> None:
+    assert compose_relaxed_gaussian([1.5], 3)(0.3) == relaxed_gaussian(1.5, 3)(0.3)
+    assert compose_relaxed_gaussian([1.5, 0.0], 3, "equal")(0.3) == pytest.approx(
+        relaxed_gaussian(1.5 / np.sqrt(2.0), 3)(0.3), rel=1e-14
+    )
