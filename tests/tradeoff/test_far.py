@@ -99,6 +99,7 @@ def test_elements_keep_their_own_curves() -> None:
             assert whole.delta([-1.0, 2.0]).tolist()[i] == one.delta([-1.0, 2.0]).tolist()
             assert whole.auc()[i] == one.auc()
     assert repr(mixed).startswith("gaussian_mean([1.e+300, 9.e+000, 1.e+100], n=")
+    assert repr(mixed.inverse()) == f"{mixed!r}.inverse()"
     assert repr(mixed.inverse().inverse()) == repr(mixed)
     lengths = relaxed_gaussian([2.0, 1e200], 3)
     assert lengths.power(0.1)[0] == relaxed_gaussian(2.0, 3).power(0.1)

@@ -56,4 +56,19 @@ def test_areas_below_hulls(mu: float, dim: int) -> None:
     steps = [float(cut) + step for step in (0.0, 5.0, 15.0, 40.0, 160.0)]
     arc = sum(below(*ends, epsabs=1e-15, epsrel=1e-13)[0] for ends in pairwise(steps))
     area = 2.0 * arc - start * end + 0.5 * (end**2 - start**2)
-    assert relaxed_gaussian(mu, dim).symmetrized().auc() == pytest.approx(1.0 - area, rel=1e-13)
+    hull = relaxed_gaussian(mu, dim).symmetrized()
+    assert hull.auc() == pytest.approx(1.0 - area, rel=1e-13)
+    for share in (0.1, 0.9):  # of the chord
+        alpha = start + share * (end - start)
+        assert hull(alpha) == pytest.approx(start + end - alpha, rel=1e-12)
+        assert hull.power(alpha) == pytest.approx(1.0 - (start + end - alpha), rel=1e-12)
+
+
+def test_hulls_of_which_a_chord_has_no_length() -> None:
+    """Beside others in an array: of a shift of infinity, and of one that hides nothing."""
+    hull = relaxed_laplace([1.0, np.inf, 1e3]).symmetrized()
+    one = relaxed_laplace(1.0).symmetrized()
+    for alpha in (1e-9, 0.3, 0.5, 1.0):
+        np.testing.assert_allclose(hull(alpha), [one(alpha), 0.0, 0.0], rtol=1e-14, atol=1e-300)
+        np.testing.assert_allclose(hull.power(alpha), [one.power(alpha), 1.0, 1.0], rtol=1e-14)
+    assert hull(0.0)[0] == 1.0

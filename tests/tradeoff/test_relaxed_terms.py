@@ -112,6 +112,7 @@ def test_small_distances_do_not_vanish(weights: str) -> None:
 
 def test_a_list_of_one() -> None:
     assert compose_relaxed_gaussian([1.5], 3)(0.3) == relaxed_gaussian(1.5, 3)(0.3)
-    assert compose_relaxed_gaussian([1.5, 0.0], 3, "equal")(0.3) == pytest.approx(
-        relaxed_gaussian(1.5 / np.sqrt(2.0), 3)(0.3), rel=1e-14
-    )
+    row = compose_relaxed_gaussian([[1.5, 0.0]], 3, "equal")
+    assert row(0.3)[0] == pytest.approx(relaxed_gaussian(1.5 / np.sqrt(2.0), 3)(0.3), rel=1e-14)
+    with pytest.raises(ValueError, match="mus"):
+        compose_relaxed_gaussian([[1.0, 1.0], [1.7e308, 1.7e308]], 3)

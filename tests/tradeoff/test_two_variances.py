@@ -149,3 +149,31 @@ def test_the_rest_of_a_rate() -> None:
         exact = mp.log(-mp.expm1(mpf(log_alpha)))
         assert log_rest(np.asarray(log_alpha)) == pytest.approx(float(exact), rel=1e-15)
     assert log_rest(np.array([0.0, -np.inf])).tolist() == [-np.inf, 0.0]
+
+
+@pytest.mark.parametrize("df", [60, 400])
+def test_laws_that_hardly_meet(df: int) -> None:
+    """Where e^epsilon is large and power too, one form of delta cancels; sums of incomplete gammas."""
+    f = averaged_gaussian_attack(3, 0.7, 1, df)
+    half, r = mpf(df) / 2, mpf(4)
+    most = half * mp.log(r)
+
+    def above(s: Any) -> Any:
+        return mp.gammainc(half, s / 2, regularized=True)
+
+    def below(s: Any) -> Any:
+        return mp.gammainc(half, 0, s / 2, regularized=True)
+
+    for epsilon in (-20.0, -3.0, 0.0, 3.0, 8.0, 20.0, 30.0):
+        s = 2 * (most - epsilon) / (r - 1)
+        small = below(s * r) - mp.exp(mpf(epsilon)) * below(s)
+        assert f.delta(epsilon, "forward") == pytest.approx(float(small), rel=1e-12, abs=3e-16)
+        s = 2 * (most + epsilon) / (r - 1)
+        large = above(s) - mp.exp(mpf(epsilon)) * above(s * r)
+        assert f.delta(epsilon, "reverse") == pytest.approx(float(large), rel=1e-12, abs=3e-16)
+    s = 2 * most / (r - 1)
+    start, end = above(s * r), below(s)
+    alpha = float((start + end) / 2)
+    hull = f.symmetrized()
+    assert start < alpha < end
+    assert hull.log_power(np.log(alpha)) == pytest.approx(float(mp.log1p(-alpha)), rel=1e-11)
