@@ -71,5 +71,6 @@ def test_the_first_flagged_of_looks_in_either_direction() -> None:
     one, other = curve.ppv(0.0, 0.1), curve.inverse().ppv(0.0, 0.1)
     ratio = 2.0 * np.exp(-1.0) / (1.0 + np.exp(-1.0))  # alpha over power of two looks
     assert one == pytest.approx(0.1 / (0.1 + 0.9 * ratio))
+    assert tradeoff.gaussian(1.0).ppv(0.0, [0.0, 0.5]).tolist() == [0.0, 1.0]
     assert both.ppv(0.0, 0.1) == max(one, other)
     assert both.ppv(0.0, 0.1) >= both.ppv(1e-9, 0.1)

@@ -49,6 +49,14 @@ def test_the_hull_of_a_lower_end_is_below_it(curve: TradeOff, looks: int) -> Non
     assert touching[ALPHA < 1e-3].all()
 
 
+def test_the_hull_of_an_exact_curve_is_attained() -> None:
+    """Its chords join points of the curve, and so lie above it."""
+    best = gaussian(1.0).best_of(3)
+    alpha = np.geomspace(1e-9, 1e-3, 100)
+    least = np.minimum(best(alpha), best.inverse()(alpha))
+    np.testing.assert_array_less(least * (1.0 - 1e-12), best.symmetrized()(alpha))
+
+
 def test_a_polygon_below_ends_at_both_axes() -> None:
     """Beyond the last point, at .5 here, nothing is claimed."""
     log_alpha, log_beta = points(1.0, 0.1)

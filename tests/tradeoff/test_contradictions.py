@@ -47,7 +47,7 @@ def test_names_tell_curves_apart() -> None:
 
 
 class Mine(TradeOff):
-    """A curve of a user: 1 - alpha, of any arguments that the base takes."""
+    """A curve of a user: 1 - alpha, rounded up, of any arguments that the base takes."""
 
     def inverse(self) -> TradeOff:
         return self
@@ -56,7 +56,7 @@ class Mine(TradeOff):
         return self
 
     def _beta(self, alpha: Any) -> Any:
-        return 1.0 - alpha
+        return np.nextafter(1.0 - alpha, 2.0)
 
     def _power(self, alpha: Any) -> Any:
         return alpha

@@ -15,6 +15,7 @@ from leakscore.tradeoff import (
     gaussian,
     gaussian_mean,
     relaxed_gaussian,
+    shifted_gaussian,
     subsampled_gaussian,
     subsampled_laplace,
 )
@@ -101,6 +102,15 @@ def test_elements_keep_their_own_curves() -> None:
     assert repr(mixed).startswith("gaussian_mean([1.e+300, 9.e+000, 1.e+100], n=")
     assert repr(mixed.inverse()) == f"{mixed!r}.inverse()"
     assert repr(mixed.inverse().inverse()) == repr(mixed)
+    dims = relaxed_gaussian(1.5, [1, 3])
+    for i in (0, 1):
+        for number in ("power", "__call__"):
+            one = getattr(relaxed_gaussian(1.5, 1 + 2 * i), number)(0.1)
+            assert getattr(dims, number)(0.1)[i] == pytest.approx(one, rel=1e-14)
+    scales = shifted_gaussian([1.0, 1.0], [2.0, 0.5])
+    for i, scale in enumerate((2.0, 0.5)):
+        alone = shifted_gaussian(1.0, scale).epsilon(1e-20, "forward")
+        assert scales.epsilon(1e-20, "forward")[i] == pytest.approx(alone, rel=1e-12)
     lengths = relaxed_gaussian([2.0, 1e200], 3)
     assert lengths.power(0.1)[0] == relaxed_gaussian(2.0, 3).power(0.1)
     assert lengths.symmetrized().power(0.1)[1] == 1.0
