@@ -232,7 +232,7 @@ def test_ends() -> None:
     assert f.inverse().power(0.0).tolist() == [[0, 0]] * 2  # e^(mu^2/2) alpha, without overflow
 
 
-@pytest.mark.parametrize(("mu", "dim"), [(1.0, 1), (1.0, 30), (5.0, 1000)])
+@pytest.mark.parametrize(("mu", "dim"), [(1.0, 1), (1.0, 2), (1.0, 30), (5.0, 1000)])
 def test_areas(mu: float, dim: int) -> None:
     f = relaxed_gaussian(mu, dim)
     alpha = chi2.sf(np.linspace(0, 8 + 2 * math.sqrt(dim), 40_001) ** 2, dim)[::-1]

@@ -100,6 +100,21 @@ def test_cuts() -> None:
             assert (tails(far, np.full(2, mu), np.array(dims)).log_alpha < -2000.0).all()
 
 
+@pytest.mark.parametrize(("mu", "dim"), [(1e-3, 3), (1.0, 1), (1.5, 2), (5.0, 40)])
+def test_epsilons(mu: float, dim: int) -> None:
+    """From exact deltas, all at once; at 0, and from delta(0) on, without a search."""
+    f = relaxed_gaussian(mu, dim)
+    for reverse, direction in enumerate(("forward", "reverse")):
+        truth = np.array([0.01, 0.2, 0.45, *([] if reverse else [2.0, 9.0])]) * mu * mu
+        with mp.workdps(oracle.digits(mu)):
+            deltas = [float(oracle.hockey_stick(one, mu, dim, bool(reverse))) for one in truth]
+        most = 0.5 * mu * mu if reverse else np.inf
+        ends = [0.0, f.advantage() * (1.0 + 1e-14), 0.999, 1.0]
+        found = f.epsilon([*deltas, *ends], direction)
+        np.testing.assert_allclose(found[: truth.size], truth, rtol=1e-9)
+        assert found[truth.size :].tolist() == [most, 0.0, 0.0, 0.0]
+
+
 @pytest.mark.parametrize("weights", ["optimal", "equal"])
 def test_small_distances_do_not_vanish(weights: str) -> None:
     """Their squares do: of a mu of 0 delta is 0 at any epsilon, of another one at none."""
@@ -116,3 +131,19 @@ def test_a_list_of_one() -> None:
     assert row(0.3)[0] == pytest.approx(relaxed_gaussian(1.5 / np.sqrt(2.0), 3)(0.3), rel=1e-14)
     with pytest.raises(ValueError, match="mus"):
         compose_relaxed_gaussian([[1.0, 1.0], [1.7e308, 1.7e308]], 3)
+
+
+def test_the_smallest_rates_have_no_half() -> None:
+    """Doubles below 2^-1021, of which one coordinate's threshold is that of a half, in logs."""
+    for mu in (5.0, 30.0, 1e3, 2.0**100, 1e300):
+        curve = relaxed_gaussian(mu, 1)
+        for alpha in (5e-324, 1.5e-323, 3.5e-323, 1e-315):
+            with mp.workdps(40):
+                log = mp.log(mpf(alpha))
+                near = mp.sqrt(-2 * log)
+                z = mp.findroot(
+                    lambda x, log=log: mp.log(mp.erfc(x / mp.sqrt(2))) - log, (0.9 * near, near)
+                )
+                power = mp.ncdf(min(mpf(mu) - z, 100)) + mp.ncdf(max(-mpf(mu) - z, -1e3))
+                assert curve.power(alpha) == pytest.approx(float(power), rel=1e-12)
+                assert curve(alpha) == pytest.approx(float(1 - power), rel=1e-12, abs=1e-300)

@@ -189,21 +189,20 @@ class _RelaxedGaussian(OneStatistic):
         return Mirrored(self._like(*self._parameters), start, end, area)
 
     def _beta(self, alpha: Doubles) -> Any:
-        in_line = self._in_line
+        in_line = self._in_line(alpha)
         beta = _core.line_beta(alpha, self._beside(alpha)[0]) if in_line else super()._beta(alpha)
         # The quantile's rounding may lift beta above 1 - alpha where the two laws are close.
         return _core.at_most_rest(beta, alpha)
 
     def _power(self, alpha: Doubles) -> Any:
-        if self._in_line:
+        if self._in_line(alpha):
             return np.maximum(_core.line_power(alpha, self._beside(alpha)[0]), alpha)[()]
         return super()._power(alpha)
 
-    @property
-    def _in_line(self) -> bool:
-        """Whether the kernels of one coordinate have the curve."""
-        mu, dims = self._parameters
-        return not self._reversed and bool(((dims == 1.0) & (mu <= _LARGEST_MU)).all())
+    def _in_line(self, alpha: Doubles) -> bool:
+        """Whether the kernels of one coordinate have the curve; they take halves of alpha."""
+        line = not self._reversed and bool((self._parameters[1] == 1.0).all())
+        return line and bool((2.0 * (0.5 * alpha) == alpha).all())
 
     def _auc(self) -> Any:
         """Return the probability that the length is larger with the record."""
