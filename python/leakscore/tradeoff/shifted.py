@@ -128,7 +128,7 @@ class _Shifted(Parametric[Any]):
         d, r = self._parameters
         size = np.hypot(1.0, r)
         h, k = -d / size, (d - 2.0 * d / -_squares_apart(r)) / size
-        angle = np.arcsin((1.0 - r) / size * (1.0 + r) / size)
+        angle = 2.0 * np.arctan((1.0 - r) / (1.0 + r))
         total = np.zeros(d.shape)
         for node, weight in zip(*_ANGLES, strict=True):
             theta = 0.5 * (1.0 + node) * angle

@@ -1,0 +1,118 @@
+"""Gaussian curves at their ends, the mean of many records far out, and mistaken targets."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from leakscore.tradeoff import gaussian, gaussian_mean, misspecified
+
+
+def test_a_test_that_flags_nobody() -> None:
+    """At alpha = 0 the ratio of power to alpha is the largest of the likelihood ratio."""
+    f = gaussian([0.0, 1e-300, 2.0, math.inf])
+    assert f.ppv(0.0, 0.3).tolist() == [0.3, 1.0, 1.0, 1.0]
+    assert f.epsilon(0.0).tolist() == [0.0, math.inf, math.inf, math.inf]
+
+
+def test_mu_and_its_square() -> None:
+    for f in (gaussian(3.0), gaussian(leakage=9.0)):
+        assert (f.mu, f.leakage) == (3.0, 9.0)
+    with pytest.raises(TypeError, match="exactly one"):
+        gaussian()
+    with pytest.raises(TypeError, match="exactly one"):
+        gaussian(1.0, leakage=1.0)
+    assert gaussian(1e200).leakage == math.inf
+    assert gaussian(1e-200).leakage == 0.0
+
+
+def test_mistaken_targets() -> None:
+    f = misspecified([4.0, 0.0, 0.25], [-2.0, 0.0, 3.0])
+    assert f.mu.tolist() == [1.0, 0.0, 6.0]
+    assert f.leakage.tolist() == [1.0, 0.0, 36.0]
+    assert (f.kind, f.adversary) == ("attack", "misspecified")
+    for bad in (-1.0, [2.0, 0.0, 5.0]):
+        with pytest.raises(ValueError, match=r"m_scal=(-1|2)\.0 must be 0 where m_targ is"):
+            misspecified(0.0, bad)
+    with pytest.raises(ValueError, match=r"m_scal=5\.0 must be 0"):
+        misspecified([1.0, 0.0], [2.0, 5.0])
+
+
+def length_rates(cut: Any, n: Any, m: Any) -> tuple[Any, Any, Any]:
+    """Return alpha, power and beta of the test that accuses sqrt(S) below its mean less `cut`."""
+    shrunk = mp.sqrt((n - 1) / n)
+    moved = (mp.sqrt(n * m) - cut) / shrunk - mp.sqrt((n - 1) * m)
+    return mp.ncdf(-cut), mp.ncdf(moved), mp.ncdf(-moved)
+
+
+@pytest.mark.parametrize(("distance", "ratio"), [(4e31, 1e16), (1e45, 1e30), (1e-20, 1e66)])
+def test_the_mean_of_more_records_than_distance(distance: float, ratio: float) -> None:
+    """n M beyond 2^200, but M/n of any size: the normal laws of sqrt(S), in 150 digits."""
+    with mp.workdps(150):
+        n, m = mp.mpf(float(1e15 * (1.0 + ratio))), mp.mpf(distance)
+        f = gaussian_mean(distance, 10**15, 7, noise_ratio=ratio)
+        shift = float(mp.sqrt(m / n))
+        assert f.neighbours == "replace"
+        for cut in (-1.0, 0.5, 3.0, 20.0):
+            alpha, power, beta = length_rates(mp.mpf(cut), n, m)
+            assert f.power(float(alpha)) == pytest.approx(float(power), rel=1e-12)
+            assert f(float(alpha)) == pytest.approx(float(beta), rel=1e-12)
+            assert f.log_power(float(mp.log(alpha))) == pytest.approx(float(mp.log(power)), rel=1e-12)
+            back = f.inverse().power(float(beta))
+            assert back == pytest.approx(float(1 - alpha), rel=1e-12)
+            assert f.inverse()(float(beta)) == pytest.approx(float(alpha), rel=1e-11)
+        for curve, other in ((f, gaussian(shift)), (f.symmetrized(), gaussian(shift))):
+            assert curve.advantage() == other.advantage()
+            assert curve.auc() == other.auc()
+            for direction in ("forward", "reverse"):
+                assert curve.delta(0.3, direction) == other.delta(0.3)
+                assert curve.epsilon(1e-9, direction) == other.epsilon(1e-9)
+        most = float(m + 7 / n) / 2
+        assert f.epsilon(0.0, "forward") == pytest.approx(most, rel=1e-14)
+        assert f.epsilon(0.0, "reverse") == math.inf
+        assert f.delta([most * 1.01, math.inf], "forward").tolist() == [0.0, 0.0]
+        assert f.delta(math.inf, "reverse") == 0.0
+        assert f.delta(-math.inf) == 1.0
+
+
+@pytest.mark.parametrize("n", [2, 20])
+def test_the_mean_of_few_records_with_a_far_one(n: int) -> None:
+    """Where the laws differ in spread, in log power: at cuts of 1e30 and beyond."""
+    distance = 1e62
+    f = gaussian_mean(distance, n, 3)
+    with mp.workdps(150):
+        m = mp.mpf(distance)
+        for share in (-0.5, -0.05, 0.01, 0.3, 0.6, 0.9, 0.999):
+            cut = mp.sqrt(n * m) * share
+            moved = (mp.sqrt(n * m) - cut) / mp.sqrt(mp.mpf(n - 1) / n) - mp.sqrt((n - 1) * m)
+            # The log of a tail is half the square, to all digits.
+            logs = [float(-x * x / 2) if x < 0 else 0.0 for x in (-cut, moved, -moved, cut)]
+            if logs[0] < 0.0:
+                assert f.log_power(logs[0]) == pytest.approx(logs[1], rel=1e-12)
+            if logs[2] < 0.0:
+                assert f.inverse().log_power(logs[2]) == pytest.approx(logs[3], rel=1e-12)
+        most = 0.5 * distance
+        for log_alpha in (-1.01 * n * most, -1e3 * n * most):
+            assert f.log_power(log_alpha) == pytest.approx(log_alpha + most, rel=1e-14)
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.5])
+@pytest.mark.parametrize(
+    "f",
+    [gaussian(1.0), gaussian_mean(5.0, 8, 4), gaussian_mean(4e31, 10**15, 7, noise_ratio=1e16)],
+    ids=repr,
+)
+def test_hulls_of_records_in_a_share_of_the_steps(f: Any, rate: float) -> None:
+    """Of the subsampled curve and its inverse: the largest support line at each alpha."""
+    f = f.subsample(rate)
+    hull = f.symmetrized()
+    slopes = np.concatenate([np.linspace(0.0, 0.1, 6001), np.linspace(0.1, 6.0, 10_001)])
+    slopes = np.append(slopes, np.minimum(f.epsilon(0.0, "reverse"), 6.0))
+    deltas = np.maximum(f.delta(slopes, "forward"), f.delta(slopes, "reverse"))
+    for alpha in (0.01, 0.05, 0.2, 0.4, 0.55, 0.8, 0.97):
+        lines = [1.0 - deltas - np.exp(slopes) * alpha, np.exp(-slopes) * (1.0 - deltas - alpha)]
+        assert hull(alpha) == pytest.approx(np.max(lines), abs=1e-7), alpha

@@ -1,0 +1,175 @@
+"""N(0, 1) against N(d, r^2) in many digits, from the tails of an interval about z0."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+from scipy import special
+
+from leakscore.tradeoff import shifted_gaussian
+
+LAWS = [
+    (0.0, 0.3),
+    (0.0, 2.0),
+    (1e-3, 1.0 - 1e-3),
+    (1.0, 0.5),
+    (1.0, 3.0),
+    (2.0, 1.0 + 1e-12),
+    (2.0, 1.0 - 1e-12),
+    (0.7, 0.97),
+    (0.7, 1.03),
+    (0.3, 1.5),
+    (4.0, 0.9),
+    (9.0, 0.8),
+    (40.0, 0.3),
+    (40.0, 1.7),
+    (5.0, 60.0),
+    (300.0, 0.01),
+    (1e5, 7.0),
+    (0.0, 1e4),
+    (1e-6, 1e-5),
+]
+EPSILONS = (-30.0, -0.2, -1e-4, 0.0, 1e-9, 1e-3, 0.05, 0.6, 9.0, 600.0)
+
+
+def above(x: Any) -> Any:
+    return mp.erfc(x / mp.sqrt(2)) / 2
+
+
+def masses(a: Any, b: Any) -> tuple[Any, Any]:
+    """Return the probability of (a, b) and of the rest."""
+    inside = above(a) - above(b) if a + b > 0 else above(-b) - above(-a)
+    return inside, above(-a) + above(b)
+
+
+def rates(d: Any, r: Any, epsilon: float) -> tuple[Any, Any, Any]:
+    """Return alpha, power and beta of the test at the ratio e^epsilon."""
+    z0, square = d / (1 - r * r), d * d + 2 * (r * r - 1) * (mp.log(r) + epsilon)
+    half = r * mp.sqrt(max(square, 0)) / abs(r * r - 1)
+    without = masses(z0 - half, z0 + half)
+    within = masses((z0 - half - d) / r, (z0 + half - d) / r)
+    return without[r > 1], within[r > 1], within[r < 1]
+
+
+def both(shift: float, scale: float) -> dict[str, tuple[Any, Any]]:
+    """Return the parameters of the curve and of its inverse."""
+    d, r = mp.mpf(shift), mp.mpf(scale)
+    return {"forward": (d, r), "reverse": (d / r, 1 / r)}
+
+
+def close(value: Any, exact: Any, tolerance: float) -> bool:
+    return bool(abs(mp.mpf(float(value)) - exact) <= tolerance * abs(exact) + mp.mpf("1e-300"))
+
+
+@pytest.mark.parametrize(("shift", "scale"), LAWS)
+def test_rates_and_deltas_at_each_ratio(shift: float, scale: float) -> None:
+    with mp.workdps(110):
+        for direction, (d, r) in both(shift, scale).items():
+            f = shifted_gaussian(shift, scale)
+            curve = f if direction == "forward" else f.inverse()
+            for epsilon in EPSILONS:
+                alpha, power, beta = rates(d, r, epsilon)
+                slope = mp.exp(mp.mpf(epsilon))
+                delta = power - slope * alpha
+                assert close(f.delta(epsilon, direction), delta, 1e-10), epsilon
+                if not mp.mpf("1e-300") < alpha < 1 - mp.mpf("1e-7"):
+                    continue
+                rate, moved = float(alpha), slope * (mp.mpf(float(alpha)) - alpha)
+                assert close(curve.power(rate), power + moved, 1e-12), epsilon
+                assert close(curve(rate), beta - moved, 1e-10), epsilon
+                log_rate = float(mp.log(alpha))
+                moved = slope * alpha * (mp.mpf(log_rate) - mp.log(alpha)) / power
+                log_power = mp.log(power) + moved
+                assert beta < 1e-9 or close(curve.log_power(log_rate), log_power, 1e-11), epsilon
+
+
+@pytest.mark.parametrize(("shift", "scale"), LAWS)
+def test_epsilon_at_the_delta_of_each_ratio(shift: float, scale: float) -> None:
+    f = shifted_gaussian(shift, scale)
+    with mp.workdps(110):
+        for direction, (d, r) in both(shift, scale).items():
+            for epsilon in (1e-3, 0.6, 9.0, 600.0):
+                alpha, power, _ = rates(d, r, epsilon)
+                slope = mp.exp(mp.mpf(epsilon)) * alpha
+                delta = power - slope
+                if slope == 0 or delta < mp.mpf("1e-300"):
+                    continue
+                aim = float(delta)
+                moved = epsilon - (mp.mpf(aim) - delta) / slope
+                noise = 1e-12 * (epsilon + delta / slope)
+                assert abs(mp.mpf(float(f.epsilon(aim, direction))) - moved) < noise, epsilon
+        top = shift**2 / (2 * (1 - scale) * (1 + scale)) - math.log(scale)
+        least = max(top, 0.0) if scale < 1.0 else math.inf
+        assert f.epsilon(0.0, "forward") == pytest.approx(least, rel=1e-13)
+        assert math.isinf(f.epsilon(0.0))
+
+
+def nearer(d: float, r: float) -> float:
+    """Return P(a draw with the record is nearer z0 than one without it), for a scale below 1."""
+    z0 = d / (1.0 - r) / (1.0 + r)
+    turn = (z0 - d) / r  # where the distance is 0
+    cuts = {x for x in (-12.0, *range(-10, 11), 12.0)}
+    cuts |= {turn + x * y for x in (-1, 1) for y in (0.0, *np.geomspace(r / 9, 9.0, 12))}
+    cuts |= {(x - d) / r for x in (-3, -1, 0, 1, 3)}
+    ends = np.array(sorted(x for x in cuts if abs(x) <= 12.0))
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    middle, half = 0.5 * (ends[1:] + ends[:-1]), 0.5 * np.diff(ends)
+    t = middle[:, np.newaxis] + half[:, np.newaxis] * nodes
+    width = np.abs(r * (t - turn))
+    further = special.ndtr(z0 - width) + special.ndtr(-z0 - width)
+    density = np.exp(-0.5 * t * t) / math.sqrt(2.0 * math.pi)
+    return float((half[:, np.newaxis] * weights * density * further).sum())
+
+
+def test_areas() -> None:
+    """By a plain sum; at equal means 2 atan(r)/pi, so that 1 - auc is 2/(pi r) far out."""
+    for scale in (1e-8, 1e-3, 0.03, 0.5, 0.97):
+        for shift in (0.0, 1e-6, 0.3, 1.0, 3.0, 10.0, 40.0):
+            exact = nearer(shift, scale)
+            assert shifted_gaussian(shift, scale).auc() == pytest.approx(exact, abs=2e-14)
+            back = shifted_gaussian(shift / scale, 1.0 / scale).auc()
+            assert back == pytest.approx(exact, abs=2e-14), (shift, scale)
+    for scale in (1e-50, 1e-5, 0.3, 4.0, 1e4, 1e8, 1e50):
+        exact = 2.0 / math.pi * math.atan(max(scale, 1.0 / scale))
+        assert shifted_gaussian(0.0, scale).auc() == pytest.approx(exact, abs=3e-16)
+
+
+@pytest.mark.parametrize(("shift", "scale"), [(1.0, 0.5), (1.0, 0.97), (0.3, 1.5), (4.0, 3.0)])
+def test_the_hull(shift: float, scale: float) -> None:
+    """The arc of the wider law as H1 down to slope -1, a chord, and the mirror image."""
+    hull = shifted_gaussian(shift, scale).symmetrized()
+    d, r = both(shift, scale)["forward" if scale > 1.0 else "reverse"]
+    with mp.workdps(30):
+        z0, (alpha, power, beta) = d / (1 - r * r), rates(d, r, 0.0)
+        least = r * mp.sqrt(d * d + 2 * (r * r - 1) * mp.log(r)) / (r * r - 1)
+
+        def strip(half: Any) -> Any:
+            missed = masses((z0 - half - d) / r, (z0 + half - d) / r)[0]
+            return missed * (mp.npdf(z0 - half) + mp.npdf(z0 + half))
+
+        ends = [least + x for x in (0, 1, 3, 6, 12)] + [least + abs(z0) + 12]
+        below = 2 * mp.quad(strip, sorted(ends)) - alpha * beta
+        chord = (beta - alpha) * (beta + alpha) / 2
+        assert close(hull.auc(), 1 - below - chord, 1e-13)
+    for share in (0.0, 0.3, 0.7, 1.0):
+        at = float(alpha + share * (beta - alpha))
+        assert hull(at) == pytest.approx(float(alpha + beta) - at, rel=1e-12)
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.5])
+@pytest.mark.parametrize(("shift", "scale"), [(1.0, 0.5), (0.4, 1.5), (2.0, 1.001)])
+def test_hulls_of_records_in_a_share_of_the_steps(shift: float, scale: float, rate: float) -> None:
+    """Of the subsampled curve and its inverse: the largest support line at each alpha."""
+    f = shifted_gaussian(shift, scale).subsample(rate)
+    hull = f.symmetrized()
+    steepest = [f.epsilon(0.0, direction) for direction in ("forward", "reverse")]
+    fine, rough = np.linspace(0.0, 0.06, 6001), np.linspace(0.06, 6.0, 10_001)
+    slopes = np.concatenate([fine, rough, np.minimum(steepest, 6.0)])
+    deltas = np.maximum(f.delta(slopes, "forward"), f.delta(slopes, "reverse"))
+    for alpha in (0.01, 0.05, 0.2, 0.4, 0.55, 0.8, 0.97):
+        lines = [1.0 - deltas - np.exp(slopes) * alpha, np.exp(-slopes) * (1.0 - deltas - alpha)]
+        assert hull(alpha) == pytest.approx(np.max(lines), abs=1e-7), alpha
