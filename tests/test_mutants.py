@@ -112,21 +112,24 @@ int main() {
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, list[str]]:
+    return tried(tmp_path_factory.mktemp("small"), SOURCE, TESTS, EQUIVALENT)
+
+
+def tried(root: Path, source: str, tests: str, equivalent: str) -> tuple[int, list[str]]:
     """Run the program on a package of one module."""
-    root = tmp_path_factory.mktemp("small")
     shutil.copytree(ROOT / "scripts" / "mutation", root / "scripts" / "mutation")
     shutil.copy(ROOT / "scripts" / "mutants", root / "scripts")
-    (root / "scripts" / "equivalent_mutants.txt").write_text(EQUIVALENT + "\n")
+    (root / "scripts" / "equivalent_mutants.txt").write_text(f"{equivalent}\n")
     module = root / "python" / "leakscore" / "tradeoff"
     module.mkdir(parents=True)
     for folder in (module, module.parent):
         (folder / "__init__.py").touch()
-    (module / "bound.py").write_text(SOURCE)
-    tests = root / "tests" / "tradeoff"
-    tests.mkdir(parents=True)
-    for folder in (tests, tests.parent):
-        (folder / "__init__.py").touch()
-    (tests / "test_bound.py").write_text(TESTS)
+    (module / "bound.py").write_text(source)
+    folder = root / "tests" / "tradeoff"
+    folder.mkdir(parents=True)
+    for one in (folder, folder.parent):
+        (one / "__init__.py").touch()
+    (folder / "test_bound.py").write_text(tests)
     (root / "tests" / "sequential").mkdir()
     (root / "pyproject.toml").write_text("[tool.pytest.ini_options]\nmarkers = ['slow']\n")
     done = subprocess.run(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import hashlib
+import importlib
 import json
 import os
 import re
@@ -11,16 +13,16 @@ import sys
 import time
 import traceback
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import _lru_cache_wrapper
+from functools import _lru_cache_wrapper, cache
 from pathlib import Path
 from typing import NoReturn
 
 import coverage
 import pytest
 
-from mutation.sites import Mutant, text_of
+from mutation.sites import DEFINITIONS, Mutant, text_of
 
 # Of a test that passes: its seconds, and of every file the lines it runs (or a header's changes).
 Seen = tuple[float, dict[str, list[int]]]
@@ -36,6 +38,7 @@ class Tests:
     seen: dict[str, Seen] = field(default_factory=dict)
     unwatched: list[str] = field(default_factory=list)  # files for which there was no time
     by_line: dict[tuple[str, int], set[str]] = field(default_factory=lambda: defaultdict(set))
+    loaded: set[tuple[str, int]] = field(default_factory=set)  # lines that run at import
 
     def load(self, items: list[pytest.Item]) -> list[pytest.Item]:
         """Read what is noted of these tests; return those of files that changed since."""
@@ -78,29 +81,98 @@ class Tests:
             return self.of_names(mutant)
         if mutant.number:
             return self.by_line.get((mutant.file, mutant.lines[0]), set())
+        if self.runs_at_import(mutant):
+            return self.of_file(mutant)
+        return self.of_lines(mutant.file, range(mutant.lines[0], mutant.lines[1] + 1))
+
+    def of_lines(self, file: str, lines: Iterable[int]) -> set[str]:
+        return set().union(*(self.by_line.get((file, line), ()) for line in lines))
+
+    def of_file(self, mutant: Mutant) -> set[str]:
+        return {test for test, (_, files) in self.seen.items() if mutant.file in files}
+
+    def runs_at_import(self, mutant: Mutant) -> bool:
+        """Whether a module calls the changed function while it is loaded."""
         lines = range(mutant.lines[0], mutant.lines[1] + 1)
-        return set().union(*(self.by_line.get((mutant.file, line), ()) for line in lines))
+        return not mutant.names and any((mutant.file, line) in self.loaded for line in lines)
 
     def of_names(self, mutant: Mutant) -> set[str]:
-        """Choose the tests that run a line with a name bound at import, or else any of its file."""
-        chosen: set[str] = set()
+        """Choose the tests that run a line with a name bound at import, or else any of its file.
+
+        A name in the head of a function, as a default, is used where its body runs.
+        """
+        chosen = self.of_lines(mutant.file, body_at(text_of(self.root / mutant.file), mutant.line))
         names, done = list(mutant.names), set(mutant.names)
-        touched = sorted({file for file, _ in self.by_line})
+        touched = sorted({file for file, _ in self.by_line if file.endswith(".py")})
         while names:
             word = re.compile(rf"\b{re.escape(names.pop())}\b")
             for file in touched:
-                if not file.endswith(".py"):
-                    continue
-                for place, line in enumerate(text_of(self.root / file).splitlines(), 1):
-                    if word.search(line):
-                        chosen |= self.by_line.get((file, place), set())
-                        bound = re.match(r"(_?[A-Z][A-Z_0-9]+)\s*[:=]", line)
-                        if bound and bound[1] not in done:
-                            done.add(bound[1])
-                            names.append(bound[1])
-        if chosen:
-            return chosen
-        return {test for test, (_, files) in self.seen.items() if mutant.file in files}
+                text = text_of(self.root / file)
+                for place, line in enumerate(text.splitlines(), 1):
+                    if not word.search(line):
+                        continue
+                    chosen |= self.of_lines(file, (place, *body_at(text, place)))
+                    bound = re.match(r"(_?[A-Z][A-Z_0-9]+)\s*[:=]", line)
+                    if bound and bound[1] not in done:
+                        done.add(bound[1])
+                        names.append(bound[1])
+        return chosen or self.of_file(mutant)
+
+
+@cache
+def heads(text: str) -> list[tuple[range, range]]:
+    """Give the lines of each function's head, which run at import, and those of its body."""
+    functions = [one for one in ast.walk(ast.parse(text)) if isinstance(one, DEFINITIONS[:2])]
+    return [
+        (range(one.lineno, body + 1), range(body, (one.end_lineno or body) + 1))
+        for one in functions
+        for body in [one.body[0].lineno]
+    ]
+
+
+def body_at(text: str, line: int) -> Iterable[int]:
+    """Give the lines of the body of a function whose head has this line, or none."""
+    return next((body for head, body in heads(text) if line in head), ())
+
+
+def lines_at_import(root: Path, files: set[str]) -> set[tuple[str, int]]:
+    """Watch which lines run while modules are loaded, in a fork that loads them again."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            forget("leakscore")
+            paths = [str(root / file) for file in files]
+            cover = coverage.Coverage(data_file=None, config_file=False, include=paths)
+            cover.set_option("run:disable_warnings", ["no-data-collected"])
+            cover.start()
+            for file in sorted(files):
+                importlib.import_module(module_of(file))
+            cover.stop()
+            data = cover.get_data()
+            with os.fdopen(write, "w") as pipe:
+                json.dump({file: data.lines(str(root / file)) or [] for file in files}, pipe)
+        except Exception:
+            traceback.print_exc()
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        found = json.load(pipe)
+    os.waitpid(pid, 0)
+    return {(file, line) for file, lines in found.items() for line in lines}
+
+
+def module_of(file: str) -> str:
+    name = Path(file).with_suffix("").parts[1:]
+    return ".".join(name[:-1] if name[-1] == "__init__" else name)
+
+
+def forget(*packages: str) -> None:
+    """Let packages be loaded again, but for the compiled module."""
+    for name in list(sys.modules):
+        if name.partition(".")[0] in packages and name != "leakscore._core":
+            del sys.modules[name]
 
 
 def files_of(items: list[pytest.Item]) -> dict[str, list[pytest.Item]]:

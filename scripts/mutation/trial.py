@@ -26,7 +26,16 @@ import pytest
 
 from mutation.schemata import compiled_look, switch_on
 from mutation.sites import DEFINITIONS, Mutant, text_of
-from mutation.touched import Tests, caches, covered_look, in_turn, watch
+from mutation.touched import (
+    Tests,
+    caches,
+    covered_look,
+    forget,
+    in_turn,
+    lines_at_import,
+    module_of,
+    watch,
+)
 
 QUICK = 3.0  # seconds of tests of every mutant; those of what survives run after all have had these
 QUIET = [
@@ -95,6 +104,7 @@ class Trial:
             look = compiled_look(self.run, self.built)
         else:
             look = covered_look(self.tests, self.run)
+            self.tests.loaded = lines_at_import(self.root, {one.file for one in self.mutants})
         watch(self.tests, fresh, look, (self.jobs, half))
         self.waiting = deque(self.kept_apart(folder / "killed.txt"))
         self.functions = live_functions({str(self.root / one.file) for one in self.mutants})
@@ -207,7 +217,7 @@ class Trial:
             elif mutant is not None and not self.swap(mutant):
                 limit = 30.0 + 10.0 * sum(self.tests.seen[test][0] for test in chosen)
                 signal.setitimer(signal.ITIMER_PROF, limit)
-                os._exit(min(1, at_import(self.root, mutant, chosen)))
+                os._exit(at_import(self.root, mutant, chosen))
             code = 0
             for item, later in in_turn(items):
                 limit = 1.0 + 10.0 * self.tests.seen[item.nodeid][0]  # CPU time
@@ -281,6 +291,8 @@ class Trial:
         """Give the functions of a module their changed code; False if it runs at import."""
         if mutant.names:
             return rebind(self.root, mutant)
+        if self.tests.runs_at_import(mutant):
+            return False
         path = str(self.root / mutant.file)
         changed: dict[tuple[str, int], CodeType] = {}
         parts = [compile(mutant.source(self.root), path, "exec", dont_inherit=True)]
@@ -303,7 +315,7 @@ class Trial:
 
 def rebind(root: Path, mutant: Mutant) -> bool:
     """Give a private constant its changed value; False where something is made of it at import."""
-    name = module_of(mutant)
+    name = module_of(mutant.file)
     module = sys.modules.get(name)
     body = ast.parse(text_of(root / mutant.file)).body
     place = next(i for i, one in enumerate(body) if one.end_lineno >= mutant.line)
@@ -355,11 +367,6 @@ def functions_of(text: str) -> list[tuple[int, int]]:
     return [(one.lineno, one.end_lineno or one.lineno) for one in nodes]
 
 
-def module_of(mutant: Mutant) -> str:
-    name = Path(mutant.file).with_suffix("").parts[1:]
-    return ".".join(name[:-1] if name[-1] == "__init__" else name)
-
-
 def import_all(paths: set[Path]) -> None:
     """Import what functions import when they run, which would take each fork its time."""
     for path in paths:
@@ -383,7 +390,7 @@ class Changed(importlib.abc.MetaPathFinder, importlib.abc.SourceLoader):
 
     def __init__(self, root: Path, mutant: Mutant) -> None:
         self.path, self.text = str(root / mutant.file), mutant.source(root)
-        self.name = module_of(mutant)
+        self.name = module_of(mutant.file)
 
     def find_spec(self, name, path=None, target=None):  # type: ignore[no-untyped-def]
         if name != self.name:
@@ -411,9 +418,8 @@ class Order:
 
 def at_import(root: Path, mutant: Mutant, chosen: list[str]) -> int:
     """Load library and tests again, one module of them changed, and run tests."""
-    for name in list(sys.modules):
-        if name.partition(".")[0] in ("leakscore", "tests") and name != "leakscore._core":
-            del sys.modules[name]
+    forget("leakscore", "tests")
     sys.meta_path.insert(0, Changed(root, mutant))
     files = sorted({test.split("::")[0] for test in chosen})
-    return int(pytest.main([*QUIET, "-x", *files], plugins=[Order(chosen)]))
+    code = pytest.main([*QUIET, "-x", *files], plugins=[Order(chosen)])
+    return 3 if code == pytest.ExitCode.NO_TESTS_COLLECTED else min(1, int(code))
