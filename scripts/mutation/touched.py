@@ -242,8 +242,8 @@ def covered_look(tests: Tests, run: Run) -> Look:
         cover.start()
         kept = caches()
         for item in group:
-            for cache in kept:
-                cache.cache_clear()
+            for one in kept:
+                one.cache_clear()
             cover.switch_context(item.nodeid)
             begun = time.process_time()
             if run(item, None):
