@@ -58,8 +58,10 @@ class Lines:
         log_delta, epsilon = self.log_delta, self.epsilon
         with np.errstate(divide="ignore", invalid="ignore"):
             fall = log_delta[flat] + log_gap(log_delta[steep], log_delta[flat])
-            across = fall - epsilon[steep] - log_gap(epsilon[flat], epsilon[steep])
-            power = np.logaddexp(log_delta[steep], across + epsilon[steep])
+            # Of e^epsilon alpha: alpha has lost the digits that epsilon is large by.
+            rise = fall - log_gap(epsilon[flat], epsilon[steep])
+            across = rise - epsilon[steep]
+            power = np.logaddexp(log_delta[steep], rise)
             above = power < 0.0
             down = log_rest(power[above])
             start, ends = log_rest(log_delta[-1:]), log_rest(log_delta) - epsilon
@@ -391,11 +393,12 @@ def _crossing(steep: tuple[float, float], flat: tuple[float, float]) -> tuple[fl
     total = steep[0] + flat[0]
     if total <= 0.0:
         return None
-    with np.errstate(divide="ignore", invalid="ignore"):
-        across = steep[1] + log_rest(np.array(flat[1] - flat[0] - steep[1])) - steep[0]
-        down = flat[1] + log_rest(np.array(steep[1] - steep[0] - flat[1])) - flat[0]
-        whole = log_rest(np.array(-total))
-    point = float(across - whole), float(down - whole)
+    # One difference for both, 0 of a line that is turned: its error moves the point along the two,
+    # which may be nearly parallel.
+    apart = flat[1] - steep[1]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        shares = np.log(np.expm1([apart - flat[0], -apart - steep[0]]) / np.expm1(-total))
+    point = float(steep[1] - steep[0] + shares[0]), float(flat[1] - flat[0] + shares[1])
     return None if np.isnan(point).any() else point
 
 
