@@ -67,17 +67,17 @@ def test_an_optimistic_sum_errs_to_the_other_side(seed: int) -> None:
 
 
 def most_power(order: float, divergence: float, alpha: float) -> mp.mpf:
-    """The largest power of one event under a Renyi divergence, in 60 digits."""
+    """The largest power of one event under a Renyi divergence, in 120 digits."""
     a, q = mp.mpf(order), mp.mpf(alpha)
     budget = (a - 1) * mp.mpf(divergence)
-    low, high = q, 1 - mp.mpf(10) ** -50
+    low, high = q, 1 - mp.mpf(10) ** -100
 
     def size(p: mp.mpf) -> mp.mpf:
         return mp.log(p**a * q ** (1 - a) + (1 - p) ** a * (1 - q) ** (1 - a))
 
     if size(high) <= budget:
         return mp.mpf(1)
-    for _ in range(190):
+    for _ in range(400):
         middle = (low + high) / 2
         low, high = (middle, high) if size(middle) <= budget else (low, middle)
     return low
@@ -87,13 +87,11 @@ def most_power(order: float, divergence: float, alpha: float) -> mp.mpf:
     ("order", "divergence"),
     [(1.001, 1e-12), (2.0, 1e-10), (1e4, 1e-9), (1e4, 1e-12), (3.0, 1e-14), (300.0, 5.0)],
 )
-@pytest.mark.parametrize("alpha", [1e-9, 1e-3, 0.03, 0.3, 0.45])
-def test_tangents_of_any_divergence_lie_outside_the_region(
-    order: float, divergence: float, alpha: float
-) -> None:
+def test_tangents_of_any_divergence_lie_outside_the_region(order: float, divergence: float) -> None:
     f = tradeoff.from_rdp([order], [divergence], relation="forward")
-    with mp.workdps(60):
-        assert f.power(alpha) >= most_power(order, divergence, alpha)
+    for alpha in (1e-60, 1e-40, 1e-9, 1e-3, 0.03, 0.3, 0.45):
+        with mp.workdps(120):
+            assert f.power(alpha) >= most_power(order, divergence, alpha)
 
 
 def test_very_negative_epsilons_are_turned_without_overflow() -> None:
@@ -134,3 +132,22 @@ def test_masses_of_zero_at_very_negative_losses_are_none() -> None:
     f = tradeoff.from_pld([-800.0, -1.0, 1.0], [0.0, 0.2689414213699951, 0.7310585786300049])
     assert f.epsilon(0.0) == pytest.approx(1.0, rel=1e-12)
     assert f.epsilon(0.0) >= 1.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_largest_logarithm_of_a_mass_or_loss_is_that_of_the_rounding(seed: int) -> None:
+    """Large losses of usual masses; tiny masses of usual losses, alone and beside a usual one."""
+    rng = np.random.default_rng(seed)
+    share, far = rng.uniform(0.2, 0.8), rng.uniform(300.0, 700.0)
+    tiny = float(np.exp(-far))
+    for losses, masses in (
+        ([0.3, far], [1.0 - share, share]),
+        ([0.3, 1.0], [1.0, tiny]),
+        ([0.3, 0.4, 1.0], [1.0 - share, share, tiny]),
+    ):
+        law = np.array(losses), np.array(masses)
+        f = tradeoff.from_pld(*law, optimistic=(*law, 0.0))
+        with mp.workdps(60):
+            truth = exact_delta(*law, 0.5)
+            low, high = (end.delta(0.5, "forward") for end in (f.upper, f.lower))
+            assert low <= truth <= high <= truth * (1 + mp.mpf(1e-9))
