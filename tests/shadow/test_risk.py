@@ -44,6 +44,21 @@ def test_intervals_are_those_of_the_noncentral_t() -> None:
         )
 
 
+@pytest.mark.parametrize("confidence", [0.05, 0.2, 0.95])
+def test_intervals_of_three_models_far_from_0(confidence: float) -> None:
+    """With one degree of freedom t exceeds its own noncentrality with probability .32 to .68."""
+    included = np.broadcast_to([[True], [True], [False]], (3, 8))
+    scores = np.random.default_rng(2).normal(size=(3, 8))
+    table = risk(
+        scores + np.linspace(-300.0, 300.0, 8) * included, included, confidence=confidence
+    )
+    unit = np.sqrt(2.0 / 3.0)
+    t, low, high = (unit * row[0] for row in (table.shift, table.shift_low, table.shift_high))
+    aim = pytest.approx(np.full(8, 0.5 * (1.0 - confidence)), rel=0.01)
+    assert stats.nct.sf(t, 1, low) == aim
+    assert stats.nct.cdf(t, 1, high) == aim
+
+
 def test_intervals_cover() -> None:
     rng = np.random.default_rng(3)
     included = np.arange(12)[:, np.newaxis] < 5
@@ -66,6 +81,29 @@ def test_threshold_is_the_least_that_keeps_the_rate(fpr: float, levels: int | No
     table = risk(scores[:, ::2], included[:, ::2], fpr=fpr)
     outside = np.sort(scores[:, ::2][~included[:, ::2]])[::-1]
     assert table.threshold[0] == outside[int(fpr * outside.size)]
+
+
+@pytest.mark.parametrize("fpr", [0.5, 0.6])
+def test_a_sample_of_records_that_misleads_and_rows_of_several_blocks(fpr: float) -> None:
+    """Every other record scores 100, and the threshold lies below; a million scores and more."""
+    rng = np.random.default_rng(7)
+    included = rng.permuted(np.tile([[True], [False]], (2, 300_000)), axis=0)
+    scores = np.where(np.arange(300_000) % 2 == 0, 100.0, rng.integers(0, 9, (4, 300_000)))
+    table = risk(scores, included, fpr=fpr)
+    outside = np.sort(scores[~included])[::-1]
+    assert table.threshold[0] == outside[int(fpr * outside.size)] < 100.0
+    for column, side in ((table.power, included), (table.false_positive_rate, ~included)):
+        np.testing.assert_array_equal(
+            column[0], (side & (scores > table.threshold[0])).sum(axis=0) / 2.0
+        )
+
+
+def test_two_records_agree_or_do_not() -> None:
+    included = np.arange(4)[:, np.newaxis] % 2 == np.zeros((1, 2))
+    scores = np.random.default_rng(8).normal(size=(4, 2)) + [[0.0, 9.0]] * included
+    table = risk({"a": scores, "b": scores, "turned": -scores}, included)
+    assert (table.fpr, table.least_power, table.confidence) == (0.01, 0.5, 0.95)
+    np.testing.assert_allclose(table.agreement, [[1, 1, -1], [1, 1, -1], [-1, -1, 1]], rtol=1e-12)
 
 
 def test_agreement_with_ties_is_spearmans() -> None:
@@ -110,5 +148,9 @@ def test_what_is_refused() -> None:
         risk({"good": SCORES, "noisy": np.full(SCORES.shape, np.nan)}, INCLUDED)
     with pytest.raises(ValueError, match="at least 3 target models"):
         risk(SCORES[:2], INCLUDED[:2])
+    with pytest.raises(ValueError, match="3 target models, and records"):
+        risk(np.zeros((4, 0)), np.zeros((4, 0)))
+    with pytest.raises(ValueError, match="1 of 300 records"):
+        risk(SCORES, np.where(np.arange(300) < 1, False, INCLUDED))
     with pytest.raises(ValueError, match=r"scores must be below 1e150 in size"):
         risk(1e200 * SCORES, INCLUDED)

@@ -349,8 +349,10 @@ def _limit(t: Doubles, dof: float, miss: float) -> Doubles:
     def gap(shift: Doubles) -> Doubles:
         return np.asarray(np.maximum(log_tail(t, shift, c) - aim, -1e300))
 
-    low = t - doubled(np.full(t.shape, 4.0), lambda d: gap(t - d) > 0.0)
-    limit: Doubles = sign_change(gap, low, t + 4.0, 1e-9)
+    def end(side: float) -> Doubles:
+        return t + side * doubled(np.full(t.shape, 4.0), lambda d: side * gap(t + side * d) < 0.0)
+
+    limit: Doubles = sign_change(gap, end(-1.0), end(1.0), 1e-9)
     return limit
 
 
