@@ -42,8 +42,9 @@ def test_many_draws_of_each_number_and_no_draw() -> None:
     assert means.tolist() == variances.tolist() == [0.0, 0.0, 0.0]
     means, variances = bins.sums(np.random.default_rng(0), 10**6, 4000, replace=True)
     assert not variances.any()
-    spread = np.arange(10.0).std() / 9 * 1000
-    assert abs(means.mean()) < 4.5 * spread / 4000**0.5
+    spread = np.arange(10.0).std() / bins.unit * 1000
+    expected = 10**6 * (4.5 - bins.centre) / bins.unit
+    assert abs(means.mean() - expected) < 4.5 * spread / 4000**0.5
     assert means.std() == pytest.approx(spread, rel=0.05)
 
 

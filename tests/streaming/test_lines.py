@@ -35,7 +35,7 @@ def test_bins_keep_moments_and_extremes(law: str) -> None:
     assert values[line.largest[1]] == line.largest[0]
     np.testing.assert_allclose(line.powers, [np.sum(values**k) for k in (1, 2, 3, 4)], rtol=1e-9,
                                atol=1e-7)  # fmt: skip
-    bins = bins_of(line)
+    bins = bins_of(line, 2.0)
     assert bins.sizes.sum() == 9000
     means, sizes = bins.unit * bins.means + bins.centre, bins.sizes
     mean = float(sizes @ means) / 9000

@@ -125,7 +125,9 @@ def test_the_other_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [each.informed.total for each in passed] == [len(score)] * 2
     rng = np.random.default_rng(0)
     centre, weight = rng.normal(size=D), rng.normal(size=D)
-    lines = tuple(Direction(centre, weight, row, np.linspace(-9, 9, 7)) for row in (5, 1000))
+    lines = tuple(
+        Direction(centre, weight, row, np.linspace(-9, 9, 7), 2**-37) for row in (5, 1000)
+    )
     steps = tuple(ColumnSteps(j, 0, step, 0, 0.0) for j, step in ((0, 3), (3, 2), (4, 5)))
     project = Project(law, directions=lines, guesses=(law,), lattices=steps)
     thirds = [joined(judged(given), project) for given in (once, every)]

@@ -191,7 +191,7 @@ class Bins:
 
     @classmethod
     def of(cls, values: Doubles, *, single: int = _SINGLE, cuts: int = _CUTS) -> Bins:
-        """Sort finite numbers into bins, in units of the largest so that no square overflows.
+        """Sort finite numbers into bins, in units of about the largest: no square overflows.
 
         Parameters
         ----------
@@ -206,9 +206,10 @@ class Bins:
         Bins
         """
         ordered = np.sort(validation.finite("X", values))
-        unit = float(max(abs(ordered[0]), abs(ordered[-1]))) or 1.0
+        largest = float(max(abs(ordered[0]), abs(ordered[-1])))
+        unit = float(np.ldexp(1.0, int(np.frexp(largest)[1]) - 1))  # rounds no number
         ordered /= unit
-        centre = float(ordered.mean())
+        centre = float(ordered[len(ordered) // 2])  # sums of whole numbers stay exact
         ordered -= centre
         first = _starts(ordered, single, cuts)
         sizes = np.diff(first, append=len(ordered))

@@ -155,12 +155,15 @@ class Direction:
     row : int
         Number of the target, which is left out.
     cuts : (B - 1,) ndarray
+    step : float
+        A power of two that projections are rounded to multiples of.
     """
 
     centre: Doubles
     weight: Doubles
     row: int
     cuts: Doubles
+    step: float
 
     def line(self, values: Doubles, rows: Integers) -> Line:
         """Look at the projections of a block without the target."""
@@ -240,17 +243,21 @@ class Project:
         return Third(tuple(ties), self._lines(chosen), tuple(clipped), guessed, off)
 
     def _lines(self, rows: JudgedRows) -> tuple[Line, ...]:
-        """Project the rows on all directions at once, centred so that no digits are lost."""
+        """Project the rows on all directions at once, centred so that no digits are lost.
+
+        Multiples of a step have exact sums, so that equal counts of bins are equal sums.
+        """
         if not self.directions:
             return ()
         mean, values = self.law.mean, rows.different
         weights = np.stack([axis.weight for axis in self.directions], axis=1)
-        steps = [float((mean - axis.centre) @ axis.weight) for axis in self.directions]
+        moves = [float((mean - axis.centre) @ axis.weight) for axis in self.directions]
+        steps = np.array([axis.step for axis in self.directions])
         projected = np.empty((len(values), len(steps)))
         for start in range(0, len(values), _CACHED):
             part = slice(start, start + _CACHED)
-            projected[part] = (self.law.scaled(values[part]) - mean) @ weights
-        projected += steps
+            exact = (self.law.scaled(values[part]) - mean) @ weights + moves
+            projected[part] = np.rint(exact / steps) * steps
         return tuple(
             axis.line(np.ascontiguousarray(rows.each(numbers)), rows.rows)
             for axis, numbers in zip(self.directions, projected.T, strict=True)

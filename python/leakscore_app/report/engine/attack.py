@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from leakscore_app.passes.projections import Line
 
 _DRAWN_TOGETHER = 2**20  # records that are drawn at once
-_BITS = 37  # of projections below the leading one of their standard deviation
+# Of projections below the leading one of their standard deviation; with those of n, for sums.
+_BITS, _SUM_BITS = 37, 50
 _MOST_PRODUCTS = 2e10  # of the refits of a game
 # Rounds that an attacker learns from: of those judged one in so many more, or so many.
 _LEARNED, _LEAST_LEARNED = 4, 1000
@@ -187,9 +188,10 @@ class ProjectedRecords:
 
 @dataclass(frozen=True, eq=False)
 class ProjectedBins:
-    """Bins of the projections, of a table that is read block by block."""
+    """Bins of the projections, of a table that is read block by block, and their step."""
 
     line: Line
+    step: float
 
     @cached_property
     def _moments(self) -> list[float]:
@@ -221,7 +223,7 @@ class ProjectedBins:
 
     def records(self, *, replace: bool) -> games.Empirical:
         """See `Others`."""
-        return Binned(bins=bins_of(self.line), replace=replace)
+        return Binned(bins=bins_of(self.line, self.step), replace=replace)
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,7 +253,7 @@ class LinearAttack:
     n: int
     noise: float
     step: float
-    """Of projections: sums of multiples are exact, whatever their order; 0 where there is none."""
+    """Of projections: sums of multiples are exact, whatever their order."""
 
     @property
     def plain(self) -> bool:
@@ -298,11 +300,10 @@ def attack_on(
         noises.append(noise)
     weights = in_units(weights)
     variances = [float(weight @ reference.cov @ weight) for weight in weights]
-    # Of a long table bins of projections are kept, which are not put in steps.
-    step = _step(max(variances)) if population.whole else 0.0
+    step = _step(max(variances), int(published.sizes.max()))
     strands = []
     for part, away, weight in zip(parts, aways, weights, strict=True):
-        size, person = int(published.sizes[part.batch]), float(_in_steps(away @ weight, step))
+        size, person = int(published.sizes[part.batch]), float(in_steps(away @ weight, step))
         if population.pull is not None:
             person *= float(population.pull[part.rows[0]])
         rows = population.owned.rows(index)
@@ -319,16 +320,15 @@ def attack_on(
     return LinearAttack(index, attacker, tuple(strands), line, np.array([target]), n, noise, step)
 
 
-def _step(variance: float) -> float:
-    """Return a power of two, 2^-36 of the standard deviation or less."""
-    return float(
-        np.ldexp(1.0, int(np.frexp(np.sqrt(variance if variance > 0 else 1.0))[1]) - _BITS)
-    )
+def _step(variance: float, n: int) -> float:
+    """Return a power of two, so small beside the standard deviation as sums of n can be exact."""
+    bits = min(_BITS, _SUM_BITS - n.bit_length())
+    return float(np.ldexp(1.0, int(np.frexp(np.sqrt(variance if variance > 0 else 1.0))[1]) - bits))
 
 
-def _in_steps(projections: npt.ArrayLike, step: float) -> Doubles:
-    projections = np.asarray(projections, dtype=np.float64)
-    return np.asarray(np.rint(projections / step) * step) if step else projections
+def in_steps(projections: npt.ArrayLike, step: float) -> Doubles:
+    """Round projections to multiples of a step."""
+    return np.asarray(np.rint(np.asarray(projections) / step) * step)
 
 
 def projected(
@@ -337,7 +337,7 @@ def projected(
     """Project all records of a table that is here on every direction of an attack."""
     return tuple(
         ProjectedRecords(
-            _in_steps((population.values - strand.centre) @ strand.weight, attack.step),
+            in_steps((population.values - strand.centre) @ strand.weight, attack.step),
             strand.excluded,
             numbers,
         )
@@ -345,17 +345,15 @@ def projected(
     )
 
 
-def bins_of(line: Line) -> Bins:
-    """Return numbers of which a line keeps bins as the games draw them."""
+def bins_of(line: Line, unit: float) -> Bins:
+    """Return numbers about 0 of which a line keeps bins as the games draw them, in a unit."""
     inside = line.inside
     full = inside.sizes > 0
     low, high = line.low, line.high
     ones, zeros = np.ones(len(low), np.int64), np.zeros(len(low))
     more, none = np.ones(len(high), np.int64), np.zeros(len(high))
-    unit = max(abs(float(low[0])), abs(float(high[-1]))) or 1.0
-    centre = float(line.powers[0]) / line.count / unit
     sizes = np.concatenate([ones, inside.sizes[full], more])
-    means = np.concatenate([low, inside.means[full], high]) / unit - centre
+    means = np.concatenate([low, inside.means[full], high]) / unit
     variances = inside.scatters[full] / inside.sizes[full] / unit**2
     widths = (inside.high[full] - inside.low[full]) / unit
     return Bins(
@@ -363,7 +361,7 @@ def bins_of(line: Line) -> Bins:
         means,
         np.concatenate([zeros, variances, none]),
         np.concatenate([zeros, widths, none]),
-        centre * unit,
+        0.0,
         unit,
     )
 

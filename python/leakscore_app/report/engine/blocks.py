@@ -52,6 +52,7 @@ from leakscore_app.report.engine.attack import (
     LinearAttack,
     Others,
     ProjectedBins,
+    in_steps,
 )
 from leakscore_app.report.engine.cells import cells_of_blocks
 from leakscore_app.report.engine.crowd import (
@@ -246,7 +247,8 @@ class BlockTable(JudgedTable):
             project = Project(self.law, bins, directions, self._limits, guesses, self.steps)
         third: Third = self._pass(project, f"projecting records for {what}")
         self._third = self._third or third
-        return [[ProjectedBins(line)] for line in third.lines]
+        lines = zip(attacks, third.lines, strict=True)
+        return [[ProjectedBins(line, attack.step)] for attack, line in lines]
 
     def _direction(self, attack: LinearAttack) -> Direction:
         """Return what records are projected on; bins end at quantiles of the sample."""
@@ -254,8 +256,8 @@ class BlockTable(JudgedTable):
         sample = self.scored.sample
         away = self.law.scaled(sample.different) - strand.centre
         row = int(self.population.numbers[attack.index])
-        cuts = cuts_of(sample.each(away @ strand.weight))
-        return Direction(strand.centre, strand.weight, row, cuts)
+        cuts = cuts_of(sample.each(in_steps(away @ strand.weight, attack.step)))
+        return Direction(strand.centre, strand.weight, row, cuts, attack.step)
 
     def likely(self, index: int, others: Sequence[int]) -> list[int]:
         """Return whose records are projected together with one: a pass serves them all."""
