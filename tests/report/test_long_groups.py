@@ -106,7 +106,7 @@ def test_cells_of_few_records_are_pooled(monkeypatch: pytest.MonkeyPatch, by: An
     labels[::100], labels[[3, 4]], labels[[5, 6, 7]] = "few", "two", "three"
     one = table(kind=labels, region=np.array(["n"] * N))
     one.values[labels == "many", 1] = 2.0
-    one.values[20:23, 2] += 60.0  # the worst of a large cell
+    one.values[20:23, 2] += 30.0  # the worst of a large cell
     statistic = statistics.GroupMeans(by)
     found, whole = both(monkeypatch, one, statistic, max_advantage=0.5, decimals=2)
     assert_alike(found, whole)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import fdtri
+from scipy.special import betainc
 
 from leakscore.typing import Doubles
 from leakscore_app.tables.records import CONSTANT, LeftColumn, combinations, differ
@@ -20,7 +20,7 @@ RECORDS = 10
 """Records of a cell for each of its d + 1 features, below which its covariance is pooled."""
 
 _OWN = 2  # such records at least, of a cell that varies less than others
-_LEVEL = 1e-3  # at which one does, of all cells and numbers together
+_LEVEL = 1e-3  # at which one does, of all cells and numbers (or combinations) together
 FOLLOWS = "within its cell it is the same in all records, or follows from other columns"
 
 
@@ -102,17 +102,37 @@ class CellMoments:
         if self.low.shape[1] == 0:  # what varies is counted
             return np.zeros(len(self.sizes), dtype=bool)
         each = self.sizes / (1 + self.low.shape[1])
-        return np.asarray((each < RECORDS) & ~(self._narrow & (each >= _OWN)))
+        few = each < RECORDS
+        for h in np.flatnonzero(few & (each >= _OWN)).tolist():
+            few[h] = not self._narrow(h)
+        return np.asarray(few)
 
-    @property
-    def _narrow(self) -> npt.NDArray[np.bool_]:
-        """In which cells a number varies, but clearly less than in others: by two variances."""
-        each = np.square(self.triangles[:, 1:, 1:]).sum(axis=1)
-        free = np.maximum(self.sizes - 1, 1)[:, np.newaxis]
-        rest = np.maximum(self.sizes.sum() - len(self.sizes) - free, 1)
-        ratio = each / free / np.maximum((each.sum(axis=0) - each) / rest, np.finfo(float).tiny)
-        clearly = ratio < fdtri(free, rest, _LEVEL / each.size)
-        return np.asarray((clearly & differ(self.low, self.high)).any(axis=1))
+    def _narrow(self, h: int) -> bool:
+        """Tell whether a number, or a combination, varies in a cell, but clearly less than in all.
+
+        If cells vary alike, the share U of the cell in a scatter that is I of all cells has a
+        matrix beta law: shares of numbers, and 1/(U^-1)_ii, have beta laws (Muirhead 1982, 3.3).
+        Of d numbers the least of the latter is at most d times the share of any combination.
+        """
+        free, (count, dim) = int(self.sizes[h]) - 1, self.low.shape
+        rest = max(int(self.sizes.sum()) - count - free, 1)
+        varies, triangle = differ(self.low, self.high)[h], self.triangles[h, 1:, 1:]
+        squares = np.square(triangle).sum(axis=0)[varies]
+        shares = squares / np.square(self.within).sum(axis=0)[varies]
+        apart = _independent(triangle, self._pooled[varies[self._pooled]])
+        inverse = np.linalg.inv(_triangle(triangle[:, apart]))
+        left = 1 / np.square(_triangle(self.within[:, apart]) @ inverse).sum(axis=1)
+        chances = (
+            betainc(free / 2, rest / 2, shares),
+            betainc((free - len(apart) + 1) / 2, rest / 2, left),
+        )
+        return bool((np.concatenate(chances) < _LEVEL / (count * dim)).any())
+
+    @cached_property
+    def _pooled(self) -> Integers:
+        """The numbers that vary within cells and follow from no others in all cells together."""
+        varies = differ(self.low, self.high).any(axis=0)
+        return _independent(self.within, np.flatnonzero(varies))
 
     @cached_property
     def within(self) -> Doubles:
@@ -124,9 +144,8 @@ class CellMoments:
     def columns(self) -> tuple[Integers, ...]:
         """Of each cell, the numbers that vary and follow from no others there."""
         varies = differ(self.low, self.high)
-        pooled = _independent(self.within, np.flatnonzero(varies.any(axis=0)))
         return tuple(
-            pooled if few else _independent(triangle[1:, 1:], np.flatnonzero(within))
+            self._pooled if few else _independent(triangle[1:, 1:], np.flatnonzero(within))
             for few, triangle, within in zip(self.small, self.triangles, varies, strict=True)
         )
 
