@@ -27,7 +27,8 @@ def law(seed: int) -> Losses:
 @pytest.mark.parametrize("hidden", [1e-4, 1e-2])
 def test_all_that_is_cut_off_is_lost(seed: int, hidden: float) -> None:
     whole = law(seed)
-    cut = replace(StatedPair(law=whole), hidden=hidden).losses
+    part = StatedPair(law=whole, advantage=1.0, log_finite=(0.0, 0.0), hidden=hidden)
+    cut = part.losses
     assert whole.statistic is not None
     assert cut.statistic is not None
     kept = np.isin(whole.points, cut.points)
@@ -47,7 +48,7 @@ def test_all_that_is_cut_off_is_lost(seed: int, hidden: float) -> None:
         assert more <= 1.01 * max(sum(gone[:2]), *gone[2:])
     for tail in (slice(None, first), slice(last + 1, None)):  # no more than was allowed
         assert np.exp(whole.dominating[0][tail]).sum() <= 0.5 * hidden
-    without = replace(StatedPair(law=whole._replace(statistic=None)), hidden=hidden).losses
+    without = replace(part, law=whole._replace(statistic=None)).losses
     np.testing.assert_array_equal(without.points, cut.points)
     assert without.lost[0] - whole.lost[0] >= max(gone[:2])
 

@@ -14,7 +14,7 @@ from leakscore import _core
 from leakscore.tradeoff import gaussian
 from leakscore.tradeoff.composition import ends as _ends
 from leakscore.tradeoff.composition.ends import _binomial, absolute_sum, ends
-from leakscore.tradeoff.composition.steps import GaussianStep
+from leakscore.tradeoff.composition.steps import GaussianStep, LaplaceStep, Parts, Step
 from leakscore.tradeoff.composition.sums import BlockMasses
 from tests.oracles import composition as oracle
 
@@ -44,7 +44,8 @@ def exact_errors(sums: BlockMasses) -> tuple[Any, Any]:
 
 @pytest.mark.skipif(np.finfo(WIDE).nmant < 63, reason="long double is no wider than double here")
 @pytest.mark.parametrize(
-    ("count", "offset", "top"), [(500, -3.1, 8.3), (100_000, -3.1, 8.3), (100_000, -200.7, 9e4)]
+    ("count", "offset", "top"),
+    [(500, -3.1, 8.3), (100_000, -3.1, 8.3), (100_000, -200.7, 9e4), (3000, -9e4, 9e4)],
 )
 def test_vertices_are_below_the_sums(
     count: int, offset: float, top: float, monkeypatch: pytest.MonkeyPatch
@@ -153,7 +154,7 @@ def test_hidden_mass_of_either_end_is_given_to_the_attacker() -> None:
 def test_laws_that_hardly_differ_are_no_closer_than_they_are(
     mu: float, rate: float, n: int
 ) -> None:
-    """Total variation, in closed form; far above what is rounded outwards."""
+    """Total variation, in closed form."""
     low, high = ends([(GaussianStep(mu, rate), n)], "guarantee", "informed")
     exact = np.sqrt(n) * rate * mu / np.sqrt(2 * np.pi)
     assert exact < low.delta(0.0) <= 3.0 * np.sqrt(n) * exact
@@ -229,3 +230,21 @@ def test_ratios_beyond_the_window_err_as_the_others_do() -> None:
     sums = BlockMasses(0.0, width, 0, low, low, float(below), beyond)
     alpha, beta = _ends._lower(sums, -np.inf, moved)
     assert np.interp(np.exp(beyond), np.exp(alpha), np.exp(beta)) <= 0.7 + 1e-12
+
+
+def test_ratios_that_err_bound_a_small_beta() -> None:
+    """Two outcomes, of which the first has a ratio of e^-4."""
+    width, masses = math.log((1.0 - 0.6 * math.exp(-4.0)) / 0.4) + 4.0, np.log([[0.6], [0.4]])
+    sums = BlockMasses(-4.0, width, 0, masses, masses, -np.inf, -np.inf)
+    alpha, beta = _ends._lower(sums, -np.inf, 1e-3)
+    missed = float(np.exp(beta[np.searchsorted(alpha, np.log(0.4) - 1e-9)]))
+    assert (
+        0.6 * math.exp(-4.0) * (1.0 - 2e-3) < missed <= 0.6 * math.exp(-4.0) * (1.0 - 1e-3 + 1e-6)
+    )
+
+
+@pytest.mark.parametrize("other", [LaplaceStep(1.0, 1e-4), GaussianStep(1.0, 0.1)])
+def test_octaves_are_for_rare_gaussian_steps_alone(other: Step) -> None:
+    rare: Parts = [(GaussianStep(1.0, 1e-4), 10)]
+    assert _ends.fits(rare)
+    assert not _ends.fits([*rare, (other, 1)])

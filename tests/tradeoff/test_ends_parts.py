@@ -11,6 +11,7 @@ from leakscore.tradeoff.composition import ends as _ends
 from leakscore.tradeoff.composition.ends import ends
 from leakscore.tradeoff.composition.laws import Losses, ReplacedStep, StatedPair
 from leakscore.tradeoff.composition.steps import (
+    AllocatedSteps,
     GaussianMagnitude,
     GaussianStep,
     LaplaceStep,
@@ -86,7 +87,7 @@ def test_what_a_known_law_adds_to_errors() -> None:
     assert _ends._widened(sums, 0.0) is sums
     for lost in ((1e-3, 2e-3), (2e-3, 1e-3)):
         law = Losses(np.zeros(1), (np.zeros(1),) * 2, None, 0.1, 0.2, lost)
-        part = StatedPair(law=law)
+        part = StatedPair(law=law, advantage=1.0, log_finite=(0.0, 0.0))
         steps = [(on_lattice(part, 0.5), 3), (on_lattice(GaussianStep(1.0, 1.0), 0.5), 2)]
         errors = list(_ends._errors([(part, 3), (GaussianStep(1.0, 1.0), 2)], steps))
         rounding, moved, gone = (sum(one) for one in zip(*errors, strict=True))
@@ -106,6 +107,8 @@ def test_thresholds_of_laws_in_different_windows() -> None:
     alpha, beta = (np.exp(logs) for logs in _ends._tests(h0, h1, 0.0))
     np.testing.assert_allclose(alpha, [1.0, 0.5, 0.2, 0.0, 0.0], atol=1e-11)
     np.testing.assert_allclose(beta, [0.0, 0.0, 0.2, 0.5, 1.0], atol=1e-11)
+    assert (alpha[1:3] >= [0.5, 0.2]).all()
+    assert (beta[2:4] >= [0.2, 0.5]).all()
     beta, alpha = (np.exp(logs) for logs in _ends._tests(h1, h0, 0.0))
     np.testing.assert_allclose(alpha, [0.0, 0.5, 0.8, 1.0, 1.0], atol=1e-11)
     np.testing.assert_allclose(beta, [1.0, 1.0, 0.8, 0.5, 0.0], atol=1e-11)
@@ -150,3 +153,20 @@ def test_an_attack_of_its_own() -> None:
     exact = 0.7 * norm.cdf(x) + 0.3 * norm.cdf(x - 1.0)
     np.testing.assert_allclose(once(ALPHA), exact, rtol=1e-3)
     assert (once(ALPHA) >= exact).all()
+
+
+@pytest.mark.parametrize("hits", [1, 2])
+def test_an_attack_on_one_of_two_steps(hits: int) -> None:
+    """The sum of both losses, against masses on a grid: the record is in one, or in both."""
+    mu, rate, x = 1.5, 0.5 * hits, np.linspace(-9.0, 10.5, 1501)
+    loss = np.log1p(rate * np.expm1(mu * x - 0.5 * mu * mu))
+    width = x[1] - x[0]
+    other = norm.pdf(x - mu) if hits == 2 else norm.pdf(x)
+    order = np.argsort(-(loss[:, np.newaxis] + loss).ravel())
+    alpha, power = (
+        np.cumsum(np.outer(first, second).ravel()[order]) * width**2
+        for first, second in ((norm.pdf(x), norm.pdf(x)), (norm.pdf(x - mu), other))
+    )
+    _, upper = ends([(AllocatedSteps(mu, rate, slots=2, hits=hits), 2)], "attack", "informed")
+    beta = np.interp(ALPHA[1:], alpha, 1.0 - power)
+    np.testing.assert_allclose(upper(ALPHA[1:]), beta, atol=1e-3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import mpmath as mp
@@ -11,6 +12,7 @@ import pytest
 
 from leakscore.tradeoff.composition.laws import (
     _CELL,
+    AllocatedEpoch,
     LargestOutput,
     Losses,
     ReplacedStep,
@@ -149,7 +151,8 @@ def test_a_replaced_record(mu: float, rate: float) -> None:
 def test_of_both_masses_that_are_lost_the_larger_is_hidden() -> None:
     for lost in ((1e-3, 2e-3), (2e-3, 1e-3)):
         law = Losses(np.zeros(1), (np.zeros(1),) * 2, None, 0.0, 0.0, lost)
-        assert StatedPair(law=law).unseen == 2e-3
+        part = StatedPair(law=law, advantage=1.0, log_finite=(0.0, 0.0))
+        assert part.unseen == 2e-3
 
 
 @pytest.mark.parametrize("lost", [(1e-3, 3e-3), (3e-3, 1e-3)])
@@ -173,6 +176,12 @@ def test_a_stated_pair_errs_by_the_size_of_its_logs(size: float) -> None:
 
 def test_a_cut_leaves_errors_as_they_are() -> None:
     law = Losses(np.arange(3.0), (np.log([1e-3, 0.998, 1e-3]),) * 2, None, 1e-3, 2e-3, (0.0, 0.0))
-    cut = StatedPair(law=law, hidden=0.9).losses
+    cut = StatedPair(law=law, advantage=1.0, log_finite=(0.0, 0.0), hidden=0.9).losses
     assert (cut.rounding, cut.moved) == (1e-3, 2e-3)
     assert cut.points.size == 1
+
+
+def test_a_statistic_unless_a_guarantee_is_asked_for() -> None:
+    epoch = AllocatedEpoch(mu=1.0, slots=3)
+    assert epoch.whole().statistic is not None
+    assert replace(epoch, guarantee=True).whole().statistic is None

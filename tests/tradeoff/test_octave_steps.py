@@ -10,13 +10,13 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+from leakscore.tradeoff.composition import octaves
 from leakscore.tradeoff.composition.octaves import (
     MEAN,
     Component,
     Octaves,
     in_use,
     loss_step,
-    masses,
     ratio_step,
     upper_half_step,
 )
@@ -106,15 +106,18 @@ def test_a_loss(cases: list[Component], steps: int, half: int) -> None:
     assert [float(masses.sum()) for masses in found] == pytest.approx([1.0] * 3, abs=1e-12)
 
 
-@pytest.mark.parametrize(("mu", "rate"), [(1e-3, 0.5), (1.0, 1e-3), (4.0, 0.9), (12.0, 1e-6), (35.0, 0.2)])
+@pytest.mark.parametrize(
+    ("mu", "rate"), [(1e-3, 0.5), (1.0, 1e-3), (4.0, 0.9), (12.0, 1e-6), (35.0, 0.2)]
+)
 def test_the_upper_half(mu: float, rate: float) -> None:
     law = upper_half_step(mu, rate, 64)
     found = [in_use(one) for one in (law.under_h0, law.tilted, law.shifted)]
     with mp.workdps(60):
         assert 1e-5 < worst(law, found, mp.exp, [Component(1.0, mu, rate)]) < 1.0
         above = mp.ncdf(-mp.mpf(mu) / 2)
-        for masses, true in zip(found[:2], (above, above + rate * (1 - 2 * above)), strict=True):
-            assert float(abs(mp.mpf(float(masses.sum())) / true - 1)) < law.rounding + 1e-15
+        totals = above, above + rate * (1 - 2 * above)
+        for law_of, true in zip(found[:2], totals, strict=True):
+            assert float(abs(mp.mpf(float(law_of.sum())) / true - 1)) < law.rounding + 1e-15
 
 
 def test_a_value_that_is_rounded_beyond_its_cell_has_no_mass_below_0() -> None:
@@ -123,6 +126,8 @@ def test_a_value_that_is_rounded_beyond_its_cell_has_no_mass_below_0() -> None:
 
     points, edges = np.arange(4.0), 1e-3 * np.arange(4.0)
     for beyond in (1.0 + 1e-15, -1e-15):
-        laws, _ = masses(points, edges, lambda x, b=beyond: np.floor(1e3 * x) + b, areas, (MEAN,))
+        laws, _ = octaves.masses(
+            points, edges, lambda x, b=beyond: np.floor(1e3 * x) + b, areas, (MEAN,)
+        )
         assert (laws[0] >= 0.0).all()
         assert laws[0].sum() == pytest.approx(3e-3, rel=1e-14)

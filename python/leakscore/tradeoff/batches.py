@@ -523,8 +523,8 @@ def correlated_gaussian(
     together = (patterns.T @ patterns) > 0.0
     if not (product[together] < 0.0).any():
         return gaussian(absolute)._about(premise)
-    # Rounded outwards: a sum of products errs by T units of its terms' sizes, whatever cancels, which
-    # for two columns is at most the product of their lengths; sums of what is not negative follow.
+    # Rounded outwards: a sum of T products errs by T units of its terms' sizes, whatever cancels;
+    # those of two columns are at most the product of their lengths.
     unit = 4.0 * matrix.shape[0] * 2.0**-53
     squares += unit * (patterns @ np.sqrt(np.diagonal(product))) ** 2
     most = float(np.sqrt(squares.max())) * (1.0 + unit)

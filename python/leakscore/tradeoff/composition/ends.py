@@ -423,8 +423,7 @@ def absolute_sum(parts: list[tuple[Step, int]]) -> tuple[Doubles, Doubles]:
     shift = step.mu / math.sqrt(n) * counts
     bound = np.linspace(0.0, float(shift[-1]) + 8.0, 257)[1:, np.newaxis]
     missed = (norm.cdf(bound - shift) - norm.cdf(-bound - shift)) @ mass
-    # Each count's mass errs by some eighty roundings more than that of its neighbour, each shift by a
-    # few of its own.
+    # A count's mass errs by eighty roundings more than that of its neighbour, a shift by a few.
     rounding = 1e-14 * (counts.size + float(shift[-1]))
     with np.errstate(divide="ignore"):
         log_beta = np.log(np.minimum(missed + rounding, 1.0))

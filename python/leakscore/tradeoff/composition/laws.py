@@ -287,8 +287,8 @@ class StatedPair(KnownLaw):
     """
 
     law: Losses
-    advantage: float = 1.0
-    log_finite: tuple[float, float] = (0.0, 0.0)
+    advantage: float
+    log_finite: tuple[float, float]
 
     @property
     def shift(self) -> float:
