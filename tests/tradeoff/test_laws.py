@@ -185,3 +185,12 @@ def test_a_statistic_unless_a_guarantee_is_asked_for() -> None:
     epoch = AllocatedEpoch(mu=1.0, slots=3)
     assert epoch.whole().statistic is not None
     assert replace(epoch, guarantee=True).whole().statistic is None
+
+
+def test_edges_of_a_stated_pair_are_sorted_by_their_slopes() -> None:
+    """Widths of .1, .5 and .4, heights of .3, .05 and .65: those of a curve that is not convex."""
+    with np.errstate(divide="ignore"):
+        log_alpha, log_beta = np.log([0.0, 0.1, 0.6, 1.0]), np.log([1.0, 0.7, 0.65, 0.0])
+    law = stated_pair(log_alpha, log_beta).whole()
+    np.testing.assert_allclose(law.points, np.log([0.1, 1.625, 3.0]), rtol=1e-12)
+    np.testing.assert_allclose(np.exp(law.dominating[0]), [0.5, 0.4, 0.1], rtol=1e-12)

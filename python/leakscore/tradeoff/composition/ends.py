@@ -439,8 +439,7 @@ def _binomial(n: int, rate: float) -> tuple[Doubles, Doubles]:
     counts = np.arange(low, high + 1.0)
     with np.errstate(divide="ignore"):
         rises = np.log((n - counts[:-1]) * rate / (counts[1:] * (1.0 - rate)))
-    logs = np.append(0.0, np.cumsum(rises))
-    mass = np.exp(logs - logs.max())
+    mass = np.exp(np.append(0.0, np.cumsum(rises)))
     return counts, mass / mass.sum()
 
 
