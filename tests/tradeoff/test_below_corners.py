@@ -21,7 +21,7 @@ def share(rng: np.random.Generator, near_1: bool) -> Any:
 
 
 def corner(rng: np.random.Generator, near_1: tuple[bool, bool]) -> tuple[Any, list[Any]]:
-    """A curve of two lines: where it turns, and two points on each, far from the turn."""
+    """A curve of two lines: where it turns, and points on each, the first one far away."""
     while True:
         alpha, beta = (share(rng, near) for near in near_1)
         unit, scale = min(alpha, 1 - alpha), min(beta, 1 - beta)
@@ -32,7 +32,7 @@ def corner(rng: np.random.Generator, near_1: tuple[bool, bool]) -> tuple[Any, li
             far = 10.0 ** -rng.uniform(0.4, 3.0)
             near = max(1e-5, far * 10.0 ** -rng.uniform(0.3, 3.0))
             places += [alpha + sign * unit * mp.mpf(x) for x in (far, far + near)]
-        places = [places[1], places[0], places[2], places[3]]
+        places = [alpha - unit * mp.mpf(0.97), places[1], places[0], places[2], places[3]]
         points = [(x, beta - (flat if x > alpha else steep) * (x - alpha)) for x in places]
         if all(0 < rate < 1 for point in points for rate in point):
             return (alpha, beta), points
@@ -67,6 +67,6 @@ def test_where_two_lines_meet(near_1: tuple[bool, bool], signs: tuple[int, ...])
     with mp.workdps(40):
         for _ in range(60):
             turn, points = corner(rng, near_1)
-            height = curve_below(points, signs)
-            for alpha, beta in (turn, *points[1:3]):
+            height = curve_below(points, (0, *signs))
+            for alpha, beta in (turn, *points[2:4]):
                 assert height(alpha) <= beta

@@ -99,9 +99,7 @@ def _cell_bounds(x: Doubles, f: Doubles, g: Doubles) -> Doubles:
         # On the left line: start + (before - chord) t; on the right: end - (after - chord)(w - t).
         meet = (end - start - (after - chord) * width) / (before - after)
         meet = np.clip(np.where(np.isfinite(meet), meet, 0.0), 0.0, width)
-        ahead = np.where(np.isinf(before), -np.inf, start + (before - chord) * meet)
-        behind = end - (after - chord) * (width - meet)
-        lowest = np.maximum(ahead, behind)
+        lowest = end - (after - chord) * (width - meet)
     # Where the lines do not meet inside the cell, its ends decide.
     return np.asarray(np.minimum(lowest, np.minimum(start, end)))
 
@@ -143,13 +141,9 @@ class Looks(TradeOff):
         below it.
         """
         x = np.linspace(-700.0, 4.0, _VERTICES)
-        x = np.union1d(x, np.linspace(-40.0, 4.0, _VERTICES))
-        if isinstance(self._curve, Polygon):  # its kinks
-            inner = self._curve.vertices[0]
-            inner = np.exp(inner[(inner > -700.0) & (inner < -1e-15)])
-            x = np.union1d(x, np.log(-np.log1p(-inner)))
+        x = np.union1d(x, np.append(np.linspace(-40.0, 4.0, _VERTICES), self._kinks()))
         with np.errstate(divide="ignore"):
-            alpha, beta = self._log_alpha(x), self._log_beta(x)
+            alpha, beta = self._flagged(x), self._log_beta(x)
         if self._lower:
             seen = np.isfinite(alpha) & np.isfinite(beta)
             alpha, beta = below(alpha[seen], beta[seen])
@@ -161,11 +155,18 @@ class Looks(TradeOff):
         hull = lower_hull(points[0][order], points[1][order])
         return _BothWays(self, *hull)
 
-    def _log_alpha(self, x: Doubles) -> Doubles:
-        """Return log(1 - (1 - a)^T)."""
+    def _kinks(self) -> Doubles:
+        """Return x at the vertices of one look's curve."""
+        if not isinstance(self._curve, Polygon):
+            return np.empty(0)
+        inner = self._curve.vertices[0]
+        return np.asarray(np.log(-log_rest(inner[(inner > -700.0) & (inner < -1e-15)])))
+
+    def _flagged(self, x: Doubles, others: int = 0) -> Doubles:
+        """Return log(1 - (1 - a)^T), or of T less the look with the record."""
+        looks = self._looks - others
         with np.errstate(under="ignore", divide="ignore"):
-            whole = self._looks * np.exp(x)
-            small = x + np.log(self._looks)
+            whole, small = looks * np.exp(x), x + np.log(looks)
             return np.asarray(np.where(whole < 1e-17, small, np.log(-np.expm1(-whole))))
 
     def _kept(self, x: Doubles) -> Doubles:
@@ -175,13 +176,14 @@ class Looks(TradeOff):
     def _one(self, x: Doubles) -> Doubles:
         """Return log a."""
         with np.errstate(under="ignore"):
-            return np.where(x < -40.0, x, np.log(-np.expm1(-np.exp(np.maximum(x, -40.0)))))
+            return np.where(x < -40.0, x, log_rest(-np.exp(np.maximum(x, -40.0))))
 
     def _log_beta(self, x: Doubles) -> Doubles:
         log_a = self._one(x)
         caught = np.asarray(self._curve._log_power(log_a))
         with np.errstate(divide="ignore"):
             missed = np.log(self._curve._beta(np.exp(log_a)))
+            missed = np.where(log_a > -1e-3, np.log(-np.expm1(caught)), missed)  # a is nearly 1
             log_beta = np.where(caught < -1.0, np.log1p(-np.exp(caught)), missed)
         return np.asarray(log_beta + self._kept(x))
 
@@ -189,16 +191,16 @@ class Looks(TradeOff):
         """Return the log of 1 - beta: flagged in the look with the record, or in another."""
         kept = self._kept(x)
         with np.errstate(divide="ignore"):
-            flagged = np.log(-np.expm1(kept))
             sure = np.log1p(-np.exp(self._log_beta(x)))
-        direct = np.logaddexp(self._curve._log_power(self._one(x)) + kept, flagged)
+        caught = self._curve._log_power(self._one(x)) + kept
+        direct = np.logaddexp(caught, self._flagged(x, others=1))
         return np.where(direct > -0.7, sure, direct)
 
     def _sides(self, x: Doubles) -> tuple[Doubles, Doubles]:
         """Return logs of power and alpha."""
         if self._reversed:
             return -self._looks * np.exp(x), self._log_beta(x)
-        return self._caught(x), self._log_alpha(x)
+        return self._caught(x), self._flagged(x)
 
     def _place(self, log_alpha: Doubles, log_rest: Doubles) -> Doubles:
         """Return x at this alpha; 1 - alpha is e^log_rest."""
@@ -207,22 +209,27 @@ class Looks(TradeOff):
                 small = log_alpha - np.log(self._looks)
                 return np.where(log_alpha < -40.0, small, np.log(-log_rest / self._looks))
 
-        low = log_alpha < log_rest
         usual = np.isfinite(log_alpha) & np.isfinite(log_rest)
+        low, back = usual & (log_alpha < log_rest), self._curve.inverse()
+
+        def above(log_b: Doubles) -> Doubles:
+            """Compare b (1 - a)^(T - 1) with alpha, where 1 - a is the power of the inverse."""
+            kept = (self._looks - 1.0) * back._log_power(log_b)
+            return np.where(low, log_b + kept - log_alpha, 0.0)
 
         def gap(x: Doubles) -> Doubles:
-            with np.errstate(invalid="ignore"):
-                gap = np.where(low, self._log_beta(x) - log_alpha, log_rest - self._caught(x))
-            return np.where(usual, np.nan_to_num(gap, nan=-1.0), 0.0)
+            return np.where(usual & ~low, log_rest - self._caught(x), 0.0)
 
-        ends = np.full(log_alpha.shape, _FIRST), np.full(log_alpha.shape, _LAST)
-        place = sign_change(gap, *ends)
+        log_b = sign_change(above, np.where(low, log_alpha, -1.0), np.zeros(low.shape))
+        place = sign_change(gap, np.full(low.shape, _FIRST), np.full(low.shape, _LAST))
+        with np.errstate(divide="ignore"):
+            place = np.where(low, np.log(-back._log_power(log_b)), place)
         return np.where(usual, place, np.where(np.isneginf(log_alpha), np.inf, -np.inf))
 
     def _beta(self, alpha: Doubles) -> Any:
         with np.errstate(divide="ignore"):
             x = self._place(np.log(alpha), np.log1p(-alpha))
-        log_beta = self._log_alpha(x) if self._reversed else self._log_beta(x)
+        log_beta = self._flagged(x) if self._reversed else self._log_beta(x)
         return np.where(alpha >= 1.0, 0.0, np.exp(log_beta))[()]
 
     def _power(self, alpha: Doubles) -> Any:
@@ -240,8 +247,9 @@ class Looks(TradeOff):
 
     def _auc(self) -> Any:
         """Return 1 - T int b(a) (1 - a)^(2T - 2) da, by Gauss's rule in x."""
-        starts = np.arange(-42.0, _LAST, 0.5)
-        x, shares = gauss_panels(starts, np.full(starts.size, 0.5), 12)
+        kinks = np.clip(self._kinks(), -42.0, _LAST)
+        ends = np.union1d(np.arange(-42.0, _LAST + 0.5, 0.5), kinks)
+        x, shares = gauss_panels(ends[:-1], np.diff(ends), 12)
         with np.errstate(under="ignore"):
             density = self._log_beta(x) + self._kept(x) + x - np.exp(x)
             area = self._looks * np.sum(shares * np.exp(density))
@@ -272,13 +280,13 @@ class Looks(TradeOff):
         with np.errstate(divide="ignore"):
             steepest = -np.log(self._alpha_per_power())
         epsilon = np.where(delta <= 0.0, np.maximum(steepest, 0.0), epsilon)
+        epsilon = np.where(delta < self._power(np.zeros(())), np.inf, epsilon)
         return np.where(delta >= self._advantage(), 0.0, epsilon)[()]
 
     def _alpha_per_power(self) -> Doubles:
-        """Return the limit of a T / (power + (T - 1) a) or, in reverse, that of b over it."""
+        """Return the limit of a T / (power + (T - 1) a) or, in reverse, of one look's."""
         if self._reversed:
-            reverse = self._curve.inverse()._alpha_per_power()  # b per 1 - a, as a -> 1
-            return np.asarray(reverse if self._looks == 1 else 0.0)
+            return self._curve.inverse()._alpha_per_power()  # b per 1 - a, as a -> 1
         ratio = self._curve._alpha_per_power()
         return np.asarray(self._looks * ratio / (1.0 + (self._looks - 1.0) * ratio))
 

@@ -102,12 +102,12 @@ class Polygon(TradeOff):
         return 0.0 - np.expm1(self._log_beta)  # 0, not -0
 
     def _beta(self, alpha: Doubles) -> Any:
-        return self._between(alpha, np.exp(self._log_beta), 1.0)
+        return self._between(alpha, 1.0 - alpha, np.exp(self._log_beta), 1.0)
 
     def _power(self, alpha: Doubles) -> Any:
-        return np.minimum(self._between(alpha, self._powers(), -1.0), 1.0)[()]
+        return np.minimum(self._between(alpha, 1.0 - alpha, self._powers(), -1.0), 1.0)[()]
 
-    def _between(self, alpha: Doubles, values: Doubles, sign: float) -> Any:
+    def _between(self, alpha: Doubles, gap: Doubles, values: Doubles, sign: float) -> Any:
         """Interpolate; only the first vertex is at 0, even if others underflow to it.
 
         Distances are taken from 0 for small alpha and from 1 for large ones, where a difference of
@@ -118,8 +118,7 @@ class Polygon(TradeOff):
             return np.full(alpha.shape, values[0])[()]
         with np.errstate(under="ignore", over="ignore"):
             near_0 = self._shares(np.exp(self._log_alpha), alpha * (1.0 - self._side * _ULPS))
-            gaps, gap = -np.expm1(self._log_alpha), 1.0 - alpha
-            near_1 = self._shares(-gaps, -gap * (1.0 + self._side * _ULPS))
+            near_1 = self._shares(np.expm1(self._log_alpha), -gap * (1.0 + self._side * _ULPS))
         i, share, rest = (
             np.where(alpha < _NEARLY_ALL, *pair) for pair in zip(near_0, near_1, strict=True)
         )
@@ -130,9 +129,9 @@ class Polygon(TradeOff):
     def _shares(places: Doubles, x: Doubles) -> tuple[Any, Doubles, Doubles]:
         """Give the edge of x, and the weights of its ends: of the right and of the left one."""
         i = np.clip(np.searchsorted(places, x, side="right") - 1, 0, places.size - 2)
-        span = np.maximum(places[i + 1] - places[i], 5e-324)
-        share = np.where(x < places[i + 1], np.clip((x - places[i]) / span, 0.0, 1.0), 1.0)
-        return i, share, np.clip((places[i + 1] - x) / span, 0.0, 1.0)
+        left, right = places[i], places[i + 1]
+        span = np.maximum(right - left, 5e-324)
+        return i, np.where(x < right, (x - left) / span, 1.0), np.maximum((right - x) / span, 0.0)
 
     def _log_power(self, log_alpha: Doubles) -> Any:
         """Interpolate where alpha may underflow: power + (power' - power) (a - alpha)/(...)."""
@@ -147,9 +146,11 @@ class Polygon(TradeOff):
             part = np.where(place < places[i + 1], run - span, 0.0)
             rise = np.log(np.maximum(power[i + 1] - power[i], 0.0)) + part
             log_power = np.logaddexp(np.log(power[i]), rise)
-            # Near 0 the log errs as the power does.
+            # Where the log is small it errs as the power does.
             moved = log_power * (1.0 + self._side * _ULPS) - self._side * _ULPS
-            return np.minimum(moved, 0.0)[()]
+            alpha, gap = np.exp(log_alpha), -np.expm1(log_alpha)
+            beta = self._between(alpha, gap, np.exp(self._log_beta), 1.0)
+            return np.where(alpha < _NEARLY_ALL, np.minimum(moved, 0.0), np.log1p(-beta))[()]
 
     def _advantage(self) -> Any:
         power, alpha = self._powers(), np.exp(self._log_alpha)
@@ -283,8 +284,7 @@ def below(log_alpha: Doubles, log_beta: Doubles) -> tuple[Doubles, Doubles]:
     # Both over the slope of an edge: at least 1, and at most 1.
     steep = np.concatenate([[np.inf], np.nan_to_num(np.maximum(before, 1.0), nan=np.inf)])
     flat = np.concatenate([np.nan_to_num(np.clip(after, 0.0, 1.0), nan=0.0), [0.0]])
-    # On the line after, by more than roundings before it meets the line before.
-    place = (1.0 - 2.0**-50) * (1.0 - flat) / np.maximum(steep - flat, 1e-300)
+    place = (1.0 - flat) / np.maximum(steep - flat, 1e-300)  # on the line after
     height = flat * (1.0 - place)
     with np.errstate(divide="ignore"):
         across = np.logaddexp(x[:-1], x[1:] + log_gap(x[:-1], x[1:]) + np.log(place))

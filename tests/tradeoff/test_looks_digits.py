@@ -1,0 +1,156 @@
+"""The best of several looks at a Laplace law or a claim against closed forms in 900 digits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from leakscore.tradeoff import TradeOff, approximate_dp, gaussian, laplace
+
+SHARES = ["1e-700", "1e-300", "1e-60", "1e-20", "1e-12", "1e-5", ".01", ".3", ".6", ".9", ".999"]
+LOOKS = [1, 2, 7, 10**6]
+
+
+def of_laplace(mu: float) -> Callable[[Any], Any]:
+    def beta(alpha: Any) -> Any:
+        ratio = mp.exp(-mp.mpf(mu))
+        lines = 1 - alpha / ratio, ratio / (4 * alpha), ratio * (1 - alpha)
+        return lines[0] if alpha < ratio / 2 else lines[1] if alpha <= 0.5 else lines[2]
+
+    return beta
+
+
+def of_claim(epsilon: float, delta: float) -> Callable[[Any], Any]:
+    def beta(alpha: Any) -> Any:
+        ratio, rest = mp.exp(mp.mpf(epsilon)), 1 - mp.mpf(delta)
+        return max(mp.mpf(0), rest - ratio * alpha, (rest - alpha) / ratio)
+
+    return beta
+
+
+CURVES: list[tuple[TradeOff, Callable[[Any], Any]]] = [
+    (laplace(1.5), of_laplace(1.5)),
+    (laplace(30.0), of_laplace(30.0)),
+    (approximate_dp(1.0), of_claim(1.0, 0.0)),
+    (approximate_dp(3.0, 0.1), of_claim(3.0, 0.1)),
+]
+
+
+@pytest.mark.parametrize(("curve", "one"), CURVES)
+@pytest.mark.parametrize("looks", LOOKS)
+def test_log_powers(curve: TradeOff, one: Callable[[Any], Any], looks: int) -> None:
+    """Of both orders, where one look's alpha is nearly 0 or 1."""
+    best = curve.best_of(looks)
+    with mp.workdps(900):
+        for share in SHARES:
+            for a in (mp.mpf(share), 1 - mp.mpf(share)):
+                rest = (1 - a) ** (looks - 1)
+                rates = 1 - (1 - a) * rest, one(a) * rest
+                for f, alpha, beta in ((best, *rates), (best.inverse(), *rates[::-1])):
+                    log_alpha = float(mp.log(alpha)) if alpha > 0 else -mp.inf
+                    if not (-1e5 < log_alpha < 0.0 < beta < 1):
+                        continue
+                    exact = mp.log(1 - beta)
+                    slack = 1e-12 * abs(exact) - 1e-14 * log_alpha
+                    assert abs(f.log_power(log_alpha) - float(exact)) <= slack
+                    if -700 < log_alpha < -1e-9 and beta > 1e-9:
+                        for found, number in ((f.power, 1 - beta), (f, beta)):
+                            scale = 1e-12 + 1e-14 / (1e-3 + abs(log_alpha)) - 1e-14 * log_alpha
+                            at = found(float(mp.exp(log_alpha)))
+                            assert at == pytest.approx(
+                                float(number), rel=float(scale / min(beta, 1))
+                            )
+
+
+def corners(mu: float, looks: int, steepness: Any) -> list[Any]:
+    """One look's alphas, of which one is where a line of minus this slope touches the curve."""
+    ratio = mp.exp(-mp.mpf(mu))
+    steep = looks * mp.mpf(steepness)
+    # -b' (1 - a) + (T - 1) b = T w (1 - a), on the line and on the arc of one look's curve.
+    line = (1 / ratio + looks - 1 - steep) / (looks / ratio - steep)
+    arc = mp.polyroots([4 * steep, -4 * steep, ratio * (looks - 2), ratio], 500, extraprec=400)
+    inside = [
+        mp.re(a) for a in arc if abs(mp.im(a)) < mp.mpf("1e-60") and ratio / 2 <= mp.re(a) <= 0.5
+    ]
+    ends = [mp.mpf(0), ratio / 2, mp.mpf(0.5), mp.mpf(1)]
+    return [*ends, *inside, *([line] if 0 <= line <= ratio / 2 else [])]
+
+
+def gains(mu: float, looks: int, epsilon: float) -> tuple[Any, Any]:
+    """Delta of the curve and of its inverse."""
+    weight, one = mp.exp(mp.mpf(epsilon)), of_laplace(mu)
+
+    def rates(a: Any) -> tuple[Any, Any]:
+        return 1 - (1 - a) ** looks, (one(a) if a else mp.mpf(1)) * (1 - a) ** (looks - 1)
+
+    forward = [rates(a) for a in corners(mu, looks, weight)]
+    reverse = [rates(a) for a in corners(mu, looks, 1 / weight)]
+    return max(1 - b - weight * a for a, b in forward), max(1 - a - weight * b for a, b in reverse)
+
+
+@pytest.mark.parametrize("mu", [0.01, 1.5, 30.0])
+@pytest.mark.parametrize("looks", LOOKS)
+def test_profiles(mu: float, looks: int) -> None:
+    best = laplace(mu).best_of(looks)
+    with mp.workdps(120):
+        for epsilon in (-5.0, -0.2, 0.0, 1e-3, 0.2, 1.4, 9.0, 29.0):
+            for direction, exact in zip(
+                ("forward", "reverse"), gains(mu, looks, epsilon), strict=True
+            ):
+                found = best.delta(epsilon, direction)
+                assert found == pytest.approx(float(max(exact, 0)), rel=1e-9, abs=1e-15)
+        for i, direction in enumerate(("forward", "reverse")):
+            for share in (0.9, 0.3, 1e-3):
+                delta = share * float(best.advantage())
+                epsilon = best.epsilon(delta, direction)
+                least, most = (gains(mu, looks, epsilon + s * 1e-9)[i] for s in (1, -1))
+                assert least <= delta <= most
+            assert best.epsilon([float(best.advantage()), 1.0], direction).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("mu", [0.01, 1.5, 30.0])
+@pytest.mark.parametrize("looks", LOOKS)
+def test_largest_ratios_and_areas(mu: float, looks: int) -> None:
+    """The reverse ratio, b per 1 - a as a goes to 1, is that of one look."""
+    best = laplace(mu).best_of(looks)
+    with mp.workdps(50):
+        largest = mp.log((mp.exp(mp.mpf(mu)) + looks - 1) / looks)
+        assert best.epsilon(0.0, "forward") == pytest.approx(float(largest), rel=1e-12)
+        assert best.epsilon(0.0, "reverse") == pytest.approx(mu, rel=1e-12)
+        assert best.inverse().ppv(0.0, 0.25) == pytest.approx(
+            float(1 / (1 + 3 * mp.exp(-mp.mpf(mu)))), rel=1e-12
+        )
+
+
+@pytest.mark.parametrize("looks", LOOKS)
+@pytest.mark.parametrize(("curve", "one"), CURVES)
+def test_areas(curve: TradeOff, one: Callable[[Any], Any], looks: int) -> None:
+    """T int b (1 - a)^(2T - 2) da; a curve that is no polygon may bend within a panel."""
+    best = curve.best_of(looks)
+    with mp.workdps(30):
+        bends = [mp.exp(mp.mpf(-30)) / 2, mp.exp(mp.mpf(-1.5)) / 2, 0.5, 0.9]
+        bends += [0.9 / (1 + mp.exp(3)), 1 / (1 + mp.e)]
+        logs = sorted([*map(mp.log, bends), *mp.linspace(-34, 0, 35)])
+        area = mp.quad(
+            lambda x: mp.exp(x) * one(mp.exp(x)) * (1 - mp.exp(x)) ** (2 * looks - 2), logs
+        )
+    slack = 1e-12 if "approximate" in repr(curve) else 1e-6
+    assert best.auc() == pytest.approx(float(1 - looks * area), abs=slack + looks * 2e-15)
+
+
+def test_outputs_that_one_law_alone_has() -> None:
+    """A power at alpha = 0, in both orders."""
+    best = approximate_dp(1.0, 0.1).best_of(3)
+    for f, at_once in ((best, 0.1), (best.inverse(), 1e-3)):
+        assert f.power(0.0) == pytest.approx(at_once, rel=1e-14)
+        assert f.log_power([-np.inf, 0.0])[1] == 0.0
+        assert f.epsilon([0.0, 0.5 * at_once], "forward").tolist() == [np.inf, np.inf]
+        assert f([1.0, 1.0 - 1e-12])[0] == 0.0
+        assert f.ppv(0.0, 0.3) == 1.0
+    turned = gaussian(1.0).best_of(3).inverse()
+    assert repr(turned.inverse()) == repr(gaussian(1.0).best_of(3))
+    assert turned.power(0.0) == 0.0
