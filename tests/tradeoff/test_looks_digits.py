@@ -72,10 +72,16 @@ def corners(mu: float, looks: int, steepness: Any) -> list[Any]:
     steep = looks * mp.mpf(steepness)
     # -b' (1 - a) + (T - 1) b = T w (1 - a), on the line and on the arc of one look's curve.
     line = (1 / ratio + looks - 1 - steep) / (looks / ratio - steep)
-    arc = mp.polyroots([4 * steep, -4 * steep, ratio * (looks - 2), ratio], 500, extraprec=400)
-    inside = [
-        mp.re(a) for a in arc if abs(mp.im(a)) < mp.mpf("1e-60") and ratio / 2 <= mp.re(a) <= 0.5
-    ]
+    cubic = [4 * steep, -4 * steep, ratio * (looks - 2), ratio]
+    inside = []
+    for root in np.roots(np.array(cubic, dtype=float)):
+        a = mp.mpf(root.real)
+        for _ in range(9):  # Newton's steps
+            a -= (((cubic[0] * a + cubic[1]) * a + cubic[2]) * a + cubic[3]) / (
+                (3 * cubic[0] * a + 2 * cubic[1]) * a + cubic[2]
+            )
+        if ratio / 2 <= a <= 0.5:
+            inside.append(a)
     ends = [mp.mpf(0), ratio / 2, mp.mpf(0.5), mp.mpf(1)]
     return [*ends, *inside, *([line] if 0 <= line <= ratio / 2 else [])]
 

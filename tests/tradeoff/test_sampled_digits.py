@@ -136,6 +136,8 @@ def test_whole_samples_and_leakages() -> None:
     np.testing.assert_allclose(f.leakage, [[2.0, 2.0], [3.0, 3.0]], rtol=1e-15)
     assert gaussian(3.0).subsample(0.25).leakage == 2.25
     delta = np.array([0.0, 1e-300, 1e-9, 0.1, 0.5])
+    for mean in (subsampled_mean(4.0, 0.3), subsampled_mean(4.0, 1.0)):
+        assert mean.epsilon([mean.advantage(), 1.0], "reverse").tolist() == [0.0, 0.0]
     whole = subsampled_mean(4.0, 1.0)
     np.testing.assert_allclose(
         whole.epsilon(delta, "reverse"), gaussian(2.0).epsilon(delta), rtol=1e-13
