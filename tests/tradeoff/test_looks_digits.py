@@ -9,7 +9,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from leakscore.tradeoff import TradeOff, approximate_dp, gaussian, laplace
+from leakscore.tradeoff import TradeOff, approximate_dp, gaussian, laplace, subsampled_gaussian
 
 SHARES = ["1e-700", "1e-300", "1e-60", "1e-20", "1e-12", "1e-5", ".01", ".3", ".6", ".9", ".999"]
 LOOKS = [1, 2, 7, 10**6]
@@ -159,4 +159,10 @@ def test_outputs_that_one_law_alone_has() -> None:
         assert f.ppv(0.0, 0.3) == 1.0
     turned = gaussian(1.0).best_of(3).inverse()
     assert repr(turned.inverse()) == repr(gaussian(1.0).best_of(3))
-    assert turned.power(0.0) == 0.0
+    assert turned.power([0.0, 1.0]).tolist() == [0.0, 1.0]
+    assert turned([0.0, 1.0]).tolist() == [1.0, 0.0]
+    assert turned.log_power([-np.inf, 0.0]).tolist() == [-np.inf, 0.0]
+    assert gaussian(1.0).at_least_as_private_as(gaussian(1.0)).bound == 0.0
+    rough = subsampled_gaussian(2.0, 0.5, 20)
+    open_ = rough.at_least_as_private_as(rough, tolerance=1e-12)
+    assert (open_.verdict, open_.bound) == (None, -np.inf)

@@ -105,6 +105,7 @@ def _cell_bounds(x: Doubles, f: Doubles, g: Doubles) -> Doubles:
 
 
 _FIRST, _LAST = -745.0, 7.0  # of x, e^x = -log(1 - a), a one look's alpha: all that has a double
+_NEAR_1 = 3.0  # x beyond which the inverse of one look's curve gives 1 - a
 _SECTIONS = 17
 _AT_ONCE = 1 << 17  # places
 _VERTICES = 4096
@@ -209,21 +210,25 @@ class Looks(TradeOff):
                 small = log_alpha - np.log(self._looks)
                 return np.where(log_alpha < -40.0, small, np.log(-log_rest / self._looks))
 
-        usual = np.isfinite(log_alpha) & np.isfinite(log_rest)
-        low, back = usual & (log_alpha < log_rest), self._curve.inverse()
+        usual, low = np.isfinite(log_alpha) & np.isfinite(log_rest), log_alpha < log_rest
+        far = usual & low & (log_alpha < self._log_beta(np.asarray(_NEAR_1)))
+
+        def gap(x: Doubles) -> Doubles:
+            with np.errstate(invalid="ignore"):
+                gap = np.where(low, self._log_beta(x) - log_alpha, log_rest - self._caught(x))
+            return np.where(usual & ~far, np.nan_to_num(gap), 0.0)
 
         def above(log_b: Doubles) -> Doubles:
             """Compare b (1 - a)^(T - 1) with alpha, where 1 - a is the power of the inverse."""
             kept = (self._looks - 1.0) * back._log_power(log_b)
-            return np.where(low, log_b + kept - log_alpha, 0.0)
+            return np.where(far, log_b + kept - log_alpha, 0.0)
 
-        def gap(x: Doubles) -> Doubles:
-            return np.where(usual & ~low, log_rest - self._caught(x), 0.0)
-
-        log_b = sign_change(above, np.where(low, log_alpha, -1.0), np.zeros(low.shape))
         place = sign_change(gap, np.full(low.shape, _FIRST), np.full(low.shape, _LAST))
-        with np.errstate(divide="ignore"):
-            place = np.where(low, np.log(-back._log_power(log_b)), place)
+        if far.any():
+            back = self._curve.inverse()
+            log_b = sign_change(above, np.where(far, log_alpha, -1.0), np.zeros(low.shape))
+            with np.errstate(divide="ignore"):
+                place = np.where(far, np.log(-back._log_power(log_b)), place)
         return np.where(usual, place, np.where(np.isneginf(log_alpha), np.inf, -np.inf))
 
     def _beta(self, alpha: Doubles) -> Any:
