@@ -110,7 +110,7 @@ def test_limits_of_a_small_alpha(rate: float) -> None:
 
 
 def test_the_steepest_line_of_looks_at_delta_0_is_a_limit() -> None:
-    """Of three looks (e^epsilon + 2)/3 at an alpha of 0; in reverse 1 - a is to b as in one look."""
+    """Of three looks (e^epsilon + 2)/3 at an alpha of 0; in reverse that of one look."""
     looks = tradeoff.laplace(1.0).best_of(3)
     assert looks.epsilon(0.0, "forward") == pytest.approx(math.log((math.e + 2.0) / 3.0), rel=1e-12)
     assert looks.epsilon(0.0, "reverse") == pytest.approx(1.0, rel=1e-12)
