@@ -9,6 +9,7 @@ import pytest
 
 from leakscore.tradeoff import (
     TradeOff,
+    approximate_dp,
     discrete_gaussian,
     gaussian,
     laplace,
@@ -105,3 +106,9 @@ def test_refused() -> None:
         gaussian(1.0).at_least_as_private_as(gaussian([1.0, 2.0]))
     with pytest.raises(TypeError, match="other=1"):
         gaussian(1.0).at_least_as_private_as(1.0)  # type: ignore[arg-type]
+
+
+def test_a_jump_at_alpha_0_alone() -> None:
+    """At every positive double the other curve is far below: sf(3) at 1e-300."""
+    found = approximate_dp(1.0, 0.5).at_least_as_private_as(gaussian(40.0))
+    assert (found.verdict, found.alpha, found.gap) == (False, 0.0, -0.5)

@@ -85,8 +85,8 @@ def test_profiles_of_rare_events_are_rounded_outwards(side: Any) -> None:
 
 
 def test_tests_are_joined_with_those_that_accuse_none_or_all() -> None:
-    """Logs that rounding has lifted above 0 are no vertices."""
-    tests = np.array([1e-13, -1.0, -3.0, -0.5]), np.array([-2.0, -1.5, -0.2, 1e-13])
+    """Logs that rounding has lifted above 0 count as 0."""
+    tests = np.array([1e-13, -1.0, -3.0, -0.5]), np.array([-INF, -1.5, -0.2, 1e-13])
     x, y = joined_tests(tests)
     assert (x[0], y[0], x[-1], y[-1]) == (-INF, 0.0, 0.0, -INF)
     points = [(0.0, 1.0), *zip(*np.exp(tests), strict=True), (1.0, 0.0)]

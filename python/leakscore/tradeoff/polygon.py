@@ -311,7 +311,7 @@ def _apart(x: Doubles, y: Doubles) -> tuple[Doubles, Doubles]:
 
 def joined_tests(tests: Points) -> Points:
     """Join tests by randomising between them, and with the tests that accuse none or all."""
-    alpha, beta = tests
+    alpha, beta = (np.minimum(values, 0.0) for values in tests)
     order = np.lexsort((beta, alpha))
     return lower_hull(
         np.concatenate([[-np.inf], alpha[order], [0.0]]),
