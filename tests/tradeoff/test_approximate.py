@@ -45,6 +45,7 @@ def test_numbers_keep_their_digits(epsilon: float, delta: float) -> None:
     """The vertices cancel where epsilon is small; 400 digits do not."""
     f = approximate_dp(epsilon, delta)
     assert f.epsilon(delta) == epsilon
+    assert f.epsilon(1.0) == 0.0
     with mpmath.workdps(400):
         e, d = mpmath.exp(epsilon), mpmath.mpf(delta)
         corner = (1 - d) / (1 + e)
