@@ -105,7 +105,7 @@ def test_epsilons(mu: float, dim: int) -> None:
     """From exact deltas, all at once; at 0, and from delta(0) on, without a search."""
     f = relaxed_gaussian(mu, dim)
     for reverse, direction in enumerate(("forward", "reverse")):
-        truth = np.array([0.01, 0.2, 0.45, *([] if reverse else [2.0, 9.0])]) * mu * mu
+        truth = np.array([0.01, 0.2, 0.45, *([] if reverse else [1.5, 4.0])]) * mu * mu
         with mp.workdps(oracle.digits(mu)):
             deltas = [float(oracle.hockey_stick(one, mu, dim, bool(reverse))) for one in truth]
         most = 0.5 * mu * mu if reverse else np.inf
