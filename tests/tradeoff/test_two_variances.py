@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from leakscore.tradeoff import TradeOff, averaged_gaussian_attack
+from leakscore.tradeoff import TradeOff, averaged_gaussian_attack, gaussian_mean
 from leakscore.tradeoff.curve import log_rest
 
 mp.dps = 60
@@ -177,3 +177,11 @@ def test_laws_that_hardly_meet(df: int) -> None:
     hull = f.symmetrized()
     assert start < alpha < end
     assert hull.log_power(np.log(alpha)) == pytest.approx(float(mp.log1p(-alpha)), rel=1e-11)
+
+
+def test_laws_of_which_the_advantage_is_rounded_to_0() -> None:
+    """The mean of 2^53 records, with and without one at their own mean: no epsilon hides it."""
+    f = gaussian_mean(0.0, 2**53, 1)
+    assert f.advantage() < 1e-15
+    assert f.epsilon(0.0) == np.inf
+    assert f.epsilon(0.0, "forward") == pytest.approx(2.0**-54, rel=1e-12)

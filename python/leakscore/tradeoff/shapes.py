@@ -163,7 +163,8 @@ def solved_profile(
 ) -> Any:
     """Return where delta(epsilon), `most` at 0, has fallen to delta: at `bound` at the latest.
 
-    `excess` gives the log of delta(epsilon) / delta.
+    `excess` gives the log of delta(epsilon) / delta. No two laws are equal, also if `most` is
+    rounded to 0.
     """
     most, bound, delta = np.broadcast_arrays(most, bound, delta)
     usual, unbounded = (delta > 0.0) & (delta < most), np.isinf(bound)
@@ -176,7 +177,7 @@ def solved_profile(
     if unbounded.any():
         high = doubled(high, lambda high: unbounded & (gap(high) > 0.0))
     root = sign_change(gap, np.zeros(high.shape), high)
-    return np.where(usual, root, np.where((delta <= 0.0) & (most > 0.0), bound, 0.0))[()]
+    return np.where(usual, root, np.where(delta <= 0.0, bound, 0.0))[()]
 
 
 _PAIRS = (("cdf", "sf"), ("logcdf", "logsf"), ("ppf", "isf"), ("ilogcdf", "ilogsf"))
