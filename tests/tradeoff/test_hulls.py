@@ -12,7 +12,7 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.spatial import ConvexHull
 
-from leakscore.tradeoff import relaxed_gaussian, relaxed_laplace
+from leakscore.tradeoff import gaussian, relaxed_gaussian, relaxed_laplace
 from tests.oracles import relaxed as oracle
 
 MU, RATE = 0.9624059709921614, 0.016834775128300537  # three chords between four arcs
@@ -72,3 +72,14 @@ def test_hulls_of_which_a_chord_has_no_length() -> None:
         np.testing.assert_allclose(hull(alpha), [one(alpha), 0.0, 0.0], rtol=1e-14, atol=1e-300)
         np.testing.assert_allclose(hull.power(alpha), [one.power(alpha), 1.0, 1.0], rtol=1e-14)
     assert hull(0.0).tolist() == [1.0, 0.0, 1.0]
+
+
+def test_a_chord_from_rare_powers_to_common_ones() -> None:
+    """Sub-sampled at 1e-9, it has slope -1 from alpha = 3e-7 on: power is alpha and the gain."""
+    hull = gaussian(10.0).subsample(1e-9).symmetrized()
+    gain = 1e-9 * mp.erf(mpf(10) / mp.sqrt(8))
+    for alpha in (1e-6, 1e-3, 0.3, 0.9999):
+        power = alpha + gain
+        assert hull.power(alpha) == pytest.approx(float(power), rel=1e-14)
+        assert hull.log_power(np.log(alpha)) == pytest.approx(float(mp.log(power)), rel=1e-11)
+        assert hull(alpha) == pytest.approx(float(1 - power), rel=1e-11)

@@ -333,7 +333,7 @@ class Tails(NamedTuple):
         """Return logs of the gain less e^epsilon times the cost, and of that second term."""
         gain, cost = self._sides(swapped)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-            paid = np.where(np.isneginf(cost), -np.inf, epsilon + cost)
+            paid = epsilon + cost
             near = self.moved - np.expm1(epsilon) * np.exp(cost)
             # Beyond, the point is the end of the search, not the cut of this epsilon: delta is 0.
             close = (gain - cost < _NEAR) & np.isfinite(cost) & (epsilon < 1.0)
