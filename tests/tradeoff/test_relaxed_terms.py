@@ -23,6 +23,8 @@ PLACES = [
     *((5.0, 40, y) for y in (5.0, 40.0, 52.0, 64.0, 200.0)),
 ]
 
+ONE_SIDED = [(1.0, 1, 900.0), (2.0, 3, 1200.0), (9.0, 3, 0.01)]  # near on one side alone
+
 
 def arrays(places: list[tuple[float, int, float]]) -> tuple[Any, Any, Any]:
     mu, dims, point = (np.array(one, dtype=float) for one in zip(*places, strict=True))
@@ -31,8 +33,8 @@ def arrays(places: list[tuple[float, int, float]]) -> tuple[Any, Any, Any]:
 
 def test_tails() -> None:
     """Logs of four tails, and the mass between two of them relative to itself."""
-    found = tails(*arrays(PLACES))
-    for i, (mu, dim, y) in enumerate(PLACES):
+    found = tails(*arrays(PLACES + ONE_SIDED))
+    for i, (mu, dim, y) in enumerate(PLACES + ONE_SIDED):
         with mp.workdps(oracle.digits(mu) + 20):
             alpha, power, spared, beta = oracle.lengths(mpf(y), mpf(mu), dim)
             for log, exact in zip(found[:4], (alpha, power, spared, beta), strict=True):
@@ -112,7 +114,15 @@ def test_epsilons(mu: float, dim: int) -> None:
         ends = [0.0, f.advantage() * (1.0 + 1e-14), 0.999, 1.0]
         found = f.epsilon([*deltas, *ends], direction)
         np.testing.assert_allclose(found[: truth.size], truth, rtol=1e-9)
+        assert np.isfinite(f.epsilon(1.0 - 2.0**-53, direction))
         assert found[truth.size :].tolist() == [most, 0.0, 0.0, 0.0]
+
+
+def test_an_epsilon_of_which_the_cost_underflows() -> None:
+    with mp.workdps(40):
+        delta = float(oracle.hockey_stick(54.0, 1.5, 2))
+    assert 1e-308 < delta < 1e-300
+    assert relaxed_gaussian(1.5, 2).epsilon(delta) == pytest.approx(54.0, rel=1e-12)
 
 
 @pytest.mark.parametrize("weights", ["optimal", "equal"])
@@ -135,15 +145,19 @@ def test_a_list_of_one() -> None:
 
 def test_the_smallest_rates_have_no_half() -> None:
     """Doubles below 2^-1021, of which one coordinate's threshold is that of a half, in logs."""
+    rates = [5e-324, 1.5e-323, 3.5e-323, 1e-315, 0.1]
     for mu in (5.0, 30.0, 1e3, 2.0**100, 1e300):
         curve = relaxed_gaussian(mu, 1)
-        for alpha in (5e-324, 1.5e-323, 3.5e-323, 1e-315):
+        powers, betas = curve.power(rates), curve(rates)
+        for i, alpha in enumerate(rates):
             with mp.workdps(40):
                 log = mp.log(mpf(alpha))
-                near = mp.sqrt(-2 * log)
+                start = mp.sqrt(-2 * log)
                 z = mp.findroot(
-                    lambda x, log=log: mp.log(mp.erfc(x / mp.sqrt(2))) - log, (0.9 * near, near)
+                    lambda x, log=log: mp.log(mp.erfc(x / mp.sqrt(2))) - log, (0.8 * start, start)
                 )
-                power = mp.ncdf(min(mpf(mu) - z, 100)) + mp.ncdf(max(-mpf(mu) - z, -1e3))
-                assert curve.power(alpha) == pytest.approx(float(power), rel=1e-12)
-                assert curve(alpha) == pytest.approx(float(1 - power), rel=1e-12, abs=1e-300)
+                far = mp.ncdf(max(-mpf(mu) - z, -1e3))
+                power = mp.ncdf(min(mpf(mu) - z, 100)) + far
+                beta = mp.ncdf(max(z - mpf(mu), -1e3)) - far
+                assert powers[i] == pytest.approx(float(power), rel=1e-12)
+                assert betas[i] == pytest.approx(float(beta), rel=1e-12, abs=1e-300)
