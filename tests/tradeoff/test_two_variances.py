@@ -185,3 +185,9 @@ def test_laws_of_which_the_advantage_is_rounded_to_0() -> None:
     assert f.advantage() < 1e-15
     assert f.epsilon(0.0) == np.inf
     assert f.epsilon(0.0, "forward") == pytest.approx(2.0**-54, rel=1e-12)
+
+
+def test_a_hull_whose_arcs_have_no_length() -> None:
+    """Of two laws that share less than the smallest double."""
+    hull = averaged_gaussian_attack(3, 0.7, 10**6, 10**6).symmetrized()
+    assert (hull.auc(), hull.power(1e-300), hull(1e-300)) == (1.0, 1.0, 0.0)

@@ -548,7 +548,6 @@ def _switches(first: TradeOff[Any], second: TradeOff[Any], limit: float) -> list
         low, high = bisect(
             lambda epsilon, i=i: bool(gap(np.asarray(epsilon)) > 0.0) == ahead[i],  # type: ignore[misc]
             *grid[i : i + 2].tolist(),
-            close=lambda low, high: high - low <= 1e-15 * high,
         )
         switches.append(0.5 * (low + high))
     return switches
