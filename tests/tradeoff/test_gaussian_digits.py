@@ -42,6 +42,13 @@ def test_mistaken_targets() -> None:
         misspecified([1.0, 0.0], [2.0, 5.0])
 
 
+def test_ranges_of_counts() -> None:
+    for n, dim in ((1, 3), (20, 0)):
+        with pytest.raises(ValueError, match="must be"):
+            gaussian_mean(1.0, n, dim)
+    assert gaussian_mean(1.0, 2, 1).power(1.0) == 1.0
+
+
 def length_rates(cut: Any, n: Any, m: Any) -> tuple[Any, Any, Any]:
     """Return alpha, power and beta of the test that accuses sqrt(S) below its mean less `cut`."""
     shrunk = mp.sqrt((n - 1) / n)
@@ -61,7 +68,9 @@ def test_the_mean_of_more_records_than_distance(distance: float, ratio: float) -
             alpha, power, beta = length_rates(mp.mpf(cut), n, m)
             assert f.power(float(alpha)) == pytest.approx(float(power), rel=1e-12)
             assert f(float(alpha)) == pytest.approx(float(beta), rel=1e-12)
-            assert f.log_power(float(mp.log(alpha))) == pytest.approx(float(mp.log(power)), rel=1e-12)
+            assert f.log_power(float(mp.log(alpha))) == pytest.approx(
+                float(mp.log(power)), rel=1e-12
+            )
             back = f.inverse().power(float(beta))
             assert back == pytest.approx(float(1 - alpha), rel=1e-12)
             assert f.inverse()(float(beta)) == pytest.approx(float(alpha), rel=1e-11)

@@ -51,7 +51,7 @@ def delta(name: str, mu: float, epsilon: Any) -> Any:
 def halved(name: str, mu: float, aim: float) -> Any:
     """Return the epsilon at which delta has fallen to `aim`."""
     low, high = mp.mpf(0), mp.mpf(mu)
-    for _ in range(120):
+    for _ in range(110):
         middle = (low + high) / 2
         more = delta(name, mu, middle) > aim
         low, high = (middle, high) if more else (low, middle)
@@ -84,17 +84,19 @@ def test_delta_and_epsilon(name: str) -> None:
 
 @pytest.mark.parametrize("name", CURVES)
 def test_epsilon_by_halving(name: str) -> None:
-    with mp.workdps(60):
-        for mu in (1e-9, 0.02, 0.45, 1.2, 3.0, 40.0):
+    with mp.workdps(120):
+        for mu in (1e-9, 0.45, 1.2, 3.0, 40.0, 120.0):
             f, top = CURVES[name](mu), delta(name, mu, 0)
             assert close(f.advantage(), top)
-            for share in (1e-9, 0.01, 0.5, 0.9, 1.0 + 1e-9, 1.5):
+            for share in (1e-9, 0.5, 1.0 - 1e-8, 1.0 + 1e-9, 1.5):
                 aim = min(float(share * top), 1.0)
                 low = halved(name, mu, aim)
                 slope = mp.exp(low) * rates(name, mu, low)[0]
                 noise = 1e-14 * max(low, aim / slope if slope else 0)
                 assert abs(mp.mpf(float(f.epsilon(aim, "forward"))) - low) <= noise, (mu, share)
-            assert close(f.epsilon(0.0, "forward"), mp.log(mp.cosh(mu)) if name == "relaxed" else mu)
+            assert close(
+                f.epsilon(0.0, "forward"), mp.log(mp.cosh(mu)) if name == "relaxed" else mu
+            )
             assert f.epsilon(1.0) == 0.0
 
 
@@ -171,16 +173,19 @@ def test_the_hull_of_the_relaxed_curve(mu: float) -> None:
         assert hull.auc() == 1.0
 
 
-@pytest.mark.parametrize("rate", [0.02, 0.5])
+@pytest.mark.parametrize("rate", [0.02, 0.5, 0.9])  # at 0.9 and mu = 2 the deltas cross
 @pytest.mark.parametrize("name", ["laplace", "relaxed"])
 def test_hulls_of_records_in_a_share_of_the_steps(name: str, rate: float) -> None:
     """Of the subsampled curve and its inverse: the largest support line at each alpha."""
-    for mu in (0.3, 1.5, 4.0):
+    for mu in (0.3, 2.0, 4.0):
         f = CURVES[name](mu).subsample(rate)
         hull = f.symmetrized()
         steepest = [f.epsilon(0.0, direction) for direction in ("forward", "reverse")]
-        slopes = np.concatenate([np.linspace(0.0, max(steepest), 60_001), steepest])
+        slopes = np.concatenate([np.linspace(0.0, max(steepest), 20_001), steepest])
         deltas = np.maximum(f.delta(slopes, "forward"), f.delta(slopes, "reverse"))
         for alpha in (1e-4, 0.05, 0.2, 0.4, 0.55, 0.8, 0.97):
-            lines = [1.0 - deltas - np.exp(slopes) * alpha, np.exp(-slopes) * (1.0 - deltas - alpha)]
-            assert hull(alpha) == pytest.approx(np.max(lines), abs=1e-8), (mu, alpha)
+            lines = [
+                1.0 - deltas - np.exp(slopes) * alpha,
+                np.exp(-slopes) * (1.0 - deltas - alpha),
+            ]
+            assert hull(alpha) == pytest.approx(np.max(lines), abs=1e-7), (mu, alpha)

@@ -75,10 +75,8 @@ class GaussianTradeOff(Symmetric[Value], Parametric[Value]):
     def _alpha_per_power(self) -> Doubles:
         return np.where(self._parameters[0] > 0.0, 0.0, 1.0)
 
-    def _touch(self, epsilon: float) -> tuple[float, float] | None:
+    def _touch(self, epsilon: float) -> tuple[float, float]:
         mu = float(self._parameters[0])
-        if mu == 0.0:  # a line, of one slope
-            return None
         return float(norm.cdf(-epsilon / mu - 0.5 * mu)), float(norm.cdf(epsilon / mu - 0.5 * mu))
 
 
@@ -429,9 +427,7 @@ class _FarMean(MeanTradeOff):
         return _core.gaussian_auc(self._shift())
 
     def _delta(self, epsilon: Doubles) -> Any:
-        usual = _core.gaussian_delta(epsilon, aligned(self._shift(), epsilon))
-        beyond = not self._reversed and epsilon >= aligned(self._most(), epsilon)
-        return np.where(beyond, 0.0, usual)[()]
+        return _core.gaussian_delta(epsilon, aligned(self._shift(), epsilon))
 
     def _epsilon(self, delta: Doubles) -> Any:
         usual = _core.gaussian_epsilon(delta, aligned(self._shift(), delta))
@@ -439,5 +435,4 @@ class _FarMean(MeanTradeOff):
         return np.minimum(usual, bound)
 
     def _touch(self, epsilon: float) -> tuple[float, float]:
-        touched = gaussian(self._shift())._touch(epsilon)
-        return (0.0, 0.0) if touched is None else touched
+        return gaussian(self._shift())._touch(epsilon)

@@ -123,12 +123,9 @@ class _Laplace(Symmetric[Any], Parametric[Any]):
     _rounded_down = True
 
     def _touch(self, epsilon: float) -> tuple[float, float]:
-        """Return alpha and beta where the slope is -exp(epsilon); of a curve of shape ()."""
-        mu = self._parameters[0]
-        if abs(epsilon) > mu:
-            return (0.0, 1.0) if epsilon > 0.0 else (1.0, 0.0)
-        ends = np.exp(-0.5 * (mu + np.array([epsilon, -epsilon]))) / 2.0
-        return float(ends[0]), float(ends[1])
+        """Return alpha and beta where the slope is -exp(epsilon), in [-mu, mu]; of shape ()."""
+        alpha, beta = 0.5 * np.exp(-0.5 * (self._parameters[0] + np.array([epsilon, -epsilon])))
+        return float(alpha), float(beta)
 
     def _threshold(self, log_alpha: Doubles, log_rest: Doubles) -> Doubles:
         """Return from where on a test accuses, less the shift."""
@@ -195,13 +192,8 @@ class _RelaxedLaplace(OneStatistic):
         """Return alpha and beta where the slope is -exp(epsilon); of a curve of shape ()."""
         (mu,) = self._parameters
         ratio = -epsilon if self._reversed else epsilon
-        if ratio >= log_cosh(mu):
-            alpha, beta = 0.0, 1.0
-        elif ratio <= -mu:
-            alpha, beta = 1.0, 0.0
-        else:
-            alpha = float(1.0 / np.sqrt(2.0 * np.expm1(mu + ratio) + 1.0))
-            beta = float(self._like(mu)._beta(np.asarray(alpha)))
+        alpha = float(1.0 / np.sqrt(2.0 * np.expm1(mu + ratio) + 1.0))
+        beta = float(self._like(mu)._beta(np.asarray(alpha)))
         return (beta, alpha) if self._reversed else (alpha, beta)
 
     def _hypothesis(self, member: bool, like: Doubles) -> tuple[Any, ...]:
@@ -257,12 +249,14 @@ class _RelaxedLaplace(OneStatistic):
     def _epsilon(self, delta: Doubles) -> Any:
         (mu,) = self._beside(delta)
         enough = delta >= aligned(np.asarray(self._advantage()), delta)
-        square = delta * (2.0 - delta)
+        rest, square = 1.0 - delta, delta * (2.0 - delta)
         with np.errstate(divide="ignore", invalid="ignore"):
             if self._reversed:
-                epsilon = mu + np.log1p(-np.sqrt(square))
+                epsilon = mu + (2.0 * np.log1p(-delta) - np.log1p(np.sqrt(square)))
             else:
-                epsilon = log_cosh(mu) + np.log1p(-square / (1.0 + np.exp(-2.0 * mu)))
+                least = np.exp(-2.0 * mu)
+                near, far = np.log1p(-square / (1.0 + least)), (rest * rest + least) / (1.0 + least)
+                epsilon = log_cosh(mu) + np.where(delta < 0.5, near, np.log(far))
             return np.where(enough, 0.0, np.maximum(epsilon, 0.0))[()]
 
 
