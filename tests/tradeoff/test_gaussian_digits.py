@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import mpmath as mp
-import numpy as np
 import pytest
 
 from leakscore.tradeoff import gaussian, gaussian_mean, misspecified
@@ -107,21 +106,3 @@ def test_the_mean_of_few_records_with_a_far_one(n: int) -> None:
         most = 0.5 * distance
         for log_alpha in (-1.01 * n * most, -1e3 * n * most):
             assert f.log_power(log_alpha) == pytest.approx(log_alpha + most, rel=1e-14)
-
-
-@pytest.mark.parametrize("rate", [0.02, 0.5])
-@pytest.mark.parametrize(
-    "f",
-    [gaussian(1.0), gaussian_mean(5.0, 8, 4), gaussian_mean(4e31, 10**15, 7, noise_ratio=1e16)],
-    ids=repr,
-)
-def test_hulls_of_records_in_a_share_of_the_steps(f: Any, rate: float) -> None:
-    """Of the subsampled curve and its inverse: the largest support line at each alpha."""
-    f = f.subsample(rate)
-    hull = f.symmetrized()
-    slopes = np.concatenate([np.linspace(0.0, 0.1, 6001), np.linspace(0.1, 6.0, 10_001)])
-    slopes = np.append(slopes, np.minimum(f.epsilon(0.0, "reverse"), 6.0))
-    deltas = np.maximum(f.delta(slopes, "forward"), f.delta(slopes, "reverse"))
-    for alpha in (0.01, 0.05, 0.2, 0.4, 0.55, 0.8, 0.97):
-        lines = [1.0 - deltas - np.exp(slopes) * alpha, np.exp(-slopes) * (1.0 - deltas - alpha)]
-        assert hull(alpha) == pytest.approx(np.max(lines), abs=1e-7), alpha

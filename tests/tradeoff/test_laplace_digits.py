@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import mpmath as mp
-import numpy as np
 import pytest
 
 from leakscore.tradeoff import laplace, relaxed_laplace
@@ -135,7 +134,7 @@ def test_log_power_where_alpha_or_what_is_spared_is_rare(name: str) -> None:
         "inverse": oracle.relaxed_laplace_inverse,
     }[name]
     with mp.workdps(1500):
-        for mu in (1e-9, 0.45, 3.0, 299.0, 310.0, 720.0):
+        for mu in (1e-9, 0.45, 3.0, 299.0, 310.0, 500.0, 720.0):
             f = CURVES[name](mu)
             for log_alpha in (-2000.0, -700.0, -300.5, -40.0, -1.0, -0.69, -0.3, -1e-9, -1e-200):
                 beta = exact(mp.exp(mp.mpf(log_alpha)), mp.mpf(mu))
@@ -171,21 +170,3 @@ def test_the_hull_of_the_relaxed_curve(mu: float) -> None:
             assert close(hull.auc(), 1 - (2 * below - start * (1 - power)) - chord, 1e-13)
     else:
         assert hull.auc() == 1.0
-
-
-@pytest.mark.parametrize("rate", [0.02, 0.5, 0.9])  # at 0.9 and mu = 2 the deltas cross
-@pytest.mark.parametrize("name", ["laplace", "relaxed"])
-def test_hulls_of_records_in_a_share_of_the_steps(name: str, rate: float) -> None:
-    """Of the subsampled curve and its inverse: the largest support line at each alpha."""
-    for mu in (0.3, 2.0, 4.0):
-        f = CURVES[name](mu).subsample(rate)
-        hull = f.symmetrized()
-        steepest = [f.epsilon(0.0, direction) for direction in ("forward", "reverse")]
-        slopes = np.concatenate([np.linspace(0.0, max(steepest), 20_001), steepest])
-        deltas = np.maximum(f.delta(slopes, "forward"), f.delta(slopes, "reverse"))
-        for alpha in (1e-4, 0.05, 0.2, 0.4, 0.55, 0.8, 0.97):
-            lines = [
-                1.0 - deltas - np.exp(slopes) * alpha,
-                np.exp(-slopes) * (1.0 - deltas - alpha),
-            ]
-            assert hull(alpha) == pytest.approx(np.max(lines), abs=1e-7), (mu, alpha)
