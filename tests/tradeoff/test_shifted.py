@@ -16,6 +16,7 @@ LAWS = [
     (0.0, 4.0, 60),
     (0.3, 50.0, 60),
     (1.0, 0.5, 60),
+    (0.5, 0.7, 60),
     (1e-8, 1.0 + 1e-6, 60),
     (2.0, 1.0 - 1e-6, 60),
     (2.0, 1.0 + 1e-12, 75),
@@ -28,7 +29,7 @@ LAWS = [
 @pytest.mark.parametrize(("shift", "scale", "digits"), LAWS)
 def test_power_and_beta_in_many_digits(shift: float, scale: float, digits: int) -> None:
     f = shifted_gaussian(-shift, scale)
-    for alpha in (1e-30, 1e-8, 0.03, 0.6, 1 - 1e-9):
+    for alpha in (1e-30, 1e-8, 0.03, 0.49, 0.6, 1 - 1e-9):
         power, beta = power_and_beta(alpha, shift, scale, digits)
         assert abs(f.power(alpha) - power) < 1e-12 * power + 1e-300, alpha
         assert abs(f(alpha) - beta) < 1e-12 * beta + 1e-300, alpha

@@ -132,6 +132,39 @@ def test_epsilon_at_the_delta_of_each_ratio(shift: float, scale: float, directio
         assert math.isinf(f.epsilon(0.0, direction))
 
 
+def far_ratios(shift: float, scale: float) -> Doubles:
+    """Return ratios about the mean of H1, far out for H0, and their deltas."""
+    rows = []
+    with mp.workdps(110):
+        d, r = mp.mpf(shift), mp.mpf(scale)
+        for t in (-3, -1, 0.5, 2):
+            epsilon = float((d + t * r) ** 2 / 2 - mp.mpf(t) ** 2 / 2 - mp.log(r))
+            alpha, power, _ = rates(d, r, epsilon)
+            rows.append([epsilon, float(power - mp.exp(mp.mpf(epsilon)) * alpha)])
+    return np.array(rows).T
+
+
+@pytest.mark.parametrize(
+    ("shift", "scale"),
+    [
+        (300.0, 0.01),
+        (60.0, 0.9),
+        (60.0, 1 - 1e-9),
+        (60.0, 1.1),
+        (1e5, 7.0),
+        (0.0, 1e4),
+        (8.0, 60.0),
+    ],
+)
+def test_deltas_where_alpha_has_no_double(shift: float, scale: float) -> None:
+    epsilon, delta = far_ratios(shift, scale)
+    f = shifted_gaussian(shift, scale)
+    np.testing.assert_allclose(f.delta(epsilon, "forward"), delta, 1e-10, 1e-300)
+    usual = (delta > 1e-300) & (epsilon > 0.0)
+    again = f.epsilon(delta[usual], "forward")
+    np.testing.assert_allclose(again, epsilon[usual], 1e-10)
+
+
 def nearer(d: float, r: float) -> float:
     """Return P(a draw with the record is nearer z0 than one without it), for a scale below 1."""
     z0 = d / (1.0 - r) / (1.0 + r)
@@ -188,3 +221,32 @@ def test_the_largest_arguments() -> None:
     for shift, scale in ((1.5e50, 2.0), (-1.5e50, 2.0), (1.0, 1.5e50), (1.0, 0.7e-50)):
         with pytest.raises(ValueError, match="must be in"):
             shifted_gaussian(shift, scale)
+
+
+def test_ends_of_the_ratio() -> None:
+    f = shifted_gaussian([0.3, 1.0], [0.5, 3.0])
+    assert f.delta([-math.inf, math.inf], "forward").tolist() == [[1.0, 0.0]] * 2
+    assert f.power([0.0, 1.0]).tolist() == f([1.0, 0.0]).tolist() == [[0.0, 1.0]] * 2
+    assert f.log_power([-math.inf, 0.0]).tolist() == [[-math.inf, 0.0]] * 2
+
+
+def test_intervals_that_shrink_in_both_laws_alike() -> None:
+    """Below e^-600 of the density at z0: the ratio is the largest, exp(epsilon(0))."""
+    for shift, scale in ((0.0, 0.5), (1.0, 0.5), (3.0, 0.9)):
+        f = shifted_gaussian(shift, scale)
+        top = f.epsilon(0.0, "forward")
+        log_alpha = np.array([-8e2, -1e4, -1e9])
+        np.testing.assert_allclose(f.log_power(log_alpha) - log_alpha, top, 1e-9, 1e-6)
+
+
+@pytest.mark.parametrize(("shift", "scale"), [(75.0, 0.5), (3.0, 0.9), (1e4, 0.9)])
+def test_narrow_intervals_far_out(shift: float, scale: float) -> None:
+    """Just below the largest ratio: an interval about a z0 that is far from 0."""
+    f = shifted_gaussian(shift, scale)
+    with mp.workdps(110):
+        d, r = mp.mpf(shift), mp.mpf(scale)
+        top = d * d / (2 * (1 - r * r)) - mp.log(r)
+        logs = [[mp.log(x) for x in rates(d, r, top - s)[:2]] for s in (1e-6, 0.01, 0.3, 3, 30)]
+    log_alpha, log_power = np.array(logs, dtype=float).T
+    noise = 1e-12 - 1e-15 * log_alpha.min()  # what a rounding of log alpha moves
+    np.testing.assert_allclose(f.log_power(log_alpha), log_power, 1e-11, 2.0 * noise)

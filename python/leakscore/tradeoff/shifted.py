@@ -351,7 +351,7 @@ def _by_tails(near: Doubles, far: Doubles) -> Doubles:
         beyond = norm.logsf(near)
         ahead = beyond + np.log1p(-np.exp(norm.logsf(far) - beyond))
         across = np.log1p(-(norm.cdf(near) + norm.sf(far)))
-        return np.where(near > 0.0, np.where(np.isneginf(beyond), -np.inf, ahead), across)
+        return np.where(near > 0.0, ahead, across)
 
 
 def _by_density(centre: Doubles, half: Doubles) -> Doubles:
