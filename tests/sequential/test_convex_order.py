@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
 
 from leakscore.sequential import _octaves
-from leakscore.sequential._octaves import average
+from leakscore.sequential._octaves import OctaveCurves, average
 from tests.sequential.test_octaves import UNIFORM, uniform_sum
 
 PRIORS = {
@@ -39,3 +40,55 @@ def test_curves_hold_the_exact_law(runs: int, prior: str, monkeypatch: pytest.Mo
     assert (high.loss_up(c) >= loss * (1 - 1e-12)).all()
     share = 1e-4 if runs == 64 else 0.6
     assert (high.gain_up(c) - low.gain_low(c) <= share * gain + 1e-6).all()
+
+
+@pytest.mark.parametrize("runs", [64, 5])
+@pytest.mark.parametrize("seed", range(8))
+def test_runs_are_majorized_by_the_weights_and_the_weights_by_spread_runs(
+    runs: int, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums of the largest 1, 2, ... weights; the constant is a weight of no ratio at all."""
+    monkeypatch.setattr(_octaves, "_RUNS", runs)
+    rng = np.random.default_rng(seed)
+    weights = [
+        rng.gamma(0.3, size=700),
+        0.97 ** np.arange(900.0),
+        np.linspace(1.0, 1.4, 333),
+        np.append(rng.random(90), np.full(70, 0.5)),
+    ][seed % 4] * 10.0 ** -(seed // 4)
+    low, high = _octaves._alike(weights)
+    assert low[0].size <= runs
+    assert high[2] == 0.0
+    largest = [
+        np.sort(np.repeat(values, counts))[::-1].cumsum() for values, counts, _ in (low, high)
+    ]
+    exact = np.sort(weights)[::-1].cumsum()
+    total, size = exact[-1], max(exact.size, largest[1].size)
+    below, above = (np.append(part, np.full(size - part.size, part[-1])) for part in largest)
+    given = np.append(exact, np.full(size - exact.size, total))
+    slack = 1e-13 * total
+    assert (below <= given + slack).all()
+    assert (given <= above + slack).all()
+    assert abs(below[-1] + low[2] - total) <= slack
+    assert abs(above[-1] - total) <= slack
+    squares = [float(counts @ values**2) for values, counts, _ in (low, high)]
+    assert squares[1] - squares[0] <= {64: 0.001, 5: 0.6}[runs] * float(weights @ weights)
+
+
+@pytest.mark.parametrize("weights", range(1, 10))
+def test_every_weight_is_added_as_often_as_it_is_counted(
+    weights: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_octaves, "_WORK", 1e5)
+    parts, counts = np.arange(1.0, weights + 1.0), np.arange(weights, 0, -1)
+    law = _octaves._sum(UNIFORM, parts, counts, 0.0)
+    assert law is not None
+    assert law.steps == parts @ counts
+    assert law.lost[0] >= counts.sum() * 3e-36
+    # E S^2 of a sum of uniform ratios of mean 1 and variance 1/3, on a lattice that widens it.
+    (low,), mean = [OctaveCurves(law).gain_low(np.array([1e-9]))], float(parts @ counts)
+    second = 1.0 + float(counts @ parts**2) / 3.0 / mean**2
+    c = np.linspace(1e-9, 2.0, 4001)
+    found = 2.0 * trapezoid(OctaveCurves(law).gain_up(c), c)
+    assert low[0] == pytest.approx(1.0, rel=1e-6)
+    assert second <= found <= second * 1.02
