@@ -38,7 +38,7 @@ def test_least_noise(family: str, given: Any, measure: Any, target: float) -> No
     make = MAKERS[family]
     assert type(noise) is float
     assert measure(make(1 / noise)) <= target
-    assert measure(make(1 / (noise * (1 - 1e-11)))) > target
+    assert measure(make(1 / (noise * (1 - 2e-13)))) > target
 
 
 def test_against_closed_forms() -> None:
@@ -84,6 +84,7 @@ def test_more_is_asked_more_is_needed() -> None:
 )
 def test_what_needs_no_noise(given: Any) -> None:
     assert calibrate("gaussian", **given) == 1e-6
+    assert calibrate(lambda noise: gaussian(1.0 / noise), **given) == 0.05
 
 
 @pytest.mark.parametrize(
