@@ -203,6 +203,7 @@ def _log_density(x: Any, dim: int, centre: Any) -> Any:
 
 def test_a_law_beyond_doubles_is_left_to_the_even_lattice() -> None:
     assert ratio_law(Ratio(5000.0, 10, 1), 10) is None
+    assert ratio_law(Ratio(0.0, 10**20, 1), 10) is None  # no ratio differs from 1
     far = sequential.uniform_error_rates([-1.0, 0.5], 5000.0, 10, 1, 6)
     assert (far.alpha.lower <= far.alpha.upper).all()
 

@@ -49,9 +49,7 @@ def test_intervals_of_three_models_far_from_0(confidence: float) -> None:
     """With one degree of freedom t exceeds its own noncentrality with probability .32 to .68."""
     included = np.broadcast_to([[True], [True], [False]], (3, 8))
     scores = np.random.default_rng(2).normal(size=(3, 8))
-    table = risk(
-        scores + np.linspace(-300.0, 300.0, 8) * included, included, confidence=confidence
-    )
+    table = risk(scores + np.linspace(-300.0, 300.0, 8) * included, included, confidence=confidence)
     unit = np.sqrt(2.0 / 3.0)
     t, low, high = (unit * row[0] for row in (table.shift, table.shift_low, table.shift_high))
     aim = pytest.approx(np.full(8, 0.5 * (1.0 - confidence)), rel=0.01)

@@ -33,7 +33,10 @@ def test_holms_first_step_by_enumeration() -> None:
 
 
 def test_lower_bounds_of_rates_are_those_of_clopper_and_pearson() -> None:
-    hits, of = np.array([0.0, 3.0, 20.0, 3.0]), np.array([20.0, 20.0, 20.0, 5.0])
-    rates = DistinctHits.of_records(hits, of).lower_rates(0.9)
-    assert rates[0] == 0.0
-    assert rates[1:] == pytest.approx(beta.ppf(0.1, hits[1:], of[1:] - hits[1:] + 1.0), rel=1e-9)
+    hits = np.array([0.0, 3.0, 20.0, 3.0, 300.0, 3.0])  # codes of pairs by a table, and by sorting
+    of = np.array([20.0, 20.0, 20.0, 5.0, 1000.0, 20.0])
+    for used in (slice(4), slice(None)):
+        k, n = hits[used], of[used]
+        rates = DistinctHits.of_records(k, n).lower_rates(0.9)
+        assert rates[0] == 0.0
+        assert rates[1:] == pytest.approx(beta.ppf(0.1, k[1:], n[1:] - k[1:] + 1.0), rel=1e-9)

@@ -60,3 +60,10 @@ def test_a_p_value_is_rounded_up(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = np.minimum(20 * np.arange(1, logs.size + 1), monitors[0].rounds)
     assert found.p_value == math.exp(-float((logs - 2.0**-44 * steps).max()))
     assert found.p_value > math.exp(-float(logs.max()))
+
+
+def test_outputs_that_are_all_alike_are_no_evidence() -> None:
+    found = check_private(lambda data, rng: "yes", 0, 1, claim=(1.0, 0.0))
+    assert (found.refuted, found.p_value, found.e_value) == (False, 1.0, 1.0)
+    with pytest.raises(ValueError, match="data and neighbour must differ"):
+        check_private(lambda data, rng: 0, same := lambda: 0, same, claim=(1.0, 0.0))

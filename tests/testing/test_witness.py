@@ -46,3 +46,11 @@ def test_the_output_is_beyond_the_threshold() -> None:
     said = r"number 1 of the output is at (most|least) (\S+) \(for example (\S+)\)"
     side, threshold, example = re.match(said, found.witness).groups()
     assert (float(example) <= float(threshold)) == (side == "most")
+
+
+@pytest.mark.parametrize("words", ["ab", "ba"])
+def test_all_rounds_of_an_event_are_counted(words: str) -> None:
+    found = check_private(lambda data, rng: words[data], 1, 0, claim=PURE, rng=1)
+    counts = r" in (\d+) of (\d+) rounds with data, (\d+) of (\d+) with neighbour"
+    hits, of, alarms, others = map(int, re.search(counts, found.witness).groups())
+    assert {(hits, alarms)} <= {(of, 0), (0, others)}

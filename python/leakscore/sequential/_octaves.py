@@ -370,7 +370,7 @@ def _alike(weights: Doubles) -> list[tuple[Doubles, Indices, float]]:
     means = np.add.reduceat(falling[: cuts[-1]], starts) / sizes
     reach = np.maximum(falling[starts] - means, means - falling[cuts[1:] - 1])
     single = sizes == 1
-    tail, top = float(falling[cuts[-1] :].sum()), 0.0
+    tail = float(falling[cuts[-1] :].sum())
     spread = [(means[single], sizes[single])]
     for sign in (-1.0, 1.0):
         spread.append(((means + sign * reach)[~single], sizes[~single] // 2))
