@@ -13,8 +13,7 @@ from scipy.stats import binom
 
 from leakscore.audit import one_run, one_run_fdp
 from leakscore.tradeoff import gaussian
-
-Boundary = dict[int, int]  # critical counts of right guesses, by the number of guesses
+from tests.oracles.one_run import Boundary, walk_crosses
 
 
 def crosses(order: tuple[tuple[int, int], ...], bits: tuple[int, ...], boundary: Boundary) -> bool:
@@ -81,20 +80,6 @@ def worst_case(m: int, kind: str, boundary: Boundary, epsilon: float, delta: flo
     )
     assert found.status == 0
     return float(-found.fun)
-
-
-def walk_crosses(boundary: Boundary, last: int, q: float) -> float:
-    """Return the probability that a walk of steps Bernoulli(q) reaches the boundary."""
-    state, crossed = {0: 1.0}, 0.0
-    for g in range(1, last + 1):
-        after: dict[int, float] = {}
-        for right, mass in state.items():
-            for step, p in ((0, 1 - q), (1, q)):
-                after[right + step] = after.get(right + step, 0.0) + p * mass
-        critical = boundary.get(g, g + 1)
-        crossed += sum(mass for right, mass in after.items() if right >= critical)
-        state = {right: mass for right, mass in after.items() if right < critical}
-    return crossed
 
 
 BOUNDARIES: list[tuple[int, Boundary]] = [

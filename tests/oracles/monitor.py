@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 
 GROUPS = 48
 
@@ -40,7 +41,8 @@ class Betting:
     reverse: float
     inclusion: float = 0.5
     history: list[tuple[float, int]] = field(default_factory=list)
-    next: int = 4
+    next: float = 4
+    limit: float = math.inf  # rounds after which the edges stay
 
     def __post_init__(self) -> None:
         self.experts = [Expert() for _ in range(GROUPS + 1)]
@@ -67,10 +69,28 @@ class Betting:
             for expert in self.experts:
                 if (i := expert.cell(score)) is not None:
                     expert.counts[i][member] += 1
+        self.learn()
+
+    def learn(self) -> None:
+        """Draw the edges anew if it is time."""
         if len(self.history) >= self.next:
             self.refit()
             while self.next <= len(self.history):
                 self.next = max(self.next + 1, math.floor(1.15 * self.next))
+            self.next = math.inf if len(self.history) >= self.limit else min(self.next, self.limit)
+
+    def merged(self, other: Betting) -> Betting:
+        """Return bets that have learned the rounds of both, or of the one whose edges stay."""
+        frozen = [one for one in (self, other) if one.next == math.inf]
+        both = replace(self, history=self.history + other.history, next=4)
+        if frozen:
+            kept = max(frozen, key=lambda one: len(one.history))
+            both = replace(kept, history=kept.history)
+            both.experts = [Expert(one.cells, deepcopy(one.counts)) for one in kept.experts]
+        elif len(both.history) >= 4:
+            both.next = min(len(both.history), self.limit)
+            both.learn()
+        return both
 
     def refit(self) -> None:
         ordered = sorted(score for score, _ in self.history)

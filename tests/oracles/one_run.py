@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 from itertools import product
+from typing import TypeVar
 
 import mpmath
 import numpy as np
@@ -12,6 +14,8 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
 Inverse = Callable[[mpmath.mpf], mpmath.mpf]
+Boundary = dict[int, int]  # critical counts of right guesses, by the number of guesses
+Number = TypeVar("Number", float, Fraction)
 
 
 def masses(guesses: int, share: mpmath.mpf) -> list[mpmath.mpf]:
@@ -27,6 +31,20 @@ def p_value(guesses: int, correct: int, exposed: float, epsilon: float) -> mpmat
     q = 1 / (1 + mpmath.exp(-mpmath.mpf(epsilon)))
     mass = masses(guesses, q)
     return min(mpmath.mpf(1), mpmath.fsum(mass[correct:]) + (1 - q) * mpmath.mpf(exposed))
+
+
+def walk_crosses(boundary: Boundary, last: int, q: Number) -> Number:
+    """Return the probability that a walk of steps Bernoulli(q) reaches the boundary."""
+    state, crossed = {0: 1 - 0 * q}, 0 * q
+    for g in range(1, last + 1):
+        after: dict[int, Number] = {}
+        for right, mass in state.items():
+            for step, p in ((0, 1 - q), (1, q)):
+                after[right + step] = after.get(right + step, 0 * q) + p * mass
+        critical = boundary.get(g, g + 1)
+        crossed += sum(mass for right, mass in after.items() if right >= critical)
+        state = {right: mass for right, mass in after.items() if right < critical}
+    return crossed
 
 
 def right_guesses(
