@@ -40,9 +40,9 @@ void bind_tradeoff(py::module_& m) {
   add_ufunc<table, &K::laplace_beta>(m, "laplace_beta", "(alpha, e^mu, e^-mu) -> f(alpha)");
   add_ufunc<table, &K::laplace_power>(m, "laplace_power", "(alpha, e^mu, e^-mu) -> 1 - f(alpha)");
   add_ufunc<table, &K::relaxed_laplace_beta>(m, "relaxed_laplace_beta",
-                                             "(alpha, e^mu, 1 + e^(-2 mu)) -> f(alpha)");
+                                             "(alpha, e^mu, cosh(mu) - 1) -> f(alpha)");
   add_ufunc<table, &K::relaxed_laplace_power>(m, "relaxed_laplace_power",
-                                              "(alpha, e^mu, 1 + e^(-2 mu)) -> 1 - f(alpha)");
+                                              "(alpha, e^mu, cosh(mu) - 1) -> 1 - f(alpha)");
   add_ufunc<table, &K::relaxed_laplace_inverse>(
       m, "relaxed_laplace_inverse",
       "(alpha, e^mu, (1 - e^(-2 mu))/2, sech mu) -> f(alpha) of the inverse");

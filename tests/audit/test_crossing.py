@@ -134,3 +134,49 @@ def test_a_path_that_always_jumps(
     late = binom.cdf(index[1] - 1 - states, n - states, (bounds[1] - bounds[0]) / (1.0 - bounds[0]))
     exact = binom.cdf(index[0] - 1, n, bounds[0]) + binom.pmf(states, n, bounds[0]) @ late
     assert crossing(np.array(bounds), np.array(index), n) == pytest.approx(exact, rel=1e-11)
+
+
+def exact_of(n: int, index: tuple[int, ...], bounds: tuple[float, ...]) -> mpmath.mpf:
+    spread = np.array(bounds)[np.searchsorted(index, np.arange(1, n + 1))]
+    with mpmath.workdps(200):
+        return oracle.crossing([mpmath.mpf(c) for c in spread.tolist()])
+
+
+@pytest.mark.parametrize(
+    ("index", "bounds"),
+    [
+        ((10, 12, 250), (0.1, 0.1001, 0.8)),
+        ((1, 250), (1e-9, 0.999)),
+        ((100, 110, 250), (0.1, 0.1, 0.96)),
+        ((60, 64, 65, 66, 250), (0.3, 0.3, 0.31, 0.32, 0.97)),
+    ],
+)
+def test_short_steps_before_long_ones(index: tuple[int, ...], bounds: tuple[float, ...]) -> None:
+    exact = exact_of(250, index, bounds)
+    found = crossing(np.array(bounds), np.array(index), 250)
+    assert abs(found - exact) <= 1e-13 * exact
+
+
+def test_what_is_left_of_the_time_counts() -> None:
+    """Of 1e9 draws, near 1: a bound as a double is too coarse by far. Sums over those above."""
+    n, more = 10**9, (50, 40)
+    rest = 3e-8, 2.3e-8
+    with mpmath.workdps(40):
+        first, step = mpmath.mpf(rest[0]), mpmath.mpf(rest[1]) / mpmath.mpf(rest[0])
+        exact, mass = mpmath.mpf(0), (1 - first) ** n
+        for j in range(200):
+            over = j > more[0] or 1 - oracle.at_most(more[1], j, step)
+            exact += mass * over
+            mass *= mpmath.mpf(n - j) / (j + 1) * first / (1 - first)
+    given = np.array(rest)
+    found = crossing(1.0 - given, n - np.array(more), n, given)
+    assert abs(found / exact - 1) < 1e-12
+
+
+def test_counts_far_above_their_mean_have_crossed() -> None:
+    """P(N = 4989) underflows where N is binomial(5000, 1/2)."""
+    assert crossing(np.array([0.5]), np.array([4990]), 5000) == 1.0
+    # Pieces of one convolution: thousands of states and of jumps.
+    n, second = 2_000_000, 1_498_500
+    found = crossing(np.array([0.25, 0.75]), np.array([494_000, second]), n)
+    assert found == pytest.approx(binom.cdf(second - 1, n, 0.75), rel=1e-9)

@@ -36,6 +36,16 @@ def test_beta_and_power(mu: float) -> None:
         assert relative(power, oracle.power(alpha, mu)) < 1e-14, alpha
 
 
+@pytest.mark.parametrize("mu", [1e-8, 13.0, 36.5, 37.0, 38.0, 76.5])
+def test_large_shifts_of_rare_rates(mu: float) -> None:
+    """z - mu has lost the digits of z; below 1e-305 those of alpha are lost itself."""
+    f = gaussian(mu)
+    for alpha in [5e-324, 1e-310, 1e-307, 1e-304, 1e-300, 1e-3, 0.3]:
+        allowed = 3e-13 if alpha < 1e-305 else 2e-15
+        assert relative(f(alpha), oracle.beta(alpha, mu)) < allowed, alpha
+        assert relative(f.power(alpha), oracle.power(alpha, mu)) < allowed, alpha
+
+
 @pytest.mark.parametrize("mu", MUS)
 @pytest.mark.parametrize("log_alpha", [-1e12, -1e6, -5000.0, -745.2, -690.8, -100.0, -10.0, -1.0])
 def test_log_power(mu: float, log_alpha: float) -> None:

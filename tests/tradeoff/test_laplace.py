@@ -38,6 +38,17 @@ def test_beta_and_power(name: str, mu: float) -> None:
             assert abs(f.log_power(log_alpha) / mpmath.log1p(-beta) - 1) < 1e-13, alpha
 
 
+@pytest.mark.parametrize("mu", [1e-8, 1e-5, 1e-3, 0.1])
+def test_the_end_of_the_line(mu: float) -> None:
+    """1 - alpha cosh(mu) up to alpha = e^-mu, where it is as small as mu."""
+    f = relaxed_laplace(mu)
+    for alpha in (math.exp(-mu), math.exp(-mu) * (1 - 1e-12), math.exp(-2 * mu), 1 - 0.5 * mu):
+        with mpmath.workdps(40):
+            beta = oracle.relaxed_laplace(alpha, mu)
+            assert abs(f(alpha) / beta - 1) < 1e-15, alpha
+            assert abs(f.power(alpha) / (1 - beta) - 1) < 1e-15, alpha
+
+
 def test_beyond_the_doubles() -> None:
     """At e^-1e6 both curves are lines; at mu = 750 and 1200 e^mu has no double."""
     assert laplace(3.0).log_power(-1e6) == 3.0 - 1e6

@@ -24,7 +24,7 @@ MUS = [0.0, 1e-300, 1e-8, 0.3, 1.5, 30.0, 300.0, [0.0, 0.5, 3.0], [[2.0], [299.0
 def formulas(name: str, mu: np.ndarray, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     """Give beta, and the power where the core has it too."""
     mu = mu.reshape(mu.shape + (1,) * alpha.ndim)
-    grown, whole, rest = np.exp(mu) * alpha, 1.0 + np.exp(-2.0 * mu), 1.0 - alpha
+    grown, rest = np.exp(mu) * alpha, 1.0 - alpha
     with np.errstate(divide="ignore", over="ignore"):
         if name == "laplace":
             inner = np.where(alpha <= 0.5, 0.25 / grown, np.exp(-mu) * rest)
@@ -32,12 +32,16 @@ def formulas(name: str, mu: np.ndarray, alpha: np.ndarray) -> tuple[np.ndarray, 
             beta, power = np.where(steep, 1.0 - grown, inner), np.where(steep, grown, 1.0 - inner)
         elif name == "relaxed":
             arc = rest * (1.0 + alpha) * (0.5 / grown)
-            beta = np.where(grown < 1.0, 1.0 - 0.5 * whole * grown, arc)
-            power = np.where(beta > 0.5, 0.5 * grown * whole, 1.0 - beta)
+            more = 2.0 * np.sinh(0.5 * mu) ** 2 * alpha
+            beta = np.where(grown < 1.0, rest - more, arc)
+            power = np.where(beta > 0.5, alpha + more, 1.0 - beta)
         else:
             arc = 1.0 / (grown + np.sqrt(1.0 + grown * grown))
             low = alpha < -0.5 * np.expm1(-2.0 * mu)
-            beta, power = np.where(low, arc, rest * (2.0 * np.exp(-mu) / whole)), None
+            beta, power = (
+                np.where(low, arc, rest * (2.0 * np.exp(-mu) / (1.0 + np.exp(-2.0 * mu)))),
+                None,
+            )
     return np.minimum(beta, rest), power
 
 

@@ -47,6 +47,18 @@ def test_sums_are_those_of_exact_arithmetic(keeps: int, spacing: float) -> None:
                 assert error <= 12 * U
 
 
+@pytest.mark.parametrize("half", [1, 32])
+def test_rows_of_whole_groups_and_of_two_points(half: int) -> None:
+    """A row of 32 points meets 33 in 64 sums, a whole group; a mass of 1 stands beside others."""
+    left, right = some_law(8, 3, half), some_law(9, 2, half)
+    left[0, -1] = 1.0
+    padded = np.vstack([right, np.zeros((1, 2 * half))])
+    found = _core.octave_sum(left, right, 0.25, laws.MEAN)
+    for row, true in zip(found, oracle.octave_sum(left, padded, 0.25, 0), strict=True):
+        for mass, value in zip(row.tolist(), true, strict=True):
+            assert abs(Fraction(mass) - value) <= 40 * U * value
+
+
 def test_a_sum_errs_by_no_more_than_its_rounding() -> None:
     one = Octaves(0.0, 0.25, some_law(3), some_law(3), None, 1, 0.0, 0.0, (0.0, 0.0))
     other = replace(one, under_h0=some_law(4), under_h1=some_law(5))

@@ -213,16 +213,15 @@ class _RelaxedLaplace(OneStatistic):
         (mu,) = self._beside(alpha)
         if not _plain(mu):
             return _core.at_most_rest(super()._beta(alpha), alpha)
-        square = np.exp(-2.0 * mu)
         if not self._reversed:
-            return _core.relaxed_laplace_beta(alpha, np.exp(mu), 1.0 + square)
-        cut, sech = -0.5 * np.expm1(-2.0 * mu), 2.0 * np.exp(-mu) / (1.0 + square)
+            return _core.relaxed_laplace_beta(alpha, np.exp(mu), 2.0 * np.sinh(0.5 * mu) ** 2)
+        cut, sech = -0.5 * np.expm1(-2.0 * mu), 2.0 * np.exp(-mu) / (1.0 + np.exp(-2.0 * mu))
         return _core.relaxed_laplace_inverse(alpha, np.exp(mu), cut, sech)
 
     def _power(self, alpha: Doubles) -> Any:
         (mu,) = self._beside(alpha)
         if _plain(mu) and not self._reversed:
-            return _core.relaxed_laplace_power(alpha, np.exp(mu), 1.0 + np.exp(-2.0 * mu))
+            return _core.relaxed_laplace_power(alpha, np.exp(mu), 2.0 * np.sinh(0.5 * mu) ** 2)
         return super()._power(alpha)
 
     def _auc(self) -> Any:

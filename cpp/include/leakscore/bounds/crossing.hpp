@@ -24,7 +24,7 @@
 
 namespace leakscore {
 
-// Probabilities of the two outcomes, relatively exact both; they add up to 1.
+// Probabilities of the two outcomes, which add up to 1; that of crossing is relatively exact.
 struct Crossing {
   double crossed = 0.0;
   double inside = 1.0;
@@ -70,20 +70,19 @@ class UniformCounts {
     return std::exp(-exponent) / (j > 0.0 ? std::sqrt(2.0 * std::numbers::pi * j) : 1.0);
   }
 
-  // P(N(1) = n | N(t) = j) / P(N(1) = n)
+  // P(N(1) = n | N(t) = j), but for a common factor
   double finish(double j, Moment at) const {
     const double rest = n_ - j;
     const Extended mean = at.t <= 0.5 ? all_but(at.t) : exact_product(n_, at.rest);
-    const double exponent = deviance(rest, mean).high + stirling_error(rest) - stirling_error(n_);
+    const double exponent = deviance(rest, mean).high + stirling_error(rest);
     const double root = rest > 0.0 ? n_ / rest : 2.0 * std::numbers::pi * n_;
     return std::exp(-exponent) * std::sqrt(root);
   }
 
   // Beyond it the binomial law of N(t), given N(1), has less than exp(-left_out) (Bernstein).
   double highest(Moment at) const {
-    constexpr double third = left_out / 3.0;
-    const double spread = std::sqrt(third * third + 2.0 * left_out * n_ * at.t * at.rest);
-    return std::min(n_, std::ceil(n_ * at.t + third + spread));
+    const double spread = std::sqrt(2.0 * left_out * n_ * at.t * at.rest);
+    return std::min(n_, n_ * at.t + spread + left_out / 3.0);
   }
 
   // The mean of N(b) - N(a).
@@ -137,8 +136,6 @@ class States {
   std::ptrdiff_t size = 0;
 
   double* data() { return values_.data() + begin_; }
-  const double* data() const { return values_.data() + begin_; }
-  std::ptrdiff_t high() const { return low + size - 1; }
 
   // Room for `before` zeros, `count` states and `after` zeros, all zero.
   void reset(std::ptrdiff_t before, std::ptrdiff_t count) {
@@ -215,8 +212,7 @@ Crossing crossing_probability(std::ptrdiff_t n, std::span<const std::int64_t> in
     jumps.set(counts.between(moment(i - 1), moment(i)),
               std::max<std::ptrdiff_t>(0, highest - states.low));
     const std::ptrdiff_t taps = std::ssize(jumps.tap), low = states.low + jumps.first;
-    const std::ptrdiff_t count = std::max<std::ptrdiff_t>(
-        0, std::min(highest, states.high() + jumps.first + taps - 1) - low + 1);
+    const std::ptrdiff_t count = std::max<std::ptrdiff_t>(0, highest - low + 1);
     const std::ptrdiff_t whole = (count + group - 1) / group * group;
     states.pad(taps - 1, whole);
     next.reset(2 * taps + group, whole);  // the next step hardly needs more zeros

@@ -20,13 +20,11 @@ using std::ptrdiff_t;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // log(1 - e^x) for x <= 0.
-inline double log_gap(double x) { return x > -infinity ? std::log(-std::expm1(x)) : 0.0; }
+inline double log_gap(double x) { return std::log(-std::expm1(x)); }
 
-// Log of minus the slope of an edge; infinite where the first coordinate does not grow.
+// Log of minus the slope of an edge, along which the first coordinate grows and the second falls.
 inline double log_slope(double x0, double y0, double x1, double y1) {
-  if (!(x0 < x1)) return infinity;
-  const double fall = y1 < y0 ? y0 + log_gap(y1 - y0) : -infinity;
-  return fall - (x1 + log_gap(x0 - x1));
+  return (y0 + log_gap(y1 - y0)) - (x1 + log_gap(x0 - x1));
 }
 
 }  // namespace chain_parts

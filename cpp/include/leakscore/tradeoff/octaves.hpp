@@ -95,7 +95,7 @@ class Convolver {
 // A law from its least octave up: the row at hand, and everything below it on the row's spacing.
 class Climb {
  public:
-  Climb(std::span<const double> law, ptrdiff_t n) : law_(law), n_(n), low_(2 * n), whole_(2 * n) {
+  Climb(std::span<const double> law, ptrdiff_t n) : law_(law), n_(n), low_(2 * n) {
     join();
   }
 
@@ -163,7 +163,7 @@ inline std::vector<double> octave_sum(std::span<const double> left, std::span<co
   const ptrdiff_t rows = std::max(std::ssize(left), std::ssize(right)) / (2 * n);
   std::vector<double> out((rows + 1) * 2 * n);
   Climb a(left, n), b(right, n);
-  Convolver convolve(kernel, group, 2 * n + 1);
+  Convolver convolve(kernel, group, 2 * n);
   for (ptrdiff_t octave = 0; octave < rows; ++octave, spacing *= 2.0) {
     poll_interrupt();
     const Shares odd = shares(keeps, 0.5, 2.0 * spacing);
