@@ -13,6 +13,7 @@ from decimal import ROUND_CEILING, Decimal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import bdtrc
 
 from leakscore_app._visible import visible
 from leakscore_app.document.text import counted
@@ -214,24 +215,26 @@ def _small_cells(report: Content) -> str:
 def _missing(report: Content, budget: Budget) -> str:
     """Say that it shows of a cell's records that it was too small, if by more than the limit.
 
-    Of a cell of K - 1 persons, the most that is left out, K - 2 others are known. With one of them
-    drawn by a share p, the cell holds K with the person and would not without at (1 - p) times the
-    chance that K - 1 of all others are in it.
+    Of a cell of K - 1 persons, the most that is left out, K - 2 others are known. That other cells
+    of the table are missing tells nothing more; that those of other tables are, most if nobody else
+    is in two of them: then so many are there with the person, and so many without, by a binomial.
     """
     least, dropped = report.min_cell, report.input.rows_dropped
     if not dropped or least < 3:  # nobody else is in a cell of one: it is missing anyway
         return ""
     others = report.input.rows_judged + dropped - 1
-    share, rest = (least - 2) / others, others - least + 2
-    chance = math.lgamma(others + 1) - math.lgamma(least) - math.lgamma(rest)
-    advantage = math.exp(chance + (least - 1) * math.log(share) + rest * math.log1p(-share))
-    if advantage <= budget.allowed_advantage:
+    tables = round(sum(cell.records for cell in report.cells) / report.input.rows_judged)
+    larger, fewer = np.arange(least, others + 3), np.arange(tables)[:, np.newaxis]
+    present = bdtrc(larger - 2, others, (larger - 2) / others)
+    absent = bdtrc(larger - 1, others + 1, (larger - 2) / others)
+    told = (bdtrc(fewer, tables, present) - bdtrc(fewer, tables, absent)).max(axis=0)
+    if told[0] <= budget.allowed_advantage:
         return ""
-    larger = math.ceil(2 + 1 / (2 * math.pi * budget.allowed_advantage**2))
+    enough = larger[told <= budget.allowed_advantage]
     return (
         f"That a cell is missing tells that fewer than {least} are in it, an advantage of up to "
-        f"{percent(advantage)} for one of them ({counted(dropped, 'record')} left out). Ask for "
-        f"larger cells ({option('--min-cell', str(larger))}), or join them."
+        f"{percent(float(told[0]))} for one of them ({counted(dropped, 'record')} left out). Ask "
+        f"for larger cells ({option('--min-cell', str(enough[0]))}), or join them."
     )
 
 
