@@ -14,6 +14,7 @@ import pytest
 from leakscore import statistics
 from leakscore.statistics import Statistic
 from leakscore_app import report
+from leakscore_app.passes.cells import FOLLOWS
 from leakscore_app.passes.runner import Passes
 from leakscore_app.passes.scores import InCells, ScoreRows
 from leakscore_app.passes.tree import joined, run
@@ -21,6 +22,7 @@ from leakscore_app.report import _report
 from leakscore_app.report.engine import blocks as _blocks
 from leakscore_app.report.engine import features as featured
 from leakscore_app.tables import memory_limit
+from leakscore_app.tables.records import CONSTANT
 from leakscore_app.tables.sources import opened as sources
 from leakscore_app.tables.table import Table
 from tests.helpers.streamed import assert_alike
@@ -97,6 +99,20 @@ def test_cells_are_not_published_where_few_are_in_them(monkeypatch: pytest.Monke
         assert np.isinf(found.cells[1].leakage)
         assert found.verdict is not None
         assert found.verdict.decision == "do not publish"
+
+
+def test_the_count_of_the_first_cell_with_records_is_not_the_same_in_every_record(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first cell of all is empty; of the second the count is n less those of the others."""
+    kind = np.where(np.arange(N) < 20, "b", "c")
+    where = np.where((np.arange(N) % 2 == 0) | (kind == "b"), "v", "u")
+    one = table(kind=kind, where=where)
+    for found in both(monkeypatch, one, statistics.GroupMeans(("kind", "where"))):
+        reasons = {left.name: left.reason for left in found.input.columns_left_out}
+        assert reasons["kind=b, where=v"] == FOLLOWS
+        assert reasons["a where kind=b, where=u"] == CONSTANT
+        assert "kind=b, where=v" in found.input.dependent_columns
 
 
 @pytest.mark.parametrize("by", [("kind", "sex"), "kind"])

@@ -172,10 +172,11 @@ class CellMoments:
         of_cell = [count - 1 + h * dim + j for h in cells.tolist() for j in range(dim)]
         every = [names[k] for k in (*(h - 1 for h in cells[1:].tolist()), *of_cell)]
         chosen = tuple(every[k] for k in self.chosen)
-        unnamed = set(names) - set(every)
-        excluded = [LeftColumn(name, CONSTANT) for name in names if name in unnamed]
-        follow = (name for name in every if name not in set(chosen))
-        return chosen, [*excluded, *(LeftColumn(name, FOLLOWS) for name in follow)]
+        first = [names[h - 1] for h in cells[:1].tolist() if h]  # n less the others
+        why = dict.fromkeys(names, CONSTANT) | dict.fromkeys([*first, *every], FOLLOWS)
+        for name in chosen:
+            del why[name]
+        return chosen, [LeftColumn(name, reason) for name, reason in why.items()]
 
 
 def suffice(sizes: npt.NDArray[np.int64], dim: int) -> bool:
