@@ -436,8 +436,13 @@ _UNCHECKED = (
 )
 
 
-_AGAIN = ("regression", "glm", "cox", "correlations", "weighted-ratio")
+_FITTED = ("regression", "glm", "cox")
+_AGAIN = (*_FITTED, "correlations", "weighted-ratio")
 """Statistics that a game computes again in every round."""
+_HOLDERS = (
+    " Not played: who knows the few records that hold a value tells from exact coefficients, all "
+    "together, which of them are in."
+)
 
 
 def _coefficients(report: Content) -> str:
@@ -458,7 +463,9 @@ def _arithmetic(report: Content) -> doc.Section:
         others = ""
         if _coefficients(report):
             others = " (of what is fitted again, the informed one other scores, too)"
-        none = f"{_ADDED}{others}. {_STEPS} It is not checked here: {arithmetic.unchecked}."
+        holders = _HOLDERS if report.release.statistic in _FITTED else ""
+        why = f"It is not checked here: {arithmetic.unchecked}."
+        none = f"{_ADDED}{others}. {_STEPS} {why}{holders}"
         return doc.Section("Arithmetic", [doc.Paragraph(none)])
     if not arithmetic.records:
         none = f"{_LINEAR} No record is off such steps. {_UNCHECKED}"
