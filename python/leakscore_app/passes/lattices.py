@@ -28,6 +28,8 @@ _DIGITS = 6  # of a step beyond all values, after its first one
 _SEEN = 4  # times the dust, of a step
 _COUNTED = 1 << 16  # residues that are counted each
 _MOST = 1 << 21  # numbers of records off a lattice that are kept
+_DRAWN = 20  # records off a lattice in a sum, on average, from which on it tells no more
+_LARGEST_SHARE = 0.5
 
 
 def in_units(
@@ -130,6 +132,11 @@ class Off:
         values = np.concatenate([self.values, other.values])
         most = _MOST // max(values.shape[1], 1)
         return Off(self.count + other.count, rows[:most], numbers[:most], values[:most])
+
+
+def share_of(n: int) -> float:
+    """Return the largest share of the records off a lattice with which a sum of n tells of it."""
+    return min(_LARGEST_SHARE, _DRAWN / n)
 
 
 def lattices_of(rows: JudgedRows, share: float, n: int) -> tuple[ColumnSteps, ...]:

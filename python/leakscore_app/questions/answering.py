@@ -14,11 +14,14 @@ import numpy as np
 
 from leakscore import Reference
 from leakscore.leakage import Answer, Ledger, Refusal
+from leakscore.typing import Doubles
 from leakscore_app._visible import listed, no_column, visible
 from leakscore_app.document import document as doc
-from leakscore_app.document.document import Notice
+from leakscore_app.document.document import Notice, warning
 from leakscore_app.document.findings import Findings
 from leakscore_app.document.text import counted
+from leakscore_app.passes.lattices import Off, lattices_of, share_of
+from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.questions import grammar
 from leakscore_app.tables import outputs
 from leakscore_app.tables.table import Table, read_table
@@ -85,6 +88,8 @@ class Reply(Findings):
         Whether nothing was answered.
     input : dict
         The table; by the exact rule its digest and notes on the reading, which tell of values.
+    remainders : tuple of Notice
+        By the exact rule, of records that sums show by their remainders.
     """
 
     command = "ask"
@@ -96,11 +101,12 @@ class Reply(Findings):
     collides: tuple[tuple[int, str], ...]
     preview: bool
     input: Mapping[str, Any]
+    remainders: tuple[Notice, ...] = ()
 
     @property
     def notices(self) -> Sequence[Notice]:
         """What must be known to read the numbers."""
-        return (_NOTICES[self.rule], _SECRET)
+        return (*self.remainders, _NOTICES[self.rule], _SECRET)
 
     @property
     def refused(self) -> bool:
@@ -242,6 +248,10 @@ def ask(
     collides = outcome.collides if isinstance(outcome, Refusal) else ()
     # Whoever knows all values but one finds that by the digest.
     secret_input = {"sha256": table.sha256, "notes": table.notes}
+    remainders: Iterator[Notice] = iter(())
+    if ledger.rule == "exact" and isinstance(outcome, Answer) and not outcome.free:
+        rows = JudgedRows(np.flatnonzero(mask), values[np.ix_(mask, chosen)])
+        remainders = _remainders(question, rows, outcome.noise_std)
     return Reply(
         question=question,
         limit=ledger.limit,
@@ -250,7 +260,24 @@ def ask(
         collides=tuple((number, ledger.labels[number - 1]) for number in collides),
         preview=preview,
         input={"table": table.name} | (secret_input if ledger.rule == "exact" else {}),
+        remainders=tuple(remainders),
     )
+
+
+def _remainders(question: Question, rows: JudgedRows, noise_std: Doubles) -> Iterator[Notice]:
+    """Warn of records off the steps of all others, unless noise of a step on the sum hides them."""
+    n = len(rows.rows)
+    for steps in lattices_of(rows, share_of(n), n):
+        off, name = Off.of(steps, rows, at_hand=True), question.columns[steps.column]
+        noise = noise_std[steps.column] * (n if question.statistic == "mean" else 1)
+        if 0 < off.count <= share_of(n) * n and noise < steps.width:
+            yield warning(
+                "steps",
+                f"{visible(name)} goes in steps of {steps.width:g}, but for "
+                f"{counted(off.count, 'record')} ({listed([str(row + 1) for row in off.rows])}): "
+                "the sum shows by its remainder who of these is in it, whatever the leakage. Round "
+                "such values before the first question.",
+            )
 
 
 def _ledger(file: LedgerFile, values: Any, limits: Mapping[str, Any]) -> Ledger:

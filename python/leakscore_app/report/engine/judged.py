@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from leakscore.statistics import Statistic
 from leakscore_app.document.document import Notice
-from leakscore_app.passes.lattices import ColumnSteps, Off, lattices_of
+from leakscore_app.passes.lattices import ColumnSteps, Off, lattices_of, share_of
 from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.report._model import (
     Doubles,
@@ -40,7 +40,7 @@ from leakscore_app.report.engine.setup import (
     columns_of_file,
     of_categories,
 )
-from leakscore_app.report.engine.sums import Sums, share_of, why_unchecked
+from leakscore_app.report.engine.sums import Sums, why_unchecked
 from leakscore_app.report.engine.survey import Judged
 from leakscore_app.report.engine.values import ValueTable
 from leakscore_app.tables.sources.opened import Opened

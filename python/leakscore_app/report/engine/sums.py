@@ -41,7 +41,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.numeric import by_squaring
-from leakscore_app.passes.lattices import ColumnSteps, Off, decimals_of
+from leakscore_app.passes.lattices import ColumnSteps, Off, decimals_of, share_of
 from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.report._model import ALPHA, Arithmetic, Doubles, Noise, Release, Remainder
 from leakscore_app.report.engine.leakage import Budget
@@ -270,21 +270,14 @@ def _drawn_once(share: float) -> npt.NDArray[np.complex128]:
     return np.asarray(np.log(np.where(np.abs(factors) < 1e-300, 1e-300, factors)))
 
 
-_DRAWN = 20  # records off a lattice in a sum, on average, from which on it tells no more
-_LARGEST_SHARE = 0.5
 _LEAST = 1e-3  # advantage that is told of
 _POINTS = 1 << 20  # of a law of remainders; of more, no two sums have the same
 _WORK = 1 << 24
-_EQUAL = 128  # points of a law of how many records of a value a sum holds, _DRAWN on average
+_EQUAL = 128  # points of a law of how many records of a value a sum holds, 20 on average
 _LISTED = 1000
 _DECIMALS = 20
 
 Integers = npt.NDArray[np.int64]
-
-
-def share_of(n: int) -> float:
-    """Return the largest share of the records off a lattice with which a sum of n tells of it."""
-    return min(_LARGEST_SHARE, _DRAWN / n)
 
 
 def why_unchecked(release: Release, weighted: bool) -> str:

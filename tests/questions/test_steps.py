@@ -1,0 +1,70 @@
+"""Steps of values: a record off those of all others shows in a sum by its remainder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leakscore_app.cli import main
+
+N = 400
+
+
+def asked(
+    capsys: pytest.CaptureFixture[str], income: np.ndarray, folder: Path, *more: str
+) -> tuple[Any, list[str]]:
+    """Return the values of an answer, and warnings of steps."""
+    table = folder / "incomes.csv"
+    rows = (f"{value},{number}\n" for number, value in enumerate(income))
+    table.write_text("income,number\n" + "".join(rows), "utf-8")
+    ledger = ["--ledger", str(folder / "ledger"), "--columns", "income", *more]
+    assert main(["ask", str(table), *ledger, "--json", "-"]) == 0
+    page = json.loads(capsys.readouterr().out)
+    steps = [each["message"] for each in page["notices"] if each["code"] == "steps"]
+    return page["answer"], steps
+
+
+def incomes(odd: int) -> np.ndarray:
+    """Whole thousands, but for one."""
+    income = 1000 * np.random.default_rng(4).integers(20, 90, N)
+    income[16] = odd
+    return income
+
+
+def test_a_record_off_the_steps_is_warned_of(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Where the sum has its remainder."""
+    for where, present in (("number < 200", True), ("number >= 200", False)):
+        answer, steps = asked(
+            capsys, incomes(47_300), tmp_path, "--where", where, "--statistic", "sum"
+        )
+        assert (round(answer["values"][0]) % 1000 == 300) == present
+        assert len(steps) == present
+        if present:
+            assert "income goes in steps of 1000, but for 1 record (17)" in steps[0]
+
+
+@pytest.mark.parametrize("statistic", ["sum", "mean"])
+@pytest.mark.parametrize("case", ["on the steps", "noise", "public", "free"])
+def test_nothing_is_said_where_nothing_shows(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, statistic: str, case: str
+) -> None:
+    question = ("--statistic", statistic)
+    more: dict[str, list[str]] = {
+        "noise": ["--max-advantage", "0.01", "--max-noise", "1000"],
+        "public": ["--bounds", "income=0:100000", "--reference", "uniform"],
+    }
+    income = incomes(47_000 if case == "on the steps" else 47_300)
+    answer, steps = asked(capsys, income, tmp_path, *question, *more.get(case, []))
+    if case == "free":
+        assert len(steps) == 1
+        answer, steps = asked(capsys, income, tmp_path, *question)
+        assert answer["free"]
+    if case == "noise":
+        assert answer["noise_std"][0] * (N if statistic == "mean" else 1) > 1000
+    assert not steps
