@@ -288,8 +288,8 @@ COMPOSITIONS = (
     Mutation(
         "absolute-sum-rounding-10",
         TRADEOFF + "composition/ends.py",
-        "rounding = 1e-12 + 2e-15",
-        "rounding = 1e-11 + 2e-14",
+        "rounding = 1e-14 * (",
+        "rounding = 1e-13 * (",
         SUMS,
     ),
 )

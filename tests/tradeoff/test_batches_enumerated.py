@@ -126,3 +126,14 @@ def test_units_of_contributions_do_not_matter(scale: float) -> None:
     assert f.epsilon(1e-5) == pytest.approx(gaussian(math.sqrt(5.0)).epsilon(1e-5), rel=1e-12)
     with pytest.raises(ValueError, match="in the range of doubles"):
         correlated_gaussian([[1e-161]], [[1]])
+
+
+def test_a_sum_of_products_errs_by_the_sizes_of_its_terms() -> None:
+    """Columns of length 1, all but orthogonal: each of their products may err by 400 units."""
+    steps = 400
+    matrix = np.eye(steps)
+    matrix[1, 0] = -1e-9
+    _, high = correlated_gaussian(matrix, np.ones((1, steps)), 4.0).interval("advantage")
+    shift = math.sqrt(steps) / 4.0
+    assert high >= gaussian(shift * (1.0 + 0.5 * steps * steps * 2.0**-53)).advantage()
+    assert high == pytest.approx(gaussian(shift).advantage(), rel=1e-9)

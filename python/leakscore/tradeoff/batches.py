@@ -524,15 +524,14 @@ def correlated_gaussian(
     if not (product[together] < 0.0).any():
         return gaussian(absolute)._about(premise)
     # Rounded outwards: a sum of T products errs by T units of its terms' sizes, whatever cancels;
-    # those of two columns are at most the product of their lengths.
-    unit = 4.0 * matrix.shape[0] * 2.0**-53
+    # those of two columns are at most the product of their lengths. Sums of sizes err by T units.
+    unit = 8.0 * matrix.shape[0] * 2.0**-53
     squares += unit * (patterns @ np.sqrt(np.diagonal(product))) ** 2
-    most = float(np.sqrt(squares.max())) * (1.0 + unit)
     equal = np.abs(shifts @ patterns.T) - unit * (np.abs(shifts) @ patterns.T)
-    attained = float(np.linalg.norm(np.maximum(equal, 0.0), axis=0).max()) * (1.0 - unit)
+    attained = np.linalg.norm(np.maximum(equal, 0.0), axis=0).max()
     name = f"correlated_gaussian of {matrix.shape[0]} steps, noise_multiplier={noise!r}"
-    parts: Parts = [(GaussianStep(most, 1.0), 1)]
-    attack: Parts = [(GaussianStep(attained, 1.0), 1)]
+    parts: Parts = [(GaussianStep(float(np.sqrt(squares.max())), 1.0), 1)]
+    attack: Parts = [(GaussianStep(float(attained), 1.0), 1)]
     return ComposedTradeOff(parts, name, premise, attack=attack)
 
 
