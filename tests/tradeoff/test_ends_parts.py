@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -134,7 +136,11 @@ def test_steps_that_reveal_the_record(far: Step) -> None:
     found = end(0, [revealed], [revealed])(ALPHA)
     np.testing.assert_allclose(found, kept * (1.0 - ALPHA), rtol=1e-12)
     for parts in ([sure], [sure, other], [other, sure]):
-        assert (end(0, parts, parts)(ALPHA) == 0.0).all()
+        lower = end(0, parts, parts)
+        for curve in (lower, lower.inverse()):
+            assert (curve(np.r_[0.0, ALPHA, 1.0]) == 0.0).all()
+            assert (curve.delta(np.array([0.0, 700.0])) == 1.0).all()
+            assert (curve.epsilon(np.array([0.0, 1.0 - 2e-16])) == np.inf).all()
 
 
 def test_an_attack_of_its_own() -> None:
@@ -170,3 +176,13 @@ def test_an_attack_on_one_of_two_steps(hits: int) -> None:
     _, upper = ends([(AllocatedSteps(mu, rate, slots=2, hits=hits), 2)], "attack", "informed")
     beta = np.interp(ALPHA[1:], alpha, 1.0 - power)
     np.testing.assert_allclose(upper(ALPHA[1:]), beta, atol=1e-3)
+
+
+@pytest.mark.parametrize("loss", np.random.default_rng(4).uniform(-1e5, -5e4, 8))
+def test_losses_of_many_digits_are_rounded_down(loss: float) -> None:
+    """A loss far below 0 and one of 0: the sum of its log and that of its mass loses digits."""
+    half = np.log([[0.5], [0.5]])
+    sums = BlockMasses(loss, -loss, 0, half, half, -np.inf, 0.0)
+    _, beta = _ends._lower(sums, -np.inf, 0.0)
+    spare = Fraction(loss) + Fraction(half[0, 0]) - Fraction(beta[np.isfinite(beta)].min())
+    assert 0 < spare < 2e-15 * abs(loss) + 4e-12

@@ -163,14 +163,16 @@ def test_masses_and_places_err_by_every_operation(mu: float) -> None:
         largest = shift * (12.5 + shift)
         assert 3.0 * U * (2.0 + largest) <= upper_half_step(shift, 0.3, 64).moved
     # A component's weight and the sum with others come on top.
-    loss, _ = loss_step([Component(1.0, mu, 0.2)], 2, 64)
-    with np.errstate(divide="ignore", over="ignore"):
-        x = np.log(np.expm1(loss.numbers) * 0.8 / 0.2) / mu + 0.5 * mu
-    widest = float(np.diff(np.clip(x, -12.5, mu + 12.5)).max())
-    assert loss.rounding / U - (12.5 + mu) ** 2 - 40.0 >= 18.0 + widest / 0.01 - 1e-6
     parts = [Component(0.5, mu, 1e-4), Component(0.5, 0.5 * mu, 1e-3)]
-    for order in (parts, parts[::-1]):
-        assert loss_step(order, 2, 64)[0].rounding >= ((12.5 + mu) ** 2 + 61.0) * U
+    for order in ([Component(1.0, mu, 0.2)], parts, parts[::-1]):
+        (loss, _), most, terms = loss_step(order, 2, 64), max(one.rate for one in order), 0.0
+        for one in order:
+            with np.errstate(divide="ignore", over="ignore"):
+                own = np.expm1(loss.numbers) * (1.0 - most) - (most - one.rate)
+                x = np.log(np.maximum(own, 0.0) / one.rate) / one.mu + 0.5 * one.mu
+            widest = float(np.diff(np.clip(x, -12.5, one.mu + 12.5)).max())
+            terms = max(terms, 18.0 + widest / 0.01 - 1e-6)
+        assert loss.rounding / U - (12.5 + mu) ** 2 - 40.0 >= terms
     one = of_ratios(2, 0.0, 0.1, 6)
     both = joined(of_ratios(1, 0.0, 0.1, 6), one)
     assert both.rounding >= (3 * 6 + 8 * 3 + 60) * U
