@@ -526,7 +526,7 @@ def correlated_gaussian(
     # Rounded outwards: a sum of T products errs by T units of its terms' sizes, whatever cancels;
     # those of two columns are at most the product of their lengths. Sums of sizes err by T units.
     unit = 8.0 * matrix.shape[0] * 2.0**-53
-    squares += unit * (patterns @ np.sqrt(np.diagonal(product))) ** 2
+    squares += unit * np.square(patterns @ np.sqrt(np.diagonal(product)))
     equal = np.abs(shifts @ patterns.T) - unit * (np.abs(shifts) @ patterns.T)
     attained = np.linalg.norm(np.maximum(equal, 0.0), axis=0).max()
     name = f"correlated_gaussian of {matrix.shape[0]} steps, noise_multiplier={noise!r}"
