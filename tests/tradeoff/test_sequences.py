@@ -148,5 +148,9 @@ def test_rounding_of_correlated_noise(steps: int) -> None:
         below, above = (Fraction(float(end.mu)) ** 2 for end in (f.lower, f.upper))
         assert below >= both[0]
         assert above <= both[1]
-        furthest = max(furthest, below / both[0] - 1, 1 - above / both[1])
+        # Sums err by the sizes of their terms: of two columns the product of their lengths.
+        lengths = (patterns @ np.linalg.norm(matrix, axis=0)).max() / noise
+        sizes = np.linalg.norm(np.abs(matrix) @ patterns.T, axis=0).max() / noise
+        furthest = max(furthest, (below - both[0]) / Fraction(lengths**2))
+        furthest = max(furthest, (both[1] - above) / Fraction(2.0 * sizes * float(both[1]) ** 0.5))
     assert 0 < furthest < 12 * steps * unit
