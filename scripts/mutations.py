@@ -233,7 +233,7 @@ COMPOSITIONS = (
     Mutation(
         "hull-below-lines",
         TRADEOFF + "polygon.py",
-        "height = np.maximum(np.minimum(*lines), 0.0)",
+        "height = flat * (1.0 - place)",
         "height = 1.0 - place",
         BELOW,
     ),

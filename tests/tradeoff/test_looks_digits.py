@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -32,11 +33,17 @@ def of_claim(epsilon: float, delta: float) -> Callable[[Any], Any]:
     return beta
 
 
+def of_sample(beta: Callable[[Any], Any], rate: float) -> Callable[[Any], Any]:
+    share = mp.mpf(rate)
+    return lambda alpha: (1 - share) * (1 - alpha) + share * beta(alpha)
+
+
 CURVES: list[tuple[TradeOff, Callable[[Any], Any]]] = [
     (laplace(1.5), of_laplace(1.5)),
     (laplace(30.0), of_laplace(30.0)),
     (approximate_dp(1.0), of_claim(1.0, 0.0)),
     (approximate_dp(3.0, 0.1), of_claim(3.0, 0.1)),
+    (approximate_dp(1.0).subsample(0.3), of_sample(of_claim(1.0, 0.0), 0.3)),
 ]
 
 
@@ -157,6 +164,8 @@ def test_outputs_that_one_law_alone_has() -> None:
         assert f.epsilon([0.0, 0.5 * at_once], "forward").tolist() == [np.inf, np.inf]
         assert f([1.0, 1.0 - 1e-12])[0] == 0.0
         assert f.ppv(0.0, 0.3) == 1.0
+    hull = laplace(1.0).best_of(3).symmetrized()
+    assert math.log((math.e + 2.0) / 3.0) <= hull.log_power(-1000.0) + 1000.0 <= 1.0 + 1e-6
     turned = gaussian(1.0).best_of(3).inverse()
     assert repr(turned.inverse()) == repr(gaussian(1.0).best_of(3))
     assert turned.power([0.0, 1.0]).tolist() == [0.0, 1.0]

@@ -121,9 +121,7 @@ class Looks(TradeOff):
 
     __slots__ = ("_curve", "_looks", "_lower", "_reversed")
 
-    def __init__(
-        self, curve: TradeOff, looks: int, swapped: bool = False, lower: bool = False
-    ) -> None:
+    def __init__(self, curve: TradeOff, looks: int, swapped: bool, lower: bool) -> None:
         super().__init__((), "attack", curve.adversary, *curve._premise)
         self._curve, self._looks, self._reversed, self._lower = curve, looks, swapped, lower
 
@@ -159,7 +157,7 @@ class Looks(TradeOff):
     def _kinks(self) -> Doubles:
         """Return x at the vertices of one look's curve."""
         if not isinstance(self._curve, Polygon):
-            return np.empty(0)
+            return np.array([])
         inner = self._curve.vertices[0]
         return np.asarray(np.log(-log_rest(inner[(inner > -700.0) & (inner < -1e-15)])))
 
@@ -168,7 +166,7 @@ class Looks(TradeOff):
         looks = self._looks - others
         with np.errstate(under="ignore", divide="ignore"):
             whole, small = looks * np.exp(x), x + np.log(looks)
-            return np.asarray(np.where(whole < 1e-17, small, np.log(-np.expm1(-whole))))
+            return np.where(whole < 1e-17, small, log_rest(-whole))
 
     def _kept(self, x: Doubles) -> Doubles:
         """Return log (1 - a)^(T - 1)."""
@@ -351,4 +349,4 @@ def _values(function: Callable[[Doubles], Doubles], places: Doubles) -> Doubles:
 
 def best_of(curve: TradeOff, looks: int) -> TradeOff:
     """Give the curve of the largest of `looks` scores; see `TradeOff.best_of`."""
-    return each_end(curve, "best_of", looks, lambda end, lower: Looks(end, looks, lower=lower))
+    return each_end(curve, "best_of", looks, lambda end, lower: Looks(end, looks, False, lower))
