@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
+from leakscore.distributions import gx2
 from leakscore.tradeoff import compose_relaxed_gaussian, relaxed_gaussian
 from leakscore.tradeoff.relaxed import cut, log_ratio, tails
 from tests.oracles import relaxed as oracle
@@ -100,6 +101,18 @@ def test_cuts() -> None:
             assert cut(np.full(2, 1.01 * least), np.full(2, mu), np.array(dims)).tolist() == [0, 0]
             far = cut(np.full(2, 1e5), np.full(2, mu), np.array(dims))
             assert (tails(far, np.full(2, mu), np.array(dims)).log_alpha < -2000.0).all()
+
+
+def test_cuts_of_laws_far_apart() -> None:
+    """And the areas in one coordinate, as that of two squares."""
+    for epsilon in (-100.0, 0.0, 3000.0):
+        with mp.workdps(60):
+            exact = float(oracle.cut(epsilon, 200.0, 3))
+        found = cut(np.array([epsilon]), np.array([200.0]), np.array([3.0]))
+        assert found[0] == pytest.approx(exact, rel=1e-11)
+    for mu in (1e-3, 0.7, 4.0):
+        two = gx2.sf(0.0, [1.0, -1.0], [1.0, 1.0], [mu**2, 0.0])
+        assert relaxed_gaussian(mu, 1).auc() == pytest.approx(float(two), rel=1e-11)
 
 
 @pytest.mark.parametrize(("mu", "dim"), [(1e-3, 3), (1.0, 1), (1.5, 2), (5.0, 40)])
