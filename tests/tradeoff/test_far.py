@@ -116,6 +116,14 @@ def test_elements_keep_their_own_curves() -> None:
     assert lengths.symmetrized().power(0.1)[1] == 1.0
 
 
+def test_the_hull_of_a_sample_of_a_curve_that_hides_nothing() -> None:
+    """Beside alpha = 0, where f is 1, its corners are (0, 1 - rate) and (1 - rate, 0)."""
+    hull = relaxed_gaussian(1e100, 3).subsample(0.25).symmetrized()
+    np.testing.assert_allclose(
+        hull([1e-9, 0.3, 0.75, 0.9]), [0.75 - 1e-9, 0.45, 0.0, 0.0], atol=1e-15
+    )
+
+
 def test_sums_of_squares_do_not_overflow() -> None:
     for weights in ("optimal", "equal"):
         curve = compose_relaxed_gaussian([3e200, 4e200], 3, weights)
