@@ -24,7 +24,12 @@ PLACES = [
     *((5.0, 40, y) for y in (5.0, 40.0, 52.0, 64.0, 200.0)),
 ]
 
-ONE_SIDED = [(1.0, 1, 900.0), (2.0, 3, 1200.0), (9.0, 3, 0.01)]  # near on one side alone
+ONE_SIDED = [
+    (1.0, 1, 900.0),
+    (2.0, 3, 1200.0),
+    (9.0, 3, 0.01),
+    (30.0, 3, 1200.0),
+]  # near on one side alone
 
 
 def arrays(places: list[tuple[float, int, float]]) -> tuple[Any, Any, Any]:
@@ -110,6 +115,7 @@ def test_cuts_of_laws_far_apart() -> None:
             exact = float(oracle.cut(epsilon, 200.0, 3))
         found = cut(np.array([epsilon]), np.array([200.0]), np.array([3.0]))
         assert found[0] == pytest.approx(exact, rel=1e-11)
+    assert cut(*np.array([[-0.5], [1.0], [3.0]])).tolist() == [0.0]
     for mu in (1e-3, 0.7, 4.0):
         two = gx2.sf(0.0, [1.0, -1.0], [1.0, 1.0], [mu**2, 0.0])
         assert relaxed_gaussian(mu, 1).auc() == pytest.approx(float(two), rel=1e-11)

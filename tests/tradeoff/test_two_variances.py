@@ -153,7 +153,7 @@ def test_the_rest_of_a_rate() -> None:
 
 @pytest.mark.parametrize("df", [60, 400])
 def test_laws_that_hardly_meet(df: int) -> None:
-    """Where e^epsilon is large and power too, one form of delta cancels; sums of incomplete gammas."""
+    """Where e^epsilon is large and power too, one form of delta cancels: incomplete gammas."""
     f = averaged_gaussian_attack(3, 0.7, 1, df)
     half, r = mpf(df) / 2, mpf(4)
     most = half * mp.log(r)
