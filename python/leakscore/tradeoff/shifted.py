@@ -245,7 +245,8 @@ def _log_delta(epsilon: Doubles, d: Doubles, r: Doubles) -> Doubles:
         balance = _balance(test, epsilon, d, r)
         direct = test.log_power + np.log(-np.expm1(np.minimum(balance, 0.0)))
     result = np.array(np.where(np.isneginf(test.log_power), -np.inf, direct))
-    close = (balance > _CLOSE) & np.isfinite(test.log_power)
+    # Of an empty interval everything is accused, or nothing: no end is at the ratio e^epsilon.
+    close = (balance > _CLOSE) & np.isfinite(test.log_power) & (test.interval.half > 0.0)
     if close.any():
         part = CentredInterval(*(field[close] for field in test.interval))
         result[close] = _integrated(part, epsilon[close], d[close], r[close])
@@ -289,8 +290,7 @@ def _integrated(interval: CentredInterval, epsilon: Doubles, d: Doubles, r: Doub
     total = np.zeros(d.shape)
     for start, used in zip(starts, (np.ones(d.shape, bool), ~inside), strict=True):
         first = np.maximum(-_REACH - start, 0.0)
-        ahead = np.maximum(start, 0.0)
-        last = np.minimum(_REACH, 45.0 / np.maximum(ahead, 1.0)) + np.maximum(-start, 0.0)
+        last = np.minimum(_REACH, 45.0 / np.maximum(start, 1.0)) + np.maximum(-start, 0.0)
         last = np.where(inside, np.minimum(last, width), last)
         span = np.maximum(last - first, 0.0)[..., np.newaxis]
         shares, weights = gauss_panels(np.arange(_PANELS) / _PANELS, np.ones(_PANELS) / _PANELS, 10)
