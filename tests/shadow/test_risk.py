@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from leakscore.shadow import risk
+from leakscore.shadow.records import ranking
 
 RNG = np.random.default_rng(0)
 INCLUDED = RNG.random((40, 300)) < 0.5
@@ -152,3 +153,21 @@ def test_what_is_refused() -> None:
         risk(SCORES, np.where(np.arange(300) < 1, False, INCLUDED))
     with pytest.raises(ValueError, match=r"scores must be below 1e150 in size"):
         risk(1e200 * SCORES, INCLUDED)
+
+
+def test_the_interval_of_a_ranking_is_that_of_bonett_and_wright() -> None:
+    """Their variance of Fisher's transformation, written out; NaN below ten records."""
+    rng = np.random.default_rng(9)
+    prediction = rng.normal(size=11)
+    shift = prediction + 0.4 * rng.normal(size=11)
+    width = rng.uniform(0.3, 0.6, size=11)
+    found = ranking(prediction, shift, width, 0.9)
+    r = stats.spearmanr(prediction, shift)[0]
+    error = stats.norm.ppf(0.95) * ((1.0 + r**2 / 2.0) / 8.0) ** 0.5
+    ends = np.tanh(np.arctanh(r) + error * np.array([-1.0, 1.0]))
+    noise = ((width / stats.norm.ppf(0.95) / 2.0) ** 2).mean()
+    expected = [r, *ends, (1.0 - noise / shift.var()) ** 0.5]
+    assert list(found) == pytest.approx(expected, rel=1e-12)
+    assert 0.0 < found.ceiling < 1.0
+    assert np.isnan(list(ranking(prediction[:9], shift[:9], width[:9], 0.9))).all()
+    assert ranking(prediction, prediction, 9.0 + width, 0.9) == pytest.approx((1.0, 1.0, 1.0, 0.0))
