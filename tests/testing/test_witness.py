@@ -48,9 +48,9 @@ def test_the_output_is_beyond_the_threshold() -> None:
     assert (float(example) <= float(threshold)) == (side == "most")
 
 
-@pytest.mark.parametrize("words", ["ab", "ba"])
-def test_all_rounds_of_an_event_are_counted(words: str) -> None:
-    found = check_private(lambda data, rng: words[data], 1, 0, claim=PURE, rng=1)
+@pytest.mark.parametrize("outputs", ["ab", "ba", (0.0, 1.0), (1.0, 0.0), (7.0, -3.0)])
+def test_all_rounds_of_an_event_are_counted(outputs) -> None:
+    found = check_private(lambda data, rng: outputs[data], 1, 0, claim=PURE, rng=1)
     counts = r" in (\d+) of (\d+) rounds with data, (\d+) of (\d+) with neighbour"
     hits, of, alarms, others = map(int, re.search(counts, found.witness).groups())
     assert {(hits, alarms)} <= {(of, 0), (0, others)}
