@@ -80,3 +80,17 @@ def test_bounds_at_any_confidence_are_refuted(made: int, correct: int) -> None:
             assert bound == 0.0 or below - wrong * exposed > confidence
             # A subnormal confidence has few digits.
             assert bound > epsilon * (1 - 1e-11) - 1e-11 or reached < 1e-305 or exposed > 0.0
+
+
+def test_logarithms_of_rare_masses_keep_their_last_digits() -> None:
+    """One right guess of few, at e^-520 to e^-640: half a unit of such a logarithm is 6e-14."""
+    rng = np.random.default_rng(6)
+    for _ in range(60):
+        made = int(rng.integers(1, 8))
+        epsilon = float(rng.uniform(520.0, 640.0)) / made
+        _, below, _ = tails(made, 1, epsilon)
+        confidence = float(below)
+        while mp.mpf(confidence) < below:
+            confidence = float(np.nextafter(confidence, 1.0))
+        bound = _core.one_run_epsilon(made, 1, 0.0, 1.0, confidence, 2.0 * epsilon)
+        assert epsilon * (1.0 - 1e-13) < bound < epsilon
