@@ -14,7 +14,6 @@ import numpy as np
 
 from leakscore import Reference
 from leakscore.leakage import Answer, Ledger, Refusal
-from leakscore.typing import Doubles
 from leakscore_app._visible import listed, no_column, visible
 from leakscore_app.document import document as doc
 from leakscore_app.document.document import Notice, warning
@@ -248,10 +247,8 @@ def ask(
     collides = outcome.collides if isinstance(outcome, Refusal) else ()
     # Whoever knows all values but one finds that by the digest.
     secret_input = {"sha256": table.sha256, "notes": table.notes}
-    remainders: Iterator[Notice] = iter(())
-    if ledger.rule == "exact" and isinstance(outcome, Answer) and not outcome.free:
-        rows = JudgedRows(np.flatnonzero(mask), values[np.ix_(mask, chosen)])
-        remainders = _remainders(question, rows, outcome.noise_std)
+    answer = outcome if ledger.rule == "exact" else None
+    rows = JudgedRows(np.flatnonzero(mask), values[np.ix_(mask, chosen)])
     return Reply(
         question=question,
         limit=ledger.limit,
@@ -260,16 +257,20 @@ def ask(
         collides=tuple((number, ledger.labels[number - 1]) for number in collides),
         preview=preview,
         input={"table": table.name} | (secret_input if ledger.rule == "exact" else {}),
-        remainders=tuple(remainders),
+        remainders=tuple(_remainders(question, rows, answer)),
     )
 
 
-def _remainders(question: Question, rows: JudgedRows, noise_std: Doubles) -> Iterator[Notice]:
+def _remainders(
+    question: Question, rows: JudgedRows, outcome: Answer | Refusal | None
+) -> Iterator[Notice]:
     """Warn of records off the steps of all others, unless noise of a step on the sum hides them."""
+    if not isinstance(outcome, Answer) or outcome.free:
+        return
     n = len(rows.rows)
     for steps in lattices_of(rows, share_of(n), n):
         off, name = Off.of(steps, rows, at_hand=True), question.columns[steps.column]
-        noise = noise_std[steps.column] * (n if question.statistic == "mean" else 1)
+        noise = outcome.noise_std[steps.column] * (n if question.statistic == "mean" else 1)
         if 0 < off.count <= share_of(n) * n and noise < steps.width:
             yield warning(
                 "steps",
