@@ -327,8 +327,21 @@ class Bins:
             means += more
         return means, variances
 
-    def _drawn(self, rng: np.random.Generator, k: int, rounds: int, *, replace: bool) -> Doubles:
-        """Draw sums of k records, each normal given how many records lie in each bin."""
+    def drawn(self, rng: np.random.Generator, k: int, rounds: int, *, replace: bool) -> Doubles:
+        """Draw sums of k records, each normal given how many records lie in each bin.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        k, rounds : int
+            Records drawn in a round, and rounds.
+        replace : bool
+            Whether they are put back.
+
+        Returns
+        -------
+        (rounds,) ndarray
+        """
         means, variances = self.sums(rng, k, rounds, replace=replace)
         means += np.sqrt(variances) * rng.standard_normal(rounds)
         return np.asarray(k * self.centre + self.unit * means)
@@ -399,7 +412,7 @@ class BinnedMeans:
         for inside in (True, False):
             rounds = included == inside
             drawn = records - (inside or not self.mean.replaced)
-            total = bins._drawn(rng, drawn, int(rounds.sum()), replace=self.replace)
+            total = bins.drawn(rng, drawn, int(rounds.sum()), replace=self.replace)
             out[rounds] = (total + inside * self.target[0]) / records
 
 
@@ -473,5 +486,5 @@ def _sums(
     joined = bins.joined(count, replace=True)
     for start in range(0, rounds, _TILE):
         part = result[start : start + _TILE]
-        part[:] = joined._drawn(rng, count, len(part), replace=True)
+        part[:] = joined.drawn(rng, count, len(part), replace=True)
     return result

@@ -161,9 +161,7 @@ def _sums(values: Doubles, count: int, rounds: int, rng: np.random.Generator) ->
     """Draw sums of so many of the values: by bins where these do not show, else one by one."""
     bins = Bins.of(values).joined(count, replace=True)
     if bins.error(count, replace=True) <= _LARGEST_ERROR:
-        means, variances = bins.sums(rng, count, rounds, replace=True)
-        noise = np.sqrt(variances) * rng.standard_normal(rounds)
-        return np.asarray(bins.unit * (means + noise) + count * bins.centre)
+        return bins.drawn(rng, count, rounds, replace=True)
     step = max(1, min(rounds, _DRAWS // count) // 8)
     parts = [rng.integers(0, len(values), (step, count)) for _ in range(8)]
     return np.concatenate([values[part].sum(axis=1) for part in parts])
