@@ -95,9 +95,7 @@ class Convolver {
 // A law from its least octave up: the row at hand, and everything below it on the row's spacing.
 class Climb {
  public:
-  Climb(std::span<const double> law, ptrdiff_t n) : law_(law), n_(n), low_(2 * n) {
-    join();
-  }
+  Climb(std::span<const double> law, ptrdiff_t n) : law_(law), n_(n), low_(2 * n) { join(); }
 
   // The row from its first index in use; empty beyond the last octave.
   std::span<const double> row() const {
