@@ -116,6 +116,12 @@ def test_elements_keep_their_own_curves() -> None:
     assert lengths.symmetrized().power(0.1)[1] == 1.0
 
 
+def test_rates_beyond_the_quantiles_of_chi2() -> None:
+    """The log of alpha is half of a squared length, 1.2e200, and that of power half a square."""
+    power = relaxed_gaussian(1e100, 3).log_power(-0.6e200)
+    assert power == pytest.approx(-0.5e200 * (np.sqrt(1.2) - 1.0) ** 2, rel=1e-9)
+
+
 def test_the_hull_of_a_sample_of_a_curve_that_hides_nothing() -> None:
     """Beside alpha = 0, where f is 1, its corners are (0, 1 - rate) and (1 - rate, 0)."""
     hull = relaxed_gaussian(1e100, 3).subsample(0.25).symmetrized()

@@ -68,7 +68,7 @@ def test_hulls_of_which_a_chord_has_no_length() -> None:
     """Beside others in an array: of a shift of infinity, and of one that hides nothing."""
     hull = relaxed_laplace([1.0, np.inf, 2e3]).symmetrized()
     one = relaxed_laplace(1.0).symmetrized()
-    for alpha in (1e-9, 0.3, 0.5, 1.0):
+    for alpha in (1e-9, 0.3, 0.4, 0.5, 1.0):
         np.testing.assert_allclose(hull(alpha), [one(alpha), 0.0, 0.0], rtol=1e-14, atol=1e-300)
         np.testing.assert_allclose(hull.power(alpha), [one.power(alpha), 1.0, 1.0], rtol=1e-14)
     assert hull(0.0).tolist() == [1.0, 0.0, 1.0]
@@ -81,5 +81,5 @@ def test_a_chord_from_rare_powers_to_common_ones() -> None:
     for alpha in (1e-6, 1e-3, 0.3, 0.9999):
         power = alpha + gain
         assert hull.power(alpha) == pytest.approx(float(power), rel=1e-14)
-        assert hull.log_power(np.log(alpha)) == pytest.approx(float(mp.log(power)), rel=1e-11)
+        assert hull.log_power(np.log(alpha)) == pytest.approx(float(mp.log(power)), rel=1e-13)
         assert hull(alpha) == pytest.approx(float(1 - power), rel=1e-11)

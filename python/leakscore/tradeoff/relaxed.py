@@ -280,10 +280,8 @@ class _FarGaussian(_RelaxedGaussian):
     def _law(self, accused: bool, function: str, value: Doubles, like: Doubles) -> Any:
         if accused or self._reversed or function != "ilogsf":
             return super()._law(accused, function, value, like)
-        # Beyond chi2's quantiles dims no longer matters.
-        near = super()._law(accused, function, np.maximum(value, -1e100), like)
         with np.errstate(over="ignore"):
-            return np.where(value < -1e100, -2.0 * value, near)
+            return -2.0 * value  # beside mu^2 no dims matter
 
     def _at_end(self, statistic: Doubles, like: Doubles) -> Flags:
         return np.asarray(statistic <= -self._beside(like)[0])
