@@ -33,9 +33,10 @@ LAWS = [
     (0.0, 1e4),
     (1e-6, 1e-5),
     (1e-8, 1.0 + 1e-8),
+    (1e-8, 1.0 - 1e-8),
     (1e-6, 1.0 - 1e-9),
 ]
-EPSILONS = (-30.0, -0.2, -0.05, -1e-4, 0.0, 1e-9, 1e-3, 0.05, 0.6, 9.0, 600.0)
+EPSILONS = (-30.0, -0.2, -0.05, -1e-4, 0.0, 5e-9, 1e-3, 0.05, 0.6, 9.0, 600.0)
 
 
 def above(x: Any) -> Any:
@@ -139,7 +140,7 @@ def far_ratios(shift: float, scale: float) -> Doubles:
     rows = []
     with mp.workdps(110):
         d, r = mp.mpf(shift), mp.mpf(scale)
-        for t in (-3, -1, 0.5, 2):
+        for t in (-3, -1, 0.5, 2, 23):
             epsilon = float((d + t * r) ** 2 / 2 - mp.mpf(t) ** 2 / 2 - mp.log(r))
             alpha, power, _ = rates(d, r, epsilon)
             rows.append([epsilon, float(power - mp.exp(mp.mpf(epsilon)) * alpha)])
@@ -150,6 +151,8 @@ def far_ratios(shift: float, scale: float) -> Doubles:
     ("shift", "scale"),
     [
         (300.0, 0.01),
+        (30.0, 0.9),  # where the series begins, in the tail of both laws
+        (51.0, 1.1),
         (60.0, 0.9),
         (60.0, 1 - 1e-9),
         (60.0, 1.1),
@@ -162,7 +165,7 @@ def test_deltas_where_alpha_has_no_double(shift: float, scale: float) -> None:
     epsilon, delta = far_ratios(shift, scale)
     f = shifted_gaussian(shift, scale)
     np.testing.assert_allclose(f.delta(epsilon, "forward"), delta, 1e-10, 1e-300)
-    usual = (delta > 1e-300) & (epsilon > 0.0)
+    usual = (delta > 1e-300) & (delta < 0.999) & (epsilon > 0.0)
     again = f.epsilon(delta[usual], "forward")
     np.testing.assert_allclose(again, epsilon[usual], 1e-10)
 
