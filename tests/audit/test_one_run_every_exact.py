@@ -84,3 +84,16 @@ def test_p_values_of_one_large_size_are_rounded_up(deviations: int) -> None:
             term *= mpmath.mpf(size - k) / (k + 1)
         found = _core.one_run_every_p_value(np.array([size]), np.array([count]), 0.0)
         assert exact <= found <= exact * (1 + mpmath.mpf("2e-10")) + mpmath.mpf("2e-16")
+
+
+@pytest.mark.parametrize("exposed", [0.0, 0.02])
+def test_shares_below_the_p_value_do_not_refute(exposed: float) -> None:
+    """Sizes far apart, of which a bound on the sum of all is nearly attained."""
+    sizes = np.array([10, 100, 1000, 10_000])
+    for deviations in (2.0, 2.6, 3.2):
+        right = sizes // 2
+        right[2] = round(500 + deviations * 1000**0.5 / 2)
+        p = _core.one_run_every_p_value(sizes, right, exposed)
+        assert not _core.one_run_every_refutes(sizes, right, exposed, p * (1 - 1e-6), 0.0)
+        above = (p - exposed / 2) * 1.06 + exposed / 2
+        assert _core.one_run_every_refutes(sizes, right, exposed, above, 0.0)
