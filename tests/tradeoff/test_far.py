@@ -122,6 +122,14 @@ def test_rates_beyond_the_quantiles_of_chi2() -> None:
     assert power == pytest.approx(-0.5e200 * (np.sqrt(1.2) - 1.0) ** 2, rel=1e-9)
 
 
+def test_the_ratio_of_a_length_that_hides_nothing() -> None:
+    """It is mu^2/2 up or down, for all of both laws."""
+    curve = relaxed_gaussian(1e100, 3)
+    for direction, most in (("forward", np.inf), ("reverse", 0.5e200)):
+        assert curve.delta([0.49e200, 0.51e200], direction).tolist() == [1.0, 0.0]
+        assert curve.epsilon([0.0, 0.5], direction) == pytest.approx([most, 0.5e200])
+
+
 def test_the_hull_of_a_sample_of_a_curve_that_hides_nothing() -> None:
     """Beside alpha = 0, where f is 1, its corners are (0, 1 - rate) and (1 - rate, 0)."""
     hull = relaxed_gaussian(1e100, 3).subsample(0.25).symmetrized()
