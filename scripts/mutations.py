@@ -263,13 +263,6 @@ COMPOSITIONS = (
         ("tests/tradeoff/test_algebra.py",),
     ),
     Mutation(
-        "hull-bisection",
-        TRADEOFF + "shapes.py",
-        "close=lambda low, high: high - low <= 1e-15 * high",
-        "close=lambda low, high: high - low <= 1e-3 * high",
-        ("tests/tradeoff/test_algebra.py",),
-    ),
-    Mutation(
         "ends-tests",
         ENDS,
         "np.logaddexp(masses[0], masses[1]), sign)",
