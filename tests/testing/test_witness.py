@@ -54,3 +54,41 @@ def test_all_rounds_of_an_event_are_counted(outputs) -> None:
     counts = r" in (\d+) of (\d+) rounds with data, (\d+) of (\d+) with neighbour"
     hits, of, alarms, others = map(int, re.search(counts, found.witness).groups())
     assert {(hits, alarms)} <= {(of, 0), (0, others)}
+
+
+@pytest.mark.parametrize("far", [0.0, 4.0])
+def test_rounds_on_one_side_of_the_threshold_are_counted(far: float) -> None:
+    """Those of the bets, which come last, by what the mechanism noted of each call."""
+    said = r"number 1 .* at (most|least) (\S+) .* in (\d+) of (\d+) .*, (\d+) of (\d+) with"
+    sides = []
+    for seed in range(4):
+        calls = []
+
+        def noisy(data, rng, calls=calls):
+            calls.append((data, data + rng.laplace()))
+            return calls[-1][1]
+
+        found = check_private(noisy, far, 4.0 - far, claim=PURE, rng=seed)
+        assert len(calls) == 2 + found.rounds
+        if event := re.match(said, found.witness):
+            sides.append(event[1])
+            member, output = np.array(calls[2 + 1200 :]).T
+            sign = 1.0 if sides[-1] == "least" else -1.0
+            inside = sign * output >= sign * float(event[2]) - 1e-4
+            laws = member == far, member != far
+            truth = [int(count) for law in laws for count in ((law & inside).sum(), law.sum())]
+            assert list(map(int, event.groups()[2:])) == truth
+    assert set(sides) == {"most", "least"}
+
+
+def test_one_attack_alone() -> None:
+    """Outputs that are alike at first, and differ where attacks are chosen."""
+    calls = []
+
+    def late(data, rng):
+        calls.append(data)
+        return data * (len(calls) > 17)
+
+    found = check_private(late, 1.0, 0.0, claim=PURE, rounds=100, rng=1)
+    assert (found.claim, found.confidence) == (PURE, 0.95)
+    assert len(calls) == 2 + found.rounds
