@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from leakscore import tradeoff
+from leakscore.tradeoff.polygon import Polygon
 
 
 def exact_delta(losses: np.ndarray, masses: np.ndarray, epsilon: float) -> mp.mpf:
@@ -104,13 +105,27 @@ def test_very_negative_epsilons_are_turned_without_overflow() -> None:
 def test_negative_epsilons_are_turned_to_the_safe_side() -> None:
     """Deltas of a few units below 1, whose logarithm has lost as many of the turned delta."""
     rng = np.random.default_rng(8)
-    for kept in rng.uniform(0.9, 0.999, 60).tolist():
+    for kept in [*rng.uniform(0.9, 0.999, 60), *(1.0 - 10.0 ** -rng.uniform(3.0, 10.0, 60))]:
         rest = float(rng.integers(1, 60)) * 2.0**-53
         epsilon = float(np.log(rest) - np.log(kept))
         f = tradeoff.from_profile([epsilon, 1.0], [1.0 - rest, 1.0], relation="forward")
         with mp.workdps(60):
             truth = 1 - mp.mpf(rest) * mp.exp(-mp.mpf(epsilon))
             assert truth <= f.delta(-epsilon, "reverse") <= truth + mp.mpf(1e-12)
+            assert isinstance(f, Polygon)
+            assert mp.mpf(f.vertices[0][-1]) <= mp.log1p(-truth)
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, -0.3, -0.5, -0.9, -2.5, -20.0])
+def test_deltas_next_to_1_are_turned_to_the_safe_side(epsilon: float) -> None:
+    """Of the turned line 1 - delta is a few units, and rounded to whole ones."""
+    for units in range(9):
+        rest = units * 2.0**-53
+        f = tradeoff.from_profile([epsilon, 1.0], [1.0 - rest, 1.0], relation="forward")
+        for alpha in (0.0, 0.3 * rest):
+            with mp.workdps(60):
+                truth = max(mp.mpf(rest) - mp.exp(mp.mpf(epsilon)) * mp.mpf(alpha), mp.mpf(0))
+                assert f(alpha) <= truth <= f(alpha) + 1.3e-16
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -407,9 +407,12 @@ def _directed(epsilon: Doubles, delta: Doubles, relation: str) -> tuple[Any, Any
     steep, flat = epsilon >= 0.0, epsilon < 0.0
     with np.errstate(divide="ignore"):
         # 1 - delta' = (1 - delta) e^-epsilon, rounded so that delta' grows.
-        log_kept = np.log1p(-delta[flat]) - epsilon[flat]
-    kept = np.exp(log_kept) * (1.0 - (8.0 - 4.0 * epsilon[flat]) * _ROUNDING)
-    turned = -epsilon[flat], np.maximum(1.0 - kept, 0.0)
+        level = np.log1p(-delta[flat])
+    kept = np.exp(level - epsilon[flat]) * (
+        1.0 - (8.0 - 4.0 * np.maximum(level, -40.0)) * _ROUNDING
+    )
+    rest = np.maximum(1.0 - kept, 0.0)
+    turned = -epsilon[flat], np.where(1.0 - rest > kept, np.nextafter(rest, 1.0), rest)
     straight = epsilon[steep], delta[steep]
     both = tuple(np.concatenate(pair) for pair in zip(straight, turned, strict=True))
     return {"both": (both, both), "forward": (straight, turned), "reverse": (turned, straight)}[
