@@ -174,3 +174,20 @@ def test_refusals() -> None:
         random_allocation(1.0, 5.0)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="reallocate"):
         random_allocation(1.0, 5, reallocate=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("steps", [4, 1000])
+@pytest.mark.parametrize("noise", [2e12, 1e16, 1e18])
+def test_faint_epochs_lie_between_no_attack_and_known_slots(noise: float, steps: int) -> None:
+    """The ratios of an epoch are one double; who knows the slots sees a Gaussian step."""
+    curve = random_allocation(noise, steps, num_epochs=10**5)
+    low, high = curve.interval("advantage")
+    slots_known = math.sqrt(1e5) / (math.sqrt(2.0 * math.pi) * noise)
+    assert low <= slots_known / math.sqrt(steps) <= high < 20.0 * slots_known + 1e-9
+
+
+def test_faint_epochs_hide_nothing_of_what_is_beside_them() -> None:
+    both = compose([random_allocation(1e18, 4, num_epochs=10**5), gaussian(1.0)])
+    low, high = both.interval("advantage")
+    alone = math.erf(math.sqrt(0.125))
+    assert alone - 1e-6 < low <= alone <= high < alone + 1e-6

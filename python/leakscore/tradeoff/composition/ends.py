@@ -17,6 +17,7 @@ import numpy as np
 
 from leakscore.distributions import norm
 from leakscore.tradeoff.composition.laws import (
+    AllocatedEpoch,
     KnownLaw,
     Losses,
     MixedStep,
@@ -69,6 +70,7 @@ _ROUNDING = 1e-12
 # step's losses more than this many times: that makes the lattice finer. Half this factor is enough
 # where the record is hardly ever in a batch.
 _UNSEEN, _STRETCH, _HARDLY = 1e-14, 4.0, 1e-2
+_FAINT = 1e-12  # a shift of an epoch, next to which the rounding of its law is larger
 
 
 def ends(
@@ -103,12 +105,32 @@ def _either(parts: Parts, kind: Kind, adversary: str, fineness: float) -> tuple[
     alone = parts[0]
     if len(parts) == 1 and isinstance(alone[0], KnownLaw) and alone[1] == 1:
         return _of_losses(alone[0].losses, kind, adversary)
+    seen = [(step, n) for step, n in parts if not _faint(step)]
+    if len(seen) < len(parts):
+        return _beside_faint(parts, seen, kind, adversary, fineness)
     everything, parts = parts, _shortened(parts)
     chosen = plan(parts, fineness)
     if chosen.coarse and adversary == "informed" and fits(everything):
         return _of_losses(rare_losses(everything), kind, adversary)
     losses = _Composition(parts, chosen)
     return partial(losses.lower, kind, adversary), partial(losses.upper, adversary, everything)
+
+
+def _faint(step: Part) -> bool:
+    return isinstance(step, AllocatedEpoch) and step.distance < _FAINT
+
+
+def _beside_faint(
+    parts: Parts, seen: Parts, kind: Kind, adversary: str, fineness: float
+) -> tuple[_End, _End]:
+    """Bound faint epochs by what reveals their slots: one Gaussian step. No attack needs them."""
+    shift = math.hypot(*(math.sqrt(n) * step.shift for step, n in parts if _faint(step)))
+    together = GaussianStep(shift * (1.0 + 1e-14), 1.0)
+    below, _ = _either([*seen, (together, 1)], kind, adversary, fineness)
+    rest = (
+        _either(seen, kind, adversary, fineness) if seen else _known(_nothing(0.0, kind, adversary))
+    )
+    return below, rest[1]
 
 
 def _known(both: tuple[Polygon, Polygon]) -> tuple[_End, _End]:
