@@ -68,3 +68,13 @@ def test_nothing_is_said_where_nothing_shows(
     if case == "noise":
         assert answer["noise_std"][0] * (N if statistic == "mean" else 1) > 1000
     assert not steps
+
+
+def test_nothing_is_written_unless_it_is_said(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Numbers next to the least double have no step of six digits that a double holds."""
+    values = np.where(np.arange(N) % 25 == 7, 1e-310, 0.0)
+    answer, steps = asked(capsys, values, tmp_path, "--statistic", "sum")
+    assert (answer["number"], answer["values"]) == (1, [pytest.approx(1.6e-309, rel=1e-9)])
+    assert "but for 16 records (8, 33, " in steps[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +142,21 @@ def test_a_cell_that_is_missing_tells_of_who_is_in_it(tables: int) -> None:
     larger = int(strict.why.partition("--min-cell ")[2].partition(")")[0])
     share = (larger - 2) / 299
     assert stats.binom.pmf(larger - 1, 299, share) * (1 - share) < told - 4 * error
+
+
+def test_cells_that_suffice_take_no_array_of_all_records() -> None:
+    """Counts of a cell of so many records are of Poisson's law."""
+    given = table(groups={"g": ["big"] * 200 + ["other"] * 91 + ["tiny"] * 9})
+    options: dict[str, Any] = {"drop_small_cells": True, "max_advantage": 0.115, "rounds": 8000}
+    result = report.analyse(given, statistic=statistics.Counts("g"), **options)
+    many = replace(result, input=replace(result.input, rows_dropped=10**6))
+    tracemalloc.start()
+    why = many.verdict.why
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    enough = next(k for k in range(10, 100) if stats.poisson.pmf(k - 1, k - 2) <= 0.115)
+    assert f"(--min-cell {enough})" in why
+    assert most < 10**6
 
 
 def test_small_cells_of_persons_and_of_several_tables() -> None:

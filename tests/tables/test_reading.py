@@ -159,6 +159,15 @@ def test_named_columns_of_npy_are_read_as_by_read_table(tmp_path: Path) -> None:
     np.testing.assert_array_equal(opened.values, table.values)
 
 
+def test_paths_of_files_are_opened_as_texts_are(tmp_path: Path) -> None:
+    short, long = tmp_path / "short.npy", tmp_path / "long.npy"
+    np.save(short, np.eye(30))
+    np.save(long, np.zeros((70_000, 1)))
+    for path in (short, long):
+        opened = leakscore_app.open_table(path)
+        assert opened.path == leakscore_app.open_table(str(path)).path == str(path)
+
+
 def test_a_damaged_header_of_npy_is_refused(tmp_path: Path) -> None:
     header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), ".ljust(117) + b"\n"
     path = tmp_path / "a.npy"

@@ -8,6 +8,7 @@ is less (0.1 + 0.2 is 0.30000000000000004) is on it.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import gcd
@@ -188,7 +189,7 @@ def _of_constant(column: int, values: Doubles, most: float, dust: float) -> Iter
     origin = float(several[counts.argmax()])
     reach = float(np.abs(several - origin).max())
     if len(values) - counts.max() <= most and _SEEN * dust < reach < np.inf:
-        decimals = _DIGITS - int(np.floor(np.log10(reach)))
+        decimals = min(_DIGITS - int(np.floor(np.log10(reach))), sys.float_info.max_10_exp)
         step = int(reach * 10.0**decimals) + 1
         yield ColumnSteps(column, decimals, step, 0, dust, origin)
 

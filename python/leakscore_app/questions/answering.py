@@ -241,14 +241,15 @@ def ask(
             ledger = _ledger(file, values, options)
         parts = (mask, question.statistic, chosen)
         outcome = ledger.preview(*parts) if preview else ledger.ask(*parts, label=question.words)
+        answer = outcome if ledger.rule == "exact" else None
+        rows = JudgedRows(np.flatnonzero(mask), values[np.ix_(mask, chosen)])
+        remainders = tuple(_remainders(question, rows, answer))
         # What a ledger is begun with holds even if its first question is refused.
         if not preview and (isinstance(outcome, Answer) or file.content is None):
             file.write(ledger.to_bytes())
     collides = outcome.collides if isinstance(outcome, Refusal) else ()
     # Whoever knows all values but one finds that by the digest.
     secret_input = {"sha256": table.sha256, "notes": table.notes}
-    answer = outcome if ledger.rule == "exact" else None
-    rows = JudgedRows(np.flatnonzero(mask), values[np.ix_(mask, chosen)])
     return Reply(
         question=question,
         limit=ledger.limit,
@@ -257,7 +258,7 @@ def ask(
         collides=tuple((number, ledger.labels[number - 1]) for number in collides),
         preview=preview,
         input={"table": table.name} | (secret_input if ledger.rule == "exact" else {}),
-        remainders=tuple(_remainders(question, rows, answer)),
+        remainders=remainders,
     )
 
 

@@ -243,7 +243,7 @@ class _StepCounter:
         self._done += 1
 
 
-def open_table(path: str, **reading: Any) -> Table | Opened:
+def open_table(path: str | PathLike[str], **reading: Any) -> Table | Opened:
     """Open a file, or all files of a pattern as one table, to be judged by `analyse`.
 
     Csv, parquet and npy files with more than 65536 records are read block by block whenever they
@@ -253,7 +253,7 @@ def open_table(path: str, **reading: Any) -> Table | Opened:
 
     Parameters
     ----------
-    path : str
+    path : str or path
         A file, or a pattern such as ``data/*.parquet``: its files, sorted by name, are the parts of
         one table. They are csv, parquet or npy files with the same columns.
     **reading

@@ -27,7 +27,7 @@ from leakscore_app.report._model import (
     Verdict,
     Worst,
 )
-from leakscore_app.report.engine.leakage import Budget, shares_of
+from leakscore_app.report.engine.leakage import Budget, least_size, shares_of
 from leakscore_app.tables.doubts import option
 
 
@@ -224,17 +224,21 @@ def _missing(report: Content, budget: Budget) -> str:
         return ""
     others = report.input.rows_judged + dropped - 1
     tables = round(sum(cell.records for cell in report.cells) / report.input.rows_judged)
-    larger, fewer = np.arange(least, others + 3), np.arange(tables)[:, np.newaxis]
-    present = bdtrc(larger - 2, others, (larger - 2) / others)
-    absent = bdtrc(larger - 1, others + 1, (larger - 2) / others)
-    told = (bdtrc(fewer, tables, present) - bdtrc(fewer, tables, absent)).max(axis=0)
-    if told[0] <= budget.allowed_advantage:
+    fewer = np.arange(tables)
+
+    def told(size: int) -> float:
+        known = min(size - 2, others)
+        present = bdtrc(known, others, known / others)
+        absent = bdtrc(known + 1, others + 1, known / others)
+        return float((bdtrc(fewer, tables, present) - bdtrc(fewer, tables, absent)).max())
+
+    if told(least) <= budget.allowed_advantage:
         return ""
-    enough = larger[told <= budget.allowed_advantage]
+    enough = least_size(lambda size: told(size) <= budget.allowed_advantage, least, others)
     return (
         f"That a cell is missing tells that fewer than {least} are in it, an advantage of up to "
-        f"{percent(float(told[0]))} for one of them ({counted(dropped, 'record')} left out). Ask "
-        f"for larger cells ({option('--min-cell', str(enough[0]))}), or join them."
+        f"{percent(told(least))} for one of them ({counted(dropped, 'record')} left out). Ask "
+        f"for larger cells ({option('--min-cell', str(enough))}), or join them."
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -233,8 +234,9 @@ def _hash_of(source: Source) -> str:
 # --- files ----------------------------------------------------------------------------------------
 
 
-def paths_of(pattern: str) -> list[str]:
+def paths_of(pattern: str | os.PathLike[str]) -> list[str]:
     """Return the files of a pattern, sorted, or of a path that is none; refuse an empty pattern."""
+    pattern = os.fspath(pattern)
     if pattern == "-" or Path(pattern).exists() or not glob.has_magic(pattern):
         return [pattern]
     paths = sorted(
