@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.audit import BlindCheck, blind_check
+from leakscore.typing import Doubles, Flags
 from leakscore_app._visible import listed, no_column, visible
 from leakscore_app.audits import words
 from leakscore_app.audits.columns import ScoreColumns, columns_of
@@ -23,13 +24,10 @@ from leakscore_app.audits.model import percent
 from leakscore_app.audits.scores import MEMBER_NAMES, plain_name
 from leakscore_app.document import document as doc
 from leakscore_app.document.checks import Check
-from leakscore_app.document.document import Notice, note
 from leakscore_app.document.findings import Findings
 from leakscore_app.tables import files
 from leakscore_app.tables.cells import ReadingOptions
 
-Doubles: TypeAlias = npt.NDArray[np.float64]
-Flags: TypeAlias = npt.NDArray[np.bool_]
 Labels: TypeAlias = npt.NDArray[np.str_]
 
 MOST_LEVELS = 300
@@ -105,10 +103,10 @@ class Alike(Findings):
         return str(self.input["files"][0]["name"])
 
     @property
-    def notices(self) -> Sequence[Notice]:
+    def notices(self) -> Sequence[doc.Notice]:
         """What must be known to read the p-values."""
         return (
-            note(
+            doc.note(
                 "only-these-columns",
                 "The p-values are exact if members are a random subset of the records: the same "
                 "fit is made of re-labelled ones. A large one does not show that members and "

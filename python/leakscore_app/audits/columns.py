@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from leakscore.typing import Array, Flags
 from leakscore_app._visible import listed, visible
 from leakscore_app.tables import files, memory_limit, strict_json
 from leakscore_app.tables.cells import ReadingOptions, blank_at_end
@@ -16,8 +16,6 @@ from leakscore_app.tables.columns import content_of
 from leakscore_app.tables.formats import npy
 from leakscore_app.tables.summaries import INDEX, named_as_rows
 from leakscore_app.tables.table import ARROW, grid_of, inner_file, require_meaning
-
-Array = npt.NDArray[Any]
 
 WORDS: Mapping[str, float] = {
     **dict.fromkeys(("true", "yes", "member", "in", "train"), 1.0),
@@ -82,7 +80,7 @@ class ScoreColumns:
             raise ValueError(f"{self.where(name)}, {place}: the score is missing or NaN")
         return array
 
-    def bits(self, name: str) -> npt.NDArray[np.bool_]:
+    def bits(self, name: str) -> Flags:
         """Return a column of memberships; words for 1 and 0 are understood."""
         try:
             array = self.vector(name)

@@ -7,7 +7,6 @@ nothing in it is run.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -20,7 +19,6 @@ from leakscore_app.audits import words
 from leakscore_app.audits.model import Claim, Setting
 from leakscore_app.document import document as doc
 from leakscore_app.document.checks import Check
-from leakscore_app.document.document import Notice
 from leakscore_app.document.findings import Findings
 from leakscore_app.tables import files, outputs, strict_json
 
@@ -146,7 +144,10 @@ def load(path: str, fresh: State, *, grows: bool) -> State:
 def _state_of(plain: Any) -> State:
     if plain["what"] != _WHAT:
         raise ValueError("it is something else")
-    monitor, perfect = (Monitor.from_bytes(_bytes(plain[name])) for name in ("monitor", "perfect"))
+    monitor, perfect = (
+        Monitor.from_bytes(base64.b64decode(plain[name], validate=True))
+        for name in ("monitor", "perfect")
+    )
     least, most = (None if x is None else float(x) for x in plain["scores"])
     counted, sha256, columns = plain["counted"], plain["sha256"], plain["columns"]
     if type(counted) is not int or counted < 0 or not isinstance(sha256, (str, type(None))):
@@ -156,13 +157,6 @@ def _state_of(plain: Any) -> State:
     if monitor.rounds != perfect.rounds or perfect.claim != monitor.claim:
         raise ValueError("its parts are not of one audit")
     return State(monitor, perfect, counted, sha256, least, most, plain["lower_is_member"], columns)
-
-
-def _bytes(text: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except binascii.Error as error:
-        raise ValueError(str(error)) from None
 
 
 _WIDTHS = (9, 9, 11, 10)
@@ -227,7 +221,7 @@ class Evidence(Findings):
         return "consistent" if reachable else "cannot-tell"
 
     @property
-    def notices(self) -> tuple[Notice, ...]:
+    def notices(self) -> tuple[doc.Notice, ...]:
         """What must be known to read the evidence, warnings first."""
         notices = [doc.warning("doubt", said) for said in self.notes] + words.no_evidence(self.void)
         if waiting := self.state.monitor.waiting:
@@ -268,7 +262,17 @@ class Evidence(Findings):
 
     def document(self) -> doc.Document:
         """Return the sections of the text and the page."""
-        return _document(self)
+        monitor, first = self.state.monitor, doc.Heading(_heading(self))
+        notes = [notice for notice in self.notices if notice.level != "warning"]
+        return doc.Document(
+            f"leakscore audit: {self.name}",
+            words.head(self.doubts, _said_of_claim(self), first),
+            (
+                *([doc.Section("What is open", [doc.Notices(notes)])] if notes else []),
+                words.holds(monitor.assumptions),
+                words.read(_read(self)),
+            ),
+        )
 
     def check(self) -> Check:
         """Return what other programs are told."""
@@ -317,20 +321,6 @@ def _said_of_claim(evidence: Evidence) -> str:
             "More rounds may follow."
         )
     return f"INCONCLUSIVE. {what} cannot be refuted by so few rounds, even of separated scores."
-
-
-def _document(evidence: Evidence) -> doc.Document:
-    monitor, first = evidence.state.monitor, doc.Heading(_heading(evidence))
-    notes = [notice for notice in evidence.notices if notice.level != "warning"]
-    return doc.Document(
-        f"leakscore audit: {evidence.name}",
-        words.head(evidence.doubts, _said_of_claim(evidence), first),
-        (
-            *([doc.Section("What is open", [doc.Notices(notes)])] if notes else []),
-            words.holds(monitor.assumptions),
-            words.read(_read(evidence)),
-        ),
-    )
 
 
 def _read(evidence: Evidence) -> Iterator[tuple[str, str]]:

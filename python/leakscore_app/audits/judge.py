@@ -34,7 +34,6 @@ from leakscore_app.audits.scores import (
     read_scores,
     require_direction,
 )
-from leakscore_app.audits.words import notices_of
 from leakscore_app.document.checks import Check
 from leakscore_app.document.document import Document, Notice
 from leakscore_app.document.findings import Findings
@@ -56,7 +55,7 @@ class Judgement(Certificates, Findings):
     @cached_property
     def notices(self) -> tuple[Notice, ...]:
         """What must be known to read the bounds, warnings first."""
-        return notices_of(self)
+        return words.notices_of(self)
 
     @property
     def doubts(self) -> Sequence[Notice]:
@@ -377,14 +376,10 @@ def _is_sorted(read: Read) -> bool:
     if isinstance(data, Rounds):
         data = Samples(data.scores[data.member], data.scores[~data.member])
     for scores in (data.members, data.nonmembers):
-        rises = scores[1:] >= scores[:-1]
-        if scores.size > 20 and scores.min() < scores.max() and (rises.all() or _falls(scores)):
+        rises, falls = scores[1:] >= scores[:-1], scores[1:] <= scores[:-1]
+        if scores.size > 20 and scores.min() < scores.max() and (rises.all() or falls.all()):
             return True
     return False
-
-
-def _falls(scores: Any) -> bool:
-    return bool(np.all(scores[1:] <= scores[:-1]))
 
 
 def _checked(claim: Claim) -> Claim:

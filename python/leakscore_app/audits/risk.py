@@ -27,7 +27,6 @@ from leakscore_app.audits import shadows, words
 from leakscore_app.audits.columns import ScoreColumns, columns_of
 from leakscore_app.audits.scores import MEMBER_NAMES
 from leakscore_app.document import document as doc
-from leakscore_app.document.document import Notice
 from leakscore_app.document.findings import HIDDEN, Findings
 from leakscore_app.document.svg import Axis, Chart, nice_ticks
 from leakscore_app.document.text import counted
@@ -116,7 +115,7 @@ class RiskReport(Findings):
     assumptions: tuple[str, ...]
     drawn_prediction: Doubles | None
     drawn_shift: Doubles | None
-    notices: tuple[Notice, ...] = field(default=(), metadata=HIDDEN)
+    notices: tuple[doc.Notice, ...] = field(default=(), metadata=HIDDEN)
 
     @property
     def inconclusive(self) -> bool:
@@ -132,7 +131,24 @@ class RiskReport(Findings):
 
     def document(self) -> doc.Document:
         """Return the sections of the text and the page."""
-        return _document(self)
+        sections = [doc.Section("The records that leak most", [_lines(self)])]
+        if self.correlation is not None:
+            sections.append(doc.Section("Does the prediction rank the records?", list(_told(self))))
+        sections.append(words.holds(self.assumptions, "The numbers hold if"))
+        limits = [
+            "A record that is not certified may leak: few target models certify none, and another "
+            "attack may find it.",
+            "A record with a large power and a large false-positive rate is accused whether it is "
+            "in or not.",
+        ]
+        notes = [doc.note("limit", sentence) for sentence in limits]
+        sections.append(doc.Section("What this does not show", [doc.Notices(notes)]))
+        if self.input is not None:
+            sections.append(words.read(_read_of(self.input)))
+        head = [list(_head(self))]
+        if self.notices:
+            head.insert(0, [doc.Notices(self.notices)])
+        return doc.Document("leakscore: the risk of records", head, sections)
 
 
 def risk_report(
@@ -266,28 +282,6 @@ def _drawn(prediction: Doubles | None, shift: Doubles) -> dict[str, Any]:
         order = drawn[np.argsort(shift[drawn], kind="stable")]
         drawn = order[np.linspace(0, order.size - 1, _DOTS).round().astype(np.int64)]
     return {"drawn_prediction": prediction[drawn], "drawn_shift": shift[drawn]}
-
-
-def _document(report: RiskReport) -> doc.Document:
-    """Return the sections of a report, in their order."""
-    sections = [doc.Section("The records that leak most", [_lines(report)])]
-    if report.correlation is not None:
-        sections.append(doc.Section("Does the prediction rank the records?", list(_told(report))))
-    sections.append(words.holds(report.assumptions, "The numbers hold if"))
-    limits = [
-        "A record that is not certified may leak: few target models certify none, and another "
-        "attack may find it.",
-        "A record with a large power and a large false-positive rate is accused whether it is in "
-        "or not.",
-    ]
-    notes = [doc.note("limit", sentence) for sentence in limits]
-    sections.append(doc.Section("What this does not show", [doc.Notices(notes)]))
-    if report.input is not None:
-        sections.append(words.read(_read_of(report.input)))
-    head = [list(_head(report))]
-    if report.notices:
-        head.insert(0, [doc.Notices(report.notices)])
-    return doc.Document("leakscore: the risk of records", head, sections)
 
 
 def _head(report: RiskReport) -> Iterator[doc.Part]:
@@ -555,7 +549,7 @@ def _read_of(source: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "note", note
 
 
-def _doubts(read: ScoredRecords, table: shadow.RecordRisk, row: int) -> Iterator[Notice]:
+def _doubts(read: ScoredRecords, table: shadow.RecordRisk, row: int) -> Iterator[doc.Notice]:
     """Say why no record could be certified, whatever there is to find."""
     scores, records = read.scores[table.attacks[row]], table.shift.shape[1]
     if bool((scores == scores[0, 0]).all()):

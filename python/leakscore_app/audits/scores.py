@@ -16,15 +16,13 @@ from pathlib import PurePath
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from leakscore.typing import Array, Flags
 from leakscore_app._visible import listed, no_column
 from leakscore_app.audits import shadows
 from leakscore_app.audits.columns import WORDS, ScoreColumns, columns_of
 from leakscore_app.tables import files, memory_limit
 from leakscore_app.tables.cells import ReadingOptions
-
-Array: TypeAlias = npt.NDArray[Any]
 
 _SACRO = ("individual.member_prob", "individual.member")
 SCORE_NAMES = ("score", "scores", "signal_values", "mia_scores", "statistic", _SACRO[0])
@@ -48,7 +46,7 @@ class Rounds:
     """One score and one membership a round, in the order of the file."""
 
     scores: Array
-    member: npt.NDArray[np.bool_]
+    member: Flags
     form: ClassVar[str] = "rounds"
 
 

@@ -7,23 +7,22 @@ from collections.abc import Iterator, Sequence
 from decimal import ROUND_CEILING, Decimal
 
 import numpy as np
-import numpy.typing as npt
 
 import leakscore
 from leakscore.audit import EpsilonBound, OneRunBound
+from leakscore.typing import Doubles
 from leakscore_app.audits import words
 from leakscore_app.audits.model import AuditInput, Certificates, Setting
 from leakscore_app.audits.scores import LOSS_NAMES, MEMBER_NAMES, SCORE_NAMES, plain_name
 from leakscore_app.audits.words import lower_bound, number
 from leakscore_app.document import document as doc
-from leakscore_app.document.document import Notice
 from leakscore_app.document.svg import Axis, Chart, decades, nice_ticks
 from leakscore_app.document.text import counted
 
 _DELTAS = 3  # in a table of methods: any of them fit into 80 characters
 
 
-def document(findings: Certificates, notices: Sequence[Notice]) -> doc.Document:
+def document(findings: Certificates, notices: Sequence[doc.Notice]) -> doc.Document:
     """Return the sections of an audit, in their order."""
     return doc.Document(
         f"leakscore audit: {' and '.join(file['name'] for file in findings.input.files)}",
@@ -69,7 +68,7 @@ def said_of_claim(findings: Certificates) -> str:
     )
 
 
-def _head(findings: Certificates, doubts: Sequence[Notice]) -> Iterator[list[doc.Part]]:
+def _head(findings: Certificates, doubts: Sequence[doc.Notice]) -> Iterator[list[doc.Part]]:
     """The bound, or the first of several; before it what makes it worthless or doubtful."""
     seen, bound = findings.input, findings.bounds.bounds[0]
     most = words.at_most(float(bound.epsilon), float(bound.max_certifiable))
@@ -235,9 +234,6 @@ def read_of(seen: AuditInput, setting: Setting) -> Iterator[tuple[str, str]]:
     for note in seen.notes:
         yield "note", note
     yield "made by", f"leakscore {leakscore.__version__}, seed {setting.seed}"
-
-
-Doubles = npt.NDArray[np.float64]
 
 
 def roc(findings: Certificates) -> str:

@@ -17,14 +17,14 @@ from scipy.stats import binom, hypergeom
 from leakscore import validation
 from leakscore.audit import OneRunBound, blind_check, one_run
 from leakscore.scores import synthetic_scores
+from leakscore.typing import Doubles, Flags
 from leakscore_app._visible import listed
 from leakscore_app.audits import alike, sections, words
-from leakscore_app.audits.alike import Doubles, Flags, Labels
+from leakscore_app.audits.alike import Labels
 from leakscore_app.audits.judge import Judgement, judge
 from leakscore_app.audits.model import Setting
 from leakscore_app.audits.scores import Read, Samples
 from leakscore_app.document import document as doc
-from leakscore_app.document.document import Notice
 from leakscore_app.document.findings import Findings
 from leakscore_app.document.text import counted
 from leakscore_app.tables.files import File
@@ -105,7 +105,7 @@ class SyntheticAudit(Findings):
     unlike: float
 
     @property
-    def notices(self) -> Sequence[Notice]:
+    def notices(self) -> Sequence[doc.Notice]:
         """What must be known to read the numbers, warnings first."""
         return (*_doubts(self), *_notes(self))
 
@@ -119,7 +119,34 @@ class SyntheticAudit(Findings):
 
     def document(self) -> doc.Document:
         """Return the sections of the text and the page."""
-        return _document(self)
+        head = (doc.Heading(_said(self)), doc.Paragraph(_lead(self), "lead"))
+        bound = self.judged.bounds.bounds[0]
+        certified = words.bound_at(float(bound.epsilon), float(bound.delta), self.judged.confidence)
+        tried = doc.TextTable.of(
+            {
+                "attack": [each.name for each in self.tried],
+                "of\nTRAIN": [str(each.members) for each in self.tried],
+                "of\nHOLDOUT": [str(each.nonmembers) for each in self.tried],
+                "p-value": [words.number(each.p_value, 3) for each in self.tried],
+            },
+            "Records flagged at the best threshold; no evidence, as it was chosen here",
+        )
+        rates = [
+            *sections.rates(self.judged).parts,
+            doc.Paragraph(f"Independent rounds of such scores would certify {certified}.", "soft"),
+            doc.Figures([sections.roc(self.judged)]),
+        ]
+        notes = [notice for notice in self.notices if notice.level == "note"]
+        return doc.Document(
+            f"leakscore audit-synthetic: {self.input['files'][2]['name']}",
+            words.head(self.doubts, "", *head),
+            (
+                doc.Section("The attacks, on the half on which they are chosen", [tried]),
+                doc.Section("The best attack on the other half", rates),
+                doc.Section("To know", [doc.Notices(notes)]),
+                words.read(_read(self)),
+            ),
+        )
 
 
 def audit_synthetic(
@@ -563,7 +590,7 @@ def _lead(audit: SyntheticAudit) -> str:
     )
 
 
-def _doubts(audit: SyntheticAudit) -> Iterator[Notice]:
+def _doubts(audit: SyntheticAudit) -> Iterator[doc.Notice]:
     """Say what makes the verdict doubtful."""
     copied = audit.copies.members
     if audit.unlike <= _UNLIKE:
@@ -598,7 +625,7 @@ def _doubts(audit: SyntheticAudit) -> Iterator[Notice]:
         )
 
 
-def _notes(audit: SyntheticAudit) -> Iterator[Notice]:
+def _notes(audit: SyntheticAudit) -> Iterator[doc.Notice]:
     """Say what the verdict means."""
     wrongly = words.number(100.0 * (1.0 - audit.judged.confidence))
     yield doc.note(
@@ -627,37 +654,6 @@ def _notes(audit: SyntheticAudit) -> Iterator[Notice]:
         "Another attack may show more. Of a generator that sees its table only through means, "
         "covariances or counts of cells, leakscore report TRAIN --synthetic-from bounds what any "
         "attack can show.",
-    )
-
-
-def _document(audit: SyntheticAudit) -> doc.Document:
-    head = (doc.Heading(_said(audit)), doc.Paragraph(_lead(audit), "lead"))
-    bound = audit.judged.bounds.bounds[0]
-    certified = words.bound_at(float(bound.epsilon), float(bound.delta), audit.judged.confidence)
-    tried = doc.TextTable.of(
-        {
-            "attack": [each.name for each in audit.tried],
-            "of\nTRAIN": [str(each.members) for each in audit.tried],
-            "of\nHOLDOUT": [str(each.nonmembers) for each in audit.tried],
-            "p-value": [words.number(each.p_value, 3) for each in audit.tried],
-        },
-        "Records flagged at the best threshold; no evidence, as it was chosen here",
-    )
-    rates = [
-        *sections.rates(audit.judged).parts,
-        doc.Paragraph(f"Independent rounds of such scores would certify {certified}.", "soft"),
-        doc.Figures([sections.roc(audit.judged)]),
-    ]
-    notes = [notice for notice in audit.notices if notice.level == "note"]
-    return doc.Document(
-        f"leakscore audit-synthetic: {audit.input['files'][2]['name']}",
-        words.head(audit.doubts, "", *head),
-        (
-            doc.Section("The attacks, on the half on which they are chosen", [tried]),
-            doc.Section("The best attack on the other half", rates),
-            doc.Section("To know", [doc.Notices(notes)]),
-            words.read(_read(audit)),
-        ),
     )
 
 

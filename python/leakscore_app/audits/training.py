@@ -13,10 +13,8 @@ from leakscore_app.audits import sections, words
 from leakscore_app.audits.judge import input_of, negated
 from leakscore_app.audits.model import AuditInput, Claim, ClaimVerdict, Setting
 from leakscore_app.audits.scores import Read, Rounds, require_direction
-from leakscore_app.audits.words import no_fair_coins
 from leakscore_app.document import document as doc
 from leakscore_app.document.checks import Check
-from leakscore_app.document.document import Notice
 from leakscore_app.document.findings import HIDDEN, Findings
 
 
@@ -39,13 +37,28 @@ class OneTraining(Findings):
     void: str = field(metadata=HIDDEN)
 
     @property
-    def notices(self) -> tuple[Notice, ...]:
+    def notices(self) -> tuple[doc.Notice, ...]:
         """What must be known to read the bounds."""
         return tuple(words.no_evidence(self.void))
 
     def document(self) -> doc.Document:
         """Return the sections of the text and the page."""
-        return _document(self)
+        bound, seen = self.bounds[0], self.input
+        most = words.at_most(bound.epsilon, bound.max_certifiable)
+        lead = (
+            f"One training with {bound.canaries} canaries, {seen.members} of them "
+            f"in; even if all guesses were right, this many {most}"
+        )
+        first = (doc.Heading(_head_of(self)), doc.Paragraph(lead, "lead"))
+        return doc.Document(
+            f"leakscore audit: {' and '.join(file['name'] for file in seen.files)}",
+            words.head(self.notices, _verdict_of(self), *first),
+            (
+                doc.Section("Certified bounds, guesses counted at every size", [_table(self)]),
+                words.holds(bound.assumptions),
+                words.read(sections.read_of(seen, self.setting)),
+            ),
+        )
 
     def check(self) -> Check:
         """Return what other programs are told."""
@@ -160,7 +173,7 @@ def _why_none(read: Read, audit: Audit, setting: Setting) -> str:
 def _require_coins(read: Read, members: int, nonmembers: int, *, stated: bool) -> None:
     """Refuse memberships that are no fair coins, as far as their numbers tell."""
     name, size = read.files[0].name, members + nonmembers
-    for notice in no_fair_coins(members, nonmembers, "--one-run certifies nothing"):
+    for notice in words.no_fair_coins(members, nonmembers, "--one-run certifies nothing"):
         raise ValueError(f"{name}: {notice.message}")
     if read.attack is not None and read.in_each == members:
         raise ValueError(
@@ -185,25 +198,6 @@ def _verdict_of(training: OneTraining) -> str:
 def _head_of(training: OneTraining) -> str:
     bound = training.bounds[0]
     return words.bound_at(bound.epsilon, bound.delta, training.confidence)
-
-
-def _document(training: OneTraining) -> doc.Document:
-    bound, seen = training.bounds[0], training.input
-    most = words.at_most(bound.epsilon, bound.max_certifiable)
-    lead = (
-        f"One training with {bound.canaries} canaries, {seen.members} of them "
-        f"in; even if all guesses were right, this many {most}"
-    )
-    first = (doc.Heading(_head_of(training)), doc.Paragraph(lead, "lead"))
-    return doc.Document(
-        f"leakscore audit: {' and '.join(file['name'] for file in seen.files)}",
-        words.head(training.notices, _verdict_of(training), *first),
-        (
-            doc.Section("Certified bounds, guesses counted at every size", [_table(training)]),
-            words.holds(bound.assumptions),
-            words.read(sections.read_of(seen, training.setting)),
-        ),
-    )
 
 
 def _table(training: OneTraining) -> doc.TextTable:

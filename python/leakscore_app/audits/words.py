@@ -17,17 +17,7 @@ from leakscore_app.audits.model import (
     percent,
 )
 from leakscore_app.audits.shadows import ShadowAttack
-from leakscore_app.document.document import (
-    Definitions,
-    Notice,
-    Notices,
-    Paragraph,
-    Part,
-    Section,
-    note,
-    warning,
-    warnings_first,
-)
+from leakscore_app.document import document as doc
 
 DOUBTS = ("constant-scores", "auc-below-half")
 """Codes of the notices that a reader must see before the bound."""
@@ -64,7 +54,7 @@ def bound_at(epsilon: float, delta: float, confidence: float, method: str = "") 
     return f"{what}, with {percent(confidence)} {certainty(method)}"
 
 
-def doubts(notices: Iterable[Notice]) -> list[Notice]:
+def doubts(notices: Iterable[doc.Notice]) -> list[doc.Notice]:
     """Return what comes before the bound: all scores are alike, or they may be reversed."""
     return [notice for notice in notices if notice.code in DOUBTS]
 
@@ -81,14 +71,14 @@ def shared(seen: AuditInput) -> str:
     return ""
 
 
-def holds(assumptions: Iterable[str], title: str = "The confidence holds if") -> Section:
+def holds(assumptions: Iterable[str], title: str = "The confidence holds if") -> doc.Section:
     """Return the section of what must be true."""
-    return Section(title, [Notices([note("assumption", each) for each in assumptions])])
+    return doc.Section(title, [doc.Notices([doc.note("assumption", each) for each in assumptions])])
 
 
-def read(pairs: Iterable[tuple[str, str]]) -> Section:
+def read(pairs: Iterable[tuple[str, str]]) -> doc.Section:
     """Return the section of what was read."""
-    return Section("What was read", [Definitions(list(pairs))])
+    return doc.Section("What was read", [doc.Definitions(list(pairs))])
 
 
 def at_most(epsilon: float, most: float) -> str:
@@ -97,10 +87,10 @@ def at_most(epsilon: float, most: float) -> str:
     return f"could certify only {lower_bound(most)}.{zero}"
 
 
-def head(doubts: Sequence[Notice], said: str, *parts: Part) -> list[list[Part]]:
+def head(doubts: Sequence[doc.Notice], said: str, *parts: doc.Part) -> list[list[doc.Part]]:
     """Return the head of an audit: doubts, the bound, and what becomes of the claim, if any."""
-    first = [Notices(doubts), *parts] if doubts else list(parts)
-    return [first, [Paragraph(said, "lead")]] if said else [first]
+    first = [doc.Notices(doubts), *parts] if doubts else list(parts)
+    return [first, [doc.Paragraph(said, "lead")]] if said else [first]
 
 
 def claim(claimed: Claim) -> str:
@@ -140,13 +130,13 @@ def why_none(*, constant: bool, turned: bool = False, rounds: int = 1) -> str:
     return "equal" if constant else "turned" if turned else "" if rounds else "none"
 
 
-def no_evidence(void: str) -> list[Notice]:
+def no_evidence(void: str) -> list[doc.Notice]:
     """Return the warning that comes before everything else."""
     if not void:
         return []
     code = {"equal": "constant-scores", "turned": "auc-below-half", "none": "no-rounds"}[void]
     said = f"{NO_EVIDENCE[void][:1].upper()}{NO_EVIDENCE[void][1:]}"
-    return [warning(code, f"{said}: that is no evidence, neither for nor against a claim.")]
+    return [doc.warning(code, f"{said}: that is no evidence, neither for nor against a claim.")]
 
 
 def verdict(judged: ClaimVerdict, claimed: Claim, *, method: str = "", void: str = "") -> str:
@@ -225,26 +215,26 @@ def relation(neighbours: str | None) -> str:
     }[neighbours]
 
 
-def notices_of(findings: Certificates) -> tuple[Notice, ...]:
+def notices_of(findings: Certificates) -> tuple[doc.Notice, ...]:
     """Collect them, warnings first."""
     about = (_about_scores, _about_rounds, _about_bounds, _about_claim)
     notices = [notice for each in about for notice in each(findings)]
-    return warnings_first(notices)
+    return doc.warnings_first(notices)
 
 
-def _about_scores(findings: Certificates) -> Iterator[Notice]:
+def _about_scores(findings: Certificates) -> Iterator[doc.Notice]:
     """Say first what leaves nothing of the bound, or makes it doubtful."""
     seen = findings.input
     if findings.void == "equal":
         where = "lie in one bin" if seen.form == "counts" else "are equal"
-        yield warning(
+        yield doc.warning(
             "constant-scores",
             f"All {seen.members + seen.nonmembers} scores {where}. They tell no member from a "
             "non-member, whatever the mechanism: that is no evidence, neither for nor against it.",
         )
     if findings.void == "turned":
         turned = "without --lower-is-member" if seen.lower_is_member else "--lower-is-member"
-        yield warning(
+        yield doc.warning(
             "auc-below-half",
             f"The AUC is {findings.shown.auc.observed:.3f}: members score lower than non-members, "
             "and the scores may be reversed. If the scores are losses or distances, small ones "
@@ -253,16 +243,16 @@ def _about_scores(findings: Certificates) -> Iterator[Notice]:
         )
 
 
-def _about_rounds(findings: Certificates) -> Iterator[Notice]:
+def _about_rounds(findings: Certificates) -> Iterator[doc.Notice]:
     seen = findings.input
-    yield note(
+    yield doc.note(
         "independent-rounds",
         "The confidence holds for scores of independent rounds: in each the mechanism ran anew. "
         "Scores of many records against one trained model are not independent; for those, if fair "
         "coins decided which were in, there are audits in one run (--one-run).",
     )
     if said := shared(seen):
-        yield warning(
+        yield doc.warning(
             "one-model",
             f"Nothing is certified, {said}. They are not independent rounds, and the confidence is "
             "not what it says unless each record was decided on and learnt by itself. For one "
@@ -270,7 +260,7 @@ def _about_rounds(findings: Certificates) -> Iterator[Notice]:
         )
     if seen.attack is not None:
         yield from _about_choice(seen.attack)
-    yield note(
+    yield doc.note(
         "fixed-beforehand",
         "The attack, and whether large or small scores mean a member, must not have been chosen "
         "on these scores; threshold and direction may be, the bound pays for them, and with a band "
@@ -279,16 +269,16 @@ def _about_rounds(findings: Certificates) -> Iterator[Notice]:
     if findings.setting.random_bits:
         yield from _about_bits(findings)
     if seen.lower_is_member:
-        yield note(
+        yield doc.note(
             "lower-is-member",
             "Small scores mean a member here: scores were negated to be audited, thresholds are "
             "told on the scale of the file.",
         )
 
 
-def _about_choice(attack: ShadowAttack) -> Iterator[Notice]:
+def _about_choice(attack: ShadowAttack) -> Iterator[doc.Notice]:
     if attack.left_out and attack.tried is not None:
-        yield warning(
+        yield doc.warning(
             "attack-chosen-here",
             f"The attack, {attack.name}, is the best of {len(attack.tried)} on these very scores, "
             "so that the bound may be too large: name one beforehand (--attack), or give a target "
@@ -296,9 +286,9 @@ def _about_choice(attack: ShadowAttack) -> Iterator[Notice]:
         )
 
 
-def _about_bits(findings: Certificates) -> Iterator[Notice]:
+def _about_bits(findings: Certificates) -> Iterator[doc.Notice]:
     members, nonmembers = findings.input.members, findings.input.nonmembers
-    yield note(
+    yield doc.note(
         "random-bits",
         'The method "sorted-bits" is experimental, and holds only if each membership was a fair '
         "coin of its own and each score a function of its own round: not for a fixed number of "
@@ -307,22 +297,22 @@ def _about_bits(findings: Certificates) -> Iterator[Notice]:
     yield from no_fair_coins(members, nonmembers, "--random-bits is not true of this file")
 
 
-def no_fair_coins(members: int, nonmembers: int, so: str) -> Iterator[Notice]:
+def no_fair_coins(members: int, nonmembers: int, so: str) -> Iterator[doc.Notice]:
     """Say so if their numbers are five standard deviations off those of fair coins."""
     if abs(members - nonmembers) > 5 * math.sqrt(members + nonmembers):
-        yield warning(
+        yield doc.warning(
             "no-fair-coins",
             f"{members} members and {nonmembers} non-members are no fair coins: {so}.",
         )
 
 
-def _about_bounds(findings: Certificates) -> Iterator[Notice]:
-    yield note(
+def _about_bounds(findings: Certificates) -> Iterator[doc.Notice]:
+    yield doc.note(
         "no-evidence-of-privacy",
         "A lower bound does not show privacy: a small one, and 0, say that this attack with these "
         "scores proved no more. A stronger attack, another canary or more rounds may prove more.",
     )
-    yield note(
+    yield doc.note(
         "this-threat-model",
         "The bound is about the mechanism as these rounds ran it, with their canary and their "
         "neighbouring data sets, and what their attacker saw; a weaker attacker's scores can only "
@@ -330,26 +320,26 @@ def _about_bounds(findings: Certificates) -> Iterator[Notice]:
     )
     tried = {findings.method, *(other.method for other in findings.others if other.bounds)}
     if "four-outcomes" in tried:
-        yield note(
+        yield doc.note(
             "four-outcomes",
             'The theorem behind "four-outcomes" and its proof are of this project; nobody outside '
             "it has refereed them (docs/explanation/four-outcomes.md).",
         )
     if "credible" in tried:
-        make = warning if findings.method == "credible" else note
+        make = doc.warning if findings.method == "credible" else doc.note
         yield make(
             "credible",
             'The bound by "credible" is a posterior probability under a prior, and too large more '
             "often than a confidence bound may be.",
         )
     if tried & set(ONE_THRESHOLD) and findings.setting.threshold is None:
-        yield note(
+        yield doc.note(
             "halves",
             '"split" and "credible" choose their threshold on every other row of the file and '
             "count on the rest: the order of the rows must not depend on the scores.",
         )
     if findings.others:
-        yield note(
+        yield doc.note(
             "one-method",
             f"Each method's bound holds with {findings.percent} confidence for "
             "itself; the largest of several does not. The verdict is that of the method chosen "
@@ -357,27 +347,27 @@ def _about_bounds(findings: Certificates) -> Iterator[Notice]:
         )
 
 
-def _about_claim(findings: Certificates) -> Iterator[Notice]:
+def _about_claim(findings: Certificates) -> Iterator[doc.Notice]:
     verdict = findings.verdict
     if verdict is None or findings.claim is None:
         return
-    yield note("claim-of-what-was-played", CLAIM)
+    yield doc.note("claim-of-what-was-played", CLAIM)
     if findings.setting.neighbours is None:
-        yield note(
+        yield doc.note(
             "neighbours",
             "A claim is about neighbouring data sets: a record replaced, or added or removed. It "
             "must be the relation of these rounds; say which with --neighbours.",
         )
     if verdict.max_certifiable <= verdict.claimed:
         name = "epsilon" if findings.claim.mu is None else "mu"
-        yield warning(
+        yield doc.warning(
             "too-few-scores",
             f"{findings.input.members} members and {findings.input.nonmembers} non-members can "
             f"certify {name} >= {verdict.max_certifiable:.3g} at most, however strong the attack: "
             f"they cannot refute {verdict.claimed:g}. More rounds can.",
         )
     if verdict.verdict == "consistent":
-        yield note(
+        yield doc.note(
             "consistent-is-not-proven",
             "Consistent does not mean that the claim is true: only that these scores do not "
             "refute it, though so many could have.",

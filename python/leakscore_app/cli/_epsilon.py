@@ -9,7 +9,6 @@ from leakscore import tradeoff, validation
 from leakscore_app.audits import words
 from leakscore_app.cli import _shared as _cli
 from leakscore_app.document import document as doc
-from leakscore_app.document.document import Notice
 from leakscore_app.document.findings import Findings
 from leakscore_app.document.svg import Axis, Chart, nice_ticks
 
@@ -39,7 +38,7 @@ class TrainingEpsilon(Findings):
     training: dict[str, Any]
     curve: tradeoff.TradeOff
     delta: float
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[doc.Notice, ...] = ()
 
     def contents(self) -> dict[str, Any]:
         """Return what the JSON holds besides envelope and notices."""

@@ -16,7 +16,6 @@ from leakscore import Reference
 from leakscore.leakage import Answer, Ledger, Refusal
 from leakscore_app._visible import listed, no_column, visible
 from leakscore_app.document import document as doc
-from leakscore_app.document.document import Notice, warning
 from leakscore_app.document.findings import Findings
 from leakscore_app.document.text import counted
 from leakscore_app.passes.lattices import Off, lattices_of, share_of
@@ -29,14 +28,14 @@ __all__ = ["LedgerFile", "Question", "Reply", "ask", "opened"]
 
 _LIMITS = ("max_advantage", "max_power", "epsilon", "max_leakage")
 _NOTICES = {
-    "exact": Notice(
+    "exact": doc.Notice(
         "note",
         "not-simulatable",
         "Whether an answer is refused, and how much noise it has, depends on the values, so both "
         "can tell of them: pass on the answer, and not what stands here. With --rule public they "
         "follow from what is public.",
     ),
-    "public": Notice(
+    "public": doc.Notice(
         "note",
         "simulatable",
         "Whether an answer is refused, why, and how much noise it has follow from the selections, "
@@ -44,7 +43,7 @@ _NOTICES = {
         "and who has one. The limit holds if values are draws of the reference in every selection.",
     ),
 }
-_SECRET = Notice(
+_SECRET = doc.Notice(
     "note",
     "secret",
     "The ledger holds selections, values and noise. It is as secret as the table, and only answers "
@@ -87,7 +86,7 @@ class Reply(Findings):
         Whether nothing was answered.
     input : dict
         The table; by the exact rule its digest and notes on the reading, which tell of values.
-    remainders : tuple of Notice
+    remainders : tuple of doc.Notice
         By the exact rule, of records that sums show by their remainders.
     """
 
@@ -100,10 +99,10 @@ class Reply(Findings):
     collides: tuple[tuple[int, str], ...]
     preview: bool
     input: Mapping[str, Any]
-    remainders: tuple[Notice, ...] = ()
+    remainders: tuple[doc.Notice, ...] = ()
 
     @property
-    def notices(self) -> Sequence[Notice]:
+    def notices(self) -> Sequence[doc.Notice]:
         """What must be known to read the numbers."""
         return (*self.remainders, _NOTICES[self.rule], _SECRET)
 
@@ -264,7 +263,7 @@ def ask(
 
 def _remainders(
     question: Question, rows: JudgedRows, outcome: Answer | Refusal | None
-) -> Iterator[Notice]:
+) -> Iterator[doc.Notice]:
     """Warn of records off the steps of all others, unless noise of a step on the sum hides them."""
     if not isinstance(outcome, Answer) or outcome.free:
         return
@@ -273,7 +272,7 @@ def _remainders(
         off, name = Off.of(steps, rows, at_hand=True), question.columns[steps.column]
         noise = outcome.noise_std[steps.column] * (n if question.statistic == "mean" else 1)
         if 0 < off.count <= share_of(n) * n and noise < steps.width:
-            yield warning(
+            yield doc.warning(
                 "steps",
                 f"{visible(name)} goes in steps of {steps.width:g}, but for "
                 f"{counted(off.count, 'record')} ({listed([str(row + 1) for row in off.rows])}): "

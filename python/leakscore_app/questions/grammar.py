@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from leakscore.typing import Array, Flags
 from leakscore_app._visible import visible
 
 __all__ = ["Condition", "Selection", "parse"]
@@ -32,7 +32,6 @@ _SIGNS: dict[str, Callable[[Any, Any], Any]] = {
 }
 _DEEPEST = 100
 
-Flags: TypeAlias = npt.NDArray[np.bool_]
 Truth: TypeAlias = tuple[Flags, Flags]
 
 
@@ -49,7 +48,7 @@ class Condition:
         """Whether it compares words, not numbers."""
         return isinstance(self.values[0], str)
 
-    def truth(self, column: npt.NDArray[Any]) -> Truth:
+    def truth(self, column: Array) -> Truth:
         """Return where it is true and where it is false; of a missing value it is neither."""
         present = column != "" if self.of_text else ~np.isnan(column)
         holds = np.zeros(len(column), dtype=np.bool_)
@@ -68,7 +67,7 @@ class Selection:
     conditions: tuple[Condition, ...]
     tree: Tree
 
-    def of(self, column: Callable[[Condition], npt.NDArray[Any]]) -> Flags:
+    def of(self, column: Callable[[Condition], Array]) -> Flags:
         """Return which records are selected.
 
         A condition with a missing value is neither true nor false, and nor is its negation: such a
