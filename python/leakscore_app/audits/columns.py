@@ -109,7 +109,8 @@ def columns_of(file: files.File, options: ReadingOptions) -> ScoreColumns:
     """Return the columns of a file; its format is told by its content."""
     require_meaning(file, options)
     inner, options = inner_file(file, options)
-    is_json = inner.kind == "text" and _is_json(inner.data)
+    begins = inner.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] if inner.kind == "text" else b""
+    is_json = begins in (b"{", b"[")
     if is_json and options != ReadingOptions(max_memory=options.max_memory):
         raise ValueError(f"{inner.name} is JSON, so that options for its form mean nothing")
     require_meaning(inner, options)
@@ -118,12 +119,9 @@ def columns_of(file: files.File, options: ReadingOptions) -> ScoreColumns:
     if inner.kind == "npy":
         return _of_npy(inner)
     if inner.kind == "npz":
-        return _of_npz(inner)
+        arrays = npy.load_npz(inner)
+        return ScoreColumns(inner, "npz", tuple(arrays), lambda name: np.asarray(arrays[name]()))
     return _of_grid(inner, options)
-
-
-def _is_json(data: bytes) -> bool:
-    return data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
 
 
 def _of_grid(file: files.File, options: ReadingOptions) -> ScoreColumns:
@@ -183,11 +181,6 @@ def _of_npy(file: files.File) -> ScoreColumns:
             file, "npy", names, lambda name: np.asarray(array[:, names.index(name)])
         )
     return ScoreColumns(file, "npy", ("scores",), {"scores": np.asarray(array)}.__getitem__)
-
-
-def _of_npz(file: files.File) -> ScoreColumns:
-    arrays = npy.load_npz(file)
-    return ScoreColumns(file, "npz", tuple(arrays), lambda name: np.asarray(arrays[name]()))
 
 
 def _of_json(file: files.File) -> ScoreColumns:

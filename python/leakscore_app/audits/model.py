@@ -44,7 +44,7 @@ stands for what was not asked for or does not apply)
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -289,27 +289,23 @@ class AuditCurves:
 
     Attributes
     ----------
-    thresholds, fpr, tpr, fpr_lower, fpr_upper, tpr_lower, tpr_upper : ndarray
-        As in `RocBand`.
+    rates : RocBand
+        At these thresholds.
     epsilon : ndarray
-        What each threshold certifies by two bands, which is more than by the four of a `RocBand`.
+        What each threshold certifies by two bands, which is more than by the four of `rates`.
     """
 
-    thresholds: Doubles
-    fpr: Doubles
-    tpr: Doubles
-    fpr_lower: Doubles
-    fpr_upper: Doubles
-    tpr_lower: Doubles
-    tpr_upper: Doubles
+    rates: RocBand
     epsilon: Doubles
 
 
 def curves_of(audit: Audit, whole: RocBand, delta: float) -> AuditCurves:
     """Return some hundred points of the ROC curve of an audit."""
     rows = _spread(whole.thresholds.size)
-    names = [field.name for field in fields(AuditCurves) if field.name != "epsilon"]
-    part = {name: getattr(whole, name)[rows] for name in names}
+    every = {field.name: getattr(whole, field.name) for field in fields(whole)}
+    part: dict[str, Any] = {
+        name: rate[rows] for name, rate in every.items() if isinstance(rate, np.ndarray)
+    }
     # Of the thresholds between two rows the upper bounds are the last one's at most.
     part["tpr_upper"] = whole.tpr_upper[np.append(rows[1:] - 1, rows[-1])]
     miss = (1.0 - whole.confidence) / 2.0
@@ -320,7 +316,8 @@ def curves_of(audit: Audit, whole: RocBand, delta: float) -> AuditCurves:
     with np.errstate(divide="ignore"):
         forward = np.log(np.maximum(1.0 - delta - fnr_upper, 0.0) / fpr_upper)
         reverse = np.log(np.maximum(1.0 - delta - fpr_upper, 0.0) / fnr_upper)
-    return AuditCurves(**part, epsilon=np.maximum(np.maximum(forward, reverse), 0.0))
+    epsilon = np.maximum(np.maximum(forward, reverse), 0.0)
+    return AuditCurves(replace(whole, **part), epsilon)
 
 
 def _spread(size: int) -> npt.NDArray[np.intp]:

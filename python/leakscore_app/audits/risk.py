@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -202,19 +202,6 @@ def risk_report(
     >>> bool(page.correlation_low[0] > 0.9), page.to_html()[:15]
     (True, '<!DOCTYPE html>')
     """
-    return listing(table, prediction, names, attack=attack, count=count)
-
-
-def listing(
-    table: RecordRisk,
-    prediction: npt.ArrayLike | None = None,
-    names: Sequence[str] | None = None,
-    *,
-    attack: int,
-    count: int,
-    **source: Any,
-) -> RiskReport:
-    """Return the report of `risk_report`; `source` are its `input` and `notices`."""
     if not isinstance(table, RecordRisk):
         raise TypeError(f"table must be a RecordRisk of leakscore.shadow.risk, not {table}")
     row = validation.count("attack", attack, 0, len(table.attacks) - 1)
@@ -239,7 +226,6 @@ def listing(
         confidence=table.confidence,
         assumptions=table.assumptions,
         **_drawn(expected, table.shift[row]),
-        **source,
     )
 
 
@@ -517,14 +503,8 @@ def judge(
             confidence=confidence,
             delta=delta,
         )
-        return listing(
-            table,
-            read.prediction,
-            attack=row,
-            count=most,
-            input=_input(read),
-            notices=tuple(_doubts(read, table, row)),
-        )
+        report = risk_report(table, prediction=read.prediction, attack=row, count=most)
+        return replace(report, input=_input(read), notices=tuple(_doubts(read, table, row)))
     except (ValueError, TypeError) as error:
         raise ValueError(f"{read.file.name}: {error}") from None
 

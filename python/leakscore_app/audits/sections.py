@@ -61,11 +61,8 @@ def _taken(findings: Certificates) -> str:
 
 def said_of_claim(findings: Certificates) -> str:
     """Say what becomes of the claim; nothing without one."""
-    if findings.verdict is None or findings.claim is None:
-        return ""
-    return words.verdict(
-        findings.verdict, findings.claim, method=findings.method, void=findings.void
-    )
+    judged, claimed = findings.verdict, findings.claim
+    return words.verdict(judged, claimed, method=findings.method, void=findings.void)
 
 
 def _head(findings: Certificates, doubts: Sequence[doc.Notice]) -> Iterator[list[doc.Part]]:
@@ -238,10 +235,10 @@ def read_of(seen: AuditInput, setting: Setting) -> Iterator[tuple[str, str]]:
 
 def roc(findings: Certificates) -> str:
     """Log-log ROC: what was observed, and what is certain at this confidence."""
-    curves, bound = findings.curves, findings.bounds.bounds[0]
+    rates, bound = findings.curves.rates, findings.bounds.bounds[0]
     sizes = (findings.input.nonmembers, findings.input.members)
     low = _decade(min(1e-2, 1 / max(sizes)))
-    foot = _decade(min(0.1, max(float(curves.tpr[curves.fpr <= low].max()), 1 / sizes[1])))
+    foot = _decade(min(0.1, max(float(rates.tpr[rates.fpr <= low].max()), 1 / sizes[1])))
     fpr, tpr = float(bound.fpr_upper), 1 - float(bound.fnr_upper)
     chart = Chart(
         title="ROC curve",
@@ -259,13 +256,13 @@ def roc(findings: Certificates) -> str:
         y=Axis(foot, 1, decades(foot, 1), "true positives (of members)", log=True),
     )
     # From the corner: left of the first end the true curve may be as low as 0.
-    below = _stairs(np.append(0.0, curves.fpr_upper), np.append(0.0, curves.tpr_lower))
-    above = _stairs(curves.fpr_lower, curves.tpr_upper)
+    below = _stairs(np.append(0.0, rates.fpr_upper), np.append(0.0, rates.tpr_lower))
+    above = _stairs(rates.fpr_lower, rates.tpr_upper)
     xs, ys = (forth + back[::-1] for forth, back in zip(below, above, strict=True))
     chart.region(xs, ys, "area informed", "band")
     chance = np.geomspace(max(low, foot), 1, 2).tolist()
     chart.line(chance, chance, "line chance")
-    chart.line(*_stairs(curves.fpr, curves.tpr), "line informed", "observed")
+    chart.line(*_stairs(rates.fpr, rates.tpr), "line informed", "observed")
     if bound.epsilon > 0 and findings.by_rates(bound):
         chart.dots([fpr], [tpr], "dot weaker", "the certificate")
     chart.legend("guessing", "line chance")
@@ -286,8 +283,8 @@ def thresholds(findings: Certificates) -> str:
     """What each threshold certifies, with the chosen one, the cap and the claim."""
     curves, bound = findings.curves, findings.bounds.bounds[0]
     sign = -1.0 if findings.input.lower_is_member else 1.0
-    finite = np.isfinite(curves.thresholds)
-    x, y = sign * curves.thresholds[finite], curves.epsilon[finite]
+    finite = np.isfinite(curves.rates.thresholds)
+    x, y = sign * curves.rates.thresholds[finite], curves.epsilon[finite]
     low, high = _span(x, y)
     cap = float(bound.max_certifiable)
     claimed = (findings.claim and findings.claim.epsilon) or 0.0

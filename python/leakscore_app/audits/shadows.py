@@ -9,7 +9,7 @@ shadow models are the targets, each of the others.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -134,18 +134,13 @@ def scored(file: File, loaded: Arrays, attack: str | None, *, few_records: bool 
         raise ValueError(f"attack {attack!r} must be one of {', '.join(ATTACKS)}")
     source, target = _names(file, loaded)
     has_target = "member" in loaded
-    for name in (
-        "included",
-        *(("labels",) if source == "logits" else ()),
-        *((target,) * has_target),
-    ):
+    used = (source, "included", *(("labels",) if source == "logits" else ()))
+    for name in (*used, target) if has_target else used:
         _require(file, loaded, name)
     if source == "signals" and not has_target:
         require_models_first(file, loaded[source], loaded["included"], few_records=few_records)
     try:
-        return _scored(
-            file, loaded, source, target if has_target else None, attack=attack or CHOOSE
-        )
+        return _scored(file, loaded, used, target if has_target else None, attack or CHOOSE)
     except (ValueError, TypeError) as error:
         message = str(error)
         raise ValueError(
@@ -171,7 +166,10 @@ def _require(file: File, loaded: Arrays, name: str, otherwise: str = "") -> None
         )
 
 
-def _scored(file: File, loaded: Arrays, source: str, target: str | None, *, attack: str) -> Scored:
+def _scored(
+    file: File, loaded: Arrays, used: tuple[str, ...], target: str | None, attack: str
+) -> Scored:
+    source = used[0]
     signals = _margins(file, loaded, source) if source == "logits" else loaded[source]
     read = arrays.read(signals, loaded["included"])
     if read.signals.ndim == 3 and attack not in _AUGMENTED:
@@ -181,7 +179,6 @@ def _scored(file: File, loaded: Arrays, source: str, target: str | None, *, atta
         )
     arrays.finite("signals", read.signals)
     included = read.included != 0
-    used = (source, "included", *(("labels",) if source == "logits" else ()))
     dtype = str(loaded[source].dtype)
     if target is None:
         notes = _of_left_out(loaded, read)
@@ -191,7 +188,7 @@ def _scored(file: File, loaded: Arrays, source: str, target: str | None, *, atta
     member = _members(loaded["member"], values.values.shape[:2], single=values.single)
     _refuse_known(values.values, member, read)
     name, tried = _chosen(attack, signals, included)
-    scores = _function(name)(observed, signals, included).reshape(-1)
+    scores = getattr(shadow, name.replace("-", "_"))(observed, signals, included).reshape(-1)
     source_attack = ShadowAttack(name, read.models, len(member), left_out=False, tried=tried)
     used = (*used, target, "member")
     notes = []
@@ -226,11 +223,6 @@ def _in_each(included: Flags) -> int | None:
     # The most frequent number of heads has a probability below sqrt(2 / (pi N)).
     chance = (0.64 / included.shape[1]) ** (0.5 * (len(counts) - 1))
     return int(counts[0]) if chance < _RARE and (counts == counts[0]).all() else None
-
-
-def _function(name: str) -> Callable[..., Array]:
-    function: Callable[..., Array] = getattr(shadow, name.replace("-", "_"))
-    return function
 
 
 def _chosen(attack: str, signals: Array, included: Flags) -> tuple[str, tuple[Tried, ...] | None]:

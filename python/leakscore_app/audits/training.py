@@ -50,9 +50,10 @@ class OneTraining(Findings):
             f"in; even if all guesses were right, this many {most}"
         )
         first = (doc.Heading(_head_of(self)), doc.Paragraph(lead, "lead"))
+        said = words.verdict(self.verdict, self.claim, void=self.void)
         return doc.Document(
             f"leakscore audit: {' and '.join(file['name'] for file in seen.files)}",
-            words.head(self.notices, _verdict_of(self), *first),
+            words.head(self.notices, said, *first),
             (
                 doc.Section("Certified bounds, guesses counted at every size", [_table(self)]),
                 words.holds(bound.assumptions),
@@ -66,7 +67,7 @@ class OneTraining(Findings):
         return Check(
             name=words.subject(self.claim),
             verdict=words.outcome(self.verdict, self.void),
-            message=_verdict_of(self) or _head_of(self),
+            message=words.verdict(self.verdict, self.claim, void=self.void) or _head_of(self),
             files=tuple(file["name"] for file in self.input.files),
             properties={
                 "epsilon": first.epsilon,
@@ -187,12 +188,6 @@ def _require_coins(read: Read, members: int, nonmembers: int, *, stated: bool) -
             "fair coins decided, and --one-run certifies nothing; if each had a fair coin of its "
             "own, say --random-bits"
         )
-
-
-def _verdict_of(training: OneTraining) -> str:
-    if training.verdict is None or training.claim is None:
-        return ""
-    return words.verdict(training.verdict, training.claim, void=training.void)
 
 
 def _head_of(training: OneTraining) -> str:

@@ -139,8 +139,12 @@ def no_evidence(void: str) -> list[doc.Notice]:
     return [doc.warning(code, f"{said}: that is no evidence, neither for nor against a claim.")]
 
 
-def verdict(judged: ClaimVerdict, claimed: Claim, *, method: str = "", void: str = "") -> str:
-    """Say what becomes of the claim."""
+def verdict(
+    judged: ClaimVerdict | None, claimed: Claim | None, *, method: str = "", void: str = ""
+) -> str:
+    """Say what becomes of the claim; nothing without one."""
+    if judged is None or claimed is None:
+        return ""
     name = "epsilon" if claimed.mu is None else "mu"
     what = f"The claim of {claim(claimed)}"
     if judged.verdict == "refuted":

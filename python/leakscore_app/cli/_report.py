@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from leakscore_app.cli import _shared as _cli
 from leakscore_app.tables import outputs
@@ -414,23 +414,15 @@ def _statistic(options: argparse.Namespace) -> Statistic | None:
             return statistics.Several([table(name) for name in options.group_by])
         return table(options.group_by)
     if options.weights is not None:
-        return _weighted(options)
+        ways = {"public": statistics.KnownWeights, "ratio": statistics.WeightedRatio}
+        kind: type[Any] = ways.get(options.weights_are, statistics.WeightedMean)
+        return cast("Statistic", kind(options.weights))
     plain = {
         "sum": statistics.Sum,
         "covariance": statistics.Covariance,
         "correlations": statistics.Correlations,
     }
     return plain[options.statistic]() if options.statistic in plain else None
-
-
-def _weighted(options: argparse.Namespace) -> Statistic:
-    from leakscore import statistics
-
-    if options.weights_are == "public":
-        return statistics.KnownWeights(options.weights)
-    if options.weights_are == "ratio":
-        return statistics.WeightedRatio(options.weights)
-    return statistics.WeightedMean(options.weights)
 
 
 def _source(options: argparse.Namespace) -> str | None:

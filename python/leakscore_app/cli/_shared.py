@@ -9,10 +9,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from leakscore_app.tables import memory_limit, outputs
 from leakscore_app.tables.cells import names_in
+
+if TYPE_CHECKING:
+    from leakscore_app.document.findings import Findings
 
 _SECONDS = 5.0  # between lines on how far the work is
 CODES = {"consistent": 0, "refuted": 2, "cannot-tell": 3}
@@ -193,7 +196,7 @@ def _written(options: argparse.Namespace) -> list[str | None]:
     return [getattr(options, name, None) for name in _OUTPUTS]
 
 
-def deliver_verdict(findings: Any, options: argparse.Namespace) -> None:
+def deliver_verdict(findings: Findings, options: argparse.Namespace) -> None:
     """Warn of what is doubtful, then `deliver`; the exit code holds even if nobody reads it all."""
     for doubt in findings.doubts:
         print(f"leakscore: warning: {doubt.message}", file=sys.stderr)
@@ -203,15 +206,7 @@ def deliver_verdict(findings: Any, options: argparse.Namespace) -> None:
         outputs.abandon_output()
 
 
-class _Result(Protocol):
-    """The result of every command."""
-
-    def to_text(self, width: int = 80) -> str: ...
-    def to_json(self) -> str: ...
-    def to_html(self) -> str: ...
-
-
-def deliver(result: _Result, options: argparse.Namespace) -> None:
+def deliver(result: Findings, options: argparse.Namespace) -> None:
     """Print the text and write the requested files."""
     if prints_text(options):
         terminal = sys.stdout is not None and sys.stdout.isatty()

@@ -6,7 +6,6 @@ Both are strict: hidden characters of foreign names are escaped, as in a page.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +13,7 @@ from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
 import leakscore
+from leakscore.results import as_json
 from leakscore_app._visible import in_json, visible
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -60,7 +60,7 @@ def sarif(check: Check) -> str:
         "locations": [
             {"physicalLocation": {"artifactLocation": {"uri": quote(file)}}} for file in check.files
         ],
-        "properties": {name: _finite(value) for name, value in check.properties.items()},
+        "properties": as_json(check.properties),
     }
     rule = {
         "id": _RULE,
@@ -101,9 +101,3 @@ def junit(check: Check) -> str:
 
 def _quoted(text: str) -> str:
     return quoteattr(visible(text))
-
-
-def _finite(value: float | int | str) -> float | int | str:
-    """Return a value that strict JSON can hold."""
-    infinite = isinstance(value, float) and not math.isfinite(value)
-    return str(value) if infinite else value
