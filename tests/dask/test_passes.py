@@ -24,9 +24,9 @@ from leakscore_app.passes.on_cluster import run_on  # noqa: E402
 from leakscore_app.passes.tree import run  # noqa: E402
 from leakscore_app.report import _report  # noqa: E402
 from leakscore_app.tables.categories import Categories  # noqa: E402
-from leakscore_app.tables.cells import ReadingOptions  # noqa: E402
+from leakscore_app.tables.cells import ReadingOptions, numbered  # noqa: E402
 from leakscore_app.tables.sources import opened as opened_sources  # noqa: E402
-from leakscore_app.tables.sources.arrays import CallablePart, NpyPart, numbered  # noqa: E402
+from leakscore_app.tables.sources.arrays import CallablePart, NpyPart  # noqa: E402
 from leakscore_app.tables.sources.blocks import Block, Source  # noqa: E402
 from leakscore_app.tables.sources.frames import ParquetPart  # noqa: E402
 

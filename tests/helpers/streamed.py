@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pytest
 
+from leakscore_app.passes.tree import Tree
 from leakscore_app.report import Report, _report
 from leakscore_app.tables.sources import opened, texts
 
@@ -22,6 +25,14 @@ def assert_alike(found: Report, whole: Report) -> None:
             assert getattr(found.input, field.name) == getattr(whole.input, field.name), field.name
     told = [[(one.kind, one.what, one.above) for one in each.remedies] for each in (found, whole)]
     assert told[0] == told[1]
+
+
+def joined(trees: Iterable[Tree[Any]]) -> Any:
+    """Return the result of all blocks from the trees of spans, in any order."""
+    whole: Tree[Any] = Tree()
+    for tree in trees:
+        whole.merge(tree)
+    return whole.result()
 
 
 def short_files(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from leakscore_app import report
 from leakscore_app.passes.cells import FOLLOWS
 from leakscore_app.passes.runner import Passes
 from leakscore_app.passes.scores import InCells, ScoreRows
-from leakscore_app.passes.tree import joined, run
+from leakscore_app.passes.tree import run
 from leakscore_app.report import _report
 from leakscore_app.report.engine import blocks as _blocks
 from leakscore_app.report.engine import features as featured
@@ -25,7 +25,7 @@ from leakscore_app.tables import memory_limit
 from leakscore_app.tables.records import CONSTANT
 from leakscore_app.tables.sources import opened as sources
 from leakscore_app.tables.table import Table
-from tests.helpers.streamed import assert_alike
+from tests.helpers.streamed import assert_alike, joined
 
 N, NAMES = 2000, ("a", "b", "c")
 BY = ("region", "sex")

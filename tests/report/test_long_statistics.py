@@ -15,12 +15,12 @@ from leakscore.statistics import Statistic
 from leakscore_app import report
 from leakscore_app.passes.first import first
 from leakscore_app.passes.runner import Passes
-from leakscore_app.passes.tree import joined, run
+from leakscore_app.passes.tree import run
 from leakscore_app.report import _report
 from leakscore_app.report.engine import features as featured
 from leakscore_app.report.engine.features import Features
 from leakscore_app.tables.sources import opened as sources
-from tests.helpers.streamed import assert_alike
+from tests.helpers.streamed import assert_alike, joined
 
 N, NAMES = 2000, ("a", "b", "c", "w")
 STATISTICS: tuple[Statistic, ...] = (

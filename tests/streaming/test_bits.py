@@ -17,12 +17,13 @@ from leakscore.leakage.table_law import TableLaw
 from leakscore_app.passes import scores as second
 from leakscore_app.passes.first import First, first
 from leakscore_app.passes.scores import ScorePass, ScoreRows
-from leakscore_app.passes.tree import Tree, joined, run
+from leakscore_app.passes.tree import Tree, run
 from leakscore_app.tables.categories import Categories
-from leakscore_app.tables.cells import ReadingOptions
-from leakscore_app.tables.sources.arrays import ArrayPart, CallablePart, NpyPart, numbered
+from leakscore_app.tables.cells import ReadingOptions, numbered
+from leakscore_app.tables.sources.arrays import ArrayPart, CallablePart, NpyPart
 from leakscore_app.tables.sources.blocks import Part, Source, cut
 from leakscore_app.tables.sources.frames import FramePart, ParquetPart
+from tests.helpers.streamed import joined
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

@@ -27,7 +27,6 @@ _GROUPS, _SIZES = 128, (3, 64)  # of records, in whose differences steps are loo
 _TRIED, _KEPT = 12, 4  # steps of a column
 _DIGITS = 6  # of a step beyond all values, after its first one
 _SEEN = 4  # times the dust, of a step
-_COUNTED = 1 << 16  # residues that are counted each
 _MOST = 1 << 21  # numbers of records off a lattice that are kept
 _DRAWN = 20  # records off a lattice in a sum, on average, from which on it tells no more
 _LARGEST_SHARE = 0.5
@@ -177,9 +176,9 @@ def _of_column(
     if len(values) - exact.sum() > most:
         return
     for step in _steps(numbers[groups], np.asarray(exact[groups].all(axis=1))):
-        offset, count = _most_frequent(numbers[exact] % step, step)
-        lattice = ColumnSteps(column, decimals, step, offset, dust)
-        if len(values) - count <= most and lattice.width > _SEEN * dust:
+        offsets, counts = np.unique(numbers[exact] % step, return_counts=True)
+        lattice = ColumnSteps(column, decimals, step, int(offsets[counts.argmax()]), dust)
+        if len(values) - counts.max() <= most and lattice.width > _SEEN * dust:
             yield lattice
 
 
@@ -192,15 +191,6 @@ def _of_constant(column: int, values: Doubles, most: float, dust: float) -> Iter
         decimals = min(_DIGITS - int(np.floor(np.log10(reach))), sys.float_info.max_10_exp)
         step = int(reach * 10.0**decimals) + 1
         yield ColumnSteps(column, decimals, step, 0, dust, origin)
-
-
-def _most_frequent(residues: Integers, step: int) -> tuple[int, int]:
-    """Return the residue that most values have, and how many have it."""
-    if step <= _COUNTED:
-        counts = np.bincount(residues)
-        return int(counts.argmax()), int(counts.max())
-    different, counts = np.unique(residues, return_counts=True)
-    return int(different[counts.argmax()]), int(counts.max())
 
 
 def _steps(groups: Integers, exact: npt.NDArray[np.bool_]) -> list[int]:

@@ -68,13 +68,11 @@ def _blocks(source: Source, threads: int) -> int:
 
 def _absolute(source: Source) -> Source:
     """Return a source whose files are found from any working directory."""
-    return replace(source, parts=tuple(map(_absolute_part, source.parts)))
-
-
-def _absolute_part(part: Any) -> Any:
-    if not hasattr(part, "path"):
-        return part
-    return replace(part, path=str(Path(part.path).absolute()))
+    parts: list[Any] = [*source.parts]
+    for at, part in enumerate(parts):
+        if hasattr(part, "path"):
+            parts[at] = replace(part, path=str(Path(part.path).absolute()))
+    return replace(source, parts=tuple(parts))
 
 
 def _both(source: Source, measure: Any) -> tuple[Source, Any]:
@@ -85,13 +83,10 @@ def _span(span: Span, given: tuple[Source, Callable[[Block], M]]) -> Tree[M]:
     source, measure = given
     path = getattr(source.parts[span.part], "path", None)
     if path is not None and not Path(path).exists():
+        worker = cluster.distributed().get_worker().address
         raise ValueError(
-            f"{source.parts[span.part].name} is not on the worker {_worker()}: every worker reads "
+            f"{source.parts[span.part].name} is not on the worker {worker}: every worker reads "
             f"{path} itself, so put it on a disk that all of them share"
         )
     with single_threaded_blas():
         return run(source, measure, span)
-
-
-def _worker() -> str:
-    return str(cluster.distributed().get_worker().address)

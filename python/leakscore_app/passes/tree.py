@@ -8,7 +8,7 @@ to the first. Floating-point sums then have the same bits for any number of work
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -128,11 +128,3 @@ def run(
         if progress is not None:
             progress(done)
     return tree
-
-
-def joined(trees: Iterable[Tree[M]]) -> M:
-    """Return the result of all blocks from the trees of spans, in any order."""
-    whole: Tree[M] = Tree()
-    for tree in trees:
-        whole.merge(tree)
-    return whole.result()

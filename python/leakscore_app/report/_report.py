@@ -21,10 +21,10 @@ from leakscore_app.report.engine.setup import AnalysisOptions, checked
 from leakscore_app.report.engine.whole import WholeTable
 from leakscore_app.report.result import Report
 from leakscore_app.tables import memory_limit
-from leakscore_app.tables.cells import ReadingOptions
+from leakscore_app.tables.cells import ReadingOptions, numbered
 from leakscore_app.tables.files import open_short
 from leakscore_app.tables.sources import opened as sources
-from leakscore_app.tables.sources.arrays import numbered, without_graph
+from leakscore_app.tables.sources.arrays import without_graph
 from leakscore_app.tables.sources.opened import LONG, Opened
 from leakscore_app.tables.table import (
     Table,

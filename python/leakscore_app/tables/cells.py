@@ -215,6 +215,11 @@ class Grid:
         return replace(self, columns=columns, rows=rows, lines=lines)
 
 
+def numbered(count: int) -> tuple[str, ...]:
+    """Return names of columns that have none."""
+    return tuple(f"column {j}" for j in range(1, count + 1))
+
+
 def without_values(count: int, first: Iterable[int]) -> list[str]:
     """Say how many rows are left out that hold no value, and the line of the first."""
     if not count:

@@ -19,7 +19,7 @@ from leakscore.typing import Doubles
 from leakscore_app._visible import listed, visible
 from leakscore_app.tables import doubts
 from leakscore_app.tables.categories import Categories, rows_of
-from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, plain, text_of
+from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, numbered, plain, text_of
 from leakscore_app.tables.conventions import ALL, CONVENTIONS
 from leakscore_app.tables.doubts import Column
 from leakscore_app.tables.numbers import Survey, Vote, survey_of, vote_of
@@ -339,16 +339,16 @@ def content_of(grid: Grid, options: ReadingOptions) -> DecodedTable:
 
 def _named(grid: Grid) -> dict[str, Cells]:
     names: dict[str, Cells] = {}
-    for index, cells in enumerate(grid.columns, start=1):
-        name = cells.name.strip() or f"column {index}"
+    for number, cells in zip(numbered(len(grid.columns)), grid.columns, strict=True):
+        name = cells.name.strip() or number
         if name in names:
             first = list(names).index(name) + 1
             above = " and --skip-lines"
             if grid.lines is not None and len(grid.lines):
                 above = f" --skip-lines {grid.lines[0] - 1}"
             raise ValueError(
-                f"{grid.name}: columns {first} and {index} are both named {visible(name)!r}: "
-                f"rename one of them, or number them by --header no{above}"
+                f"{grid.name}: columns {first} and {len(names) + 1} are both named "
+                f"{visible(name)!r}: rename one of them, or number them by --header no{above}"
             )
         names[name] = cells
     return names

@@ -35,7 +35,6 @@ DAMAGE = (*_DAMAGE, ValueError, RuntimeError, KeyError, NotImplementedError)
 """What reading a damaged zip archive raises, refusals of other kinds among it."""
 
 _ARCHIVE = (b"PK\x03\x04", b"PK\x05\x06")
-_ENTRY = b"PK\x01\x02"
 _ENTRY_COST = 1024  # bytes that zipfile keeps of an entry of its directory
 _WORKBOOKS = ("xl/workbook.xml", "xl/workbook.bin", "content.xml")
 
@@ -62,9 +61,14 @@ def is_zip(data: bytes) -> bool:
     return data.startswith(_ARCHIVE)
 
 
+def directory_bytes(data: bytes) -> int:
+    """Return the memory that zipfile takes for the entries of an archive."""
+    return data.count(b"PK\x01\x02") * _ENTRY_COST
+
+
 def kind_of_zip(data: bytes) -> str:
     """Return "workbook", "npz" or "zip"; a damaged archive is taken for the second."""
-    if data.count(_ENTRY) * _ENTRY_COST > memory_limit.DEFAULT:
+    if directory_bytes(data) > memory_limit.DEFAULT:
         return "npz"
     try:
         names = zipfile.ZipFile(io.BytesIO(data)).namelist()

@@ -6,6 +6,7 @@ cell is looked at once. A file of any length is surveyed piece by piece, and all
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -422,24 +423,18 @@ def _first(remaining: int, surveys: Collection[Survey] = ()) -> int:
 
 
 def _contrary(surveys: Mapping[str, Survey]) -> tuple[str, ...]:
-    names = list(surveys)
-    for name in names:
-        if not surveys[name].conventions:
-            return (name, name)
-    for i, first in enumerate(names):
-        for second in names[i + 1 :]:
-            if not surveys[first].conventions & surveys[second].conventions:
-                return (first, second)
-    return tuple(names[:2])
+    pairs = [*((name, name) for name in surveys), *itertools.combinations(surveys, 2)]
+    for first, second in pairs:
+        if not surveys[first].conventions & surveys[second].conventions:
+            return first, second
+    return tuple(surveys)[:2]
 
 
 def _doubtful(surveys: Mapping[str, Survey], remaining: int) -> dict[str, tuple[int, str]]:
     """Return the columns whose numbers differ between the conventions that are left."""
-    doubtful: dict[str, tuple[int, str]] = {}
-    chosen = [CONVENTIONS[i] for i in range(len(CONVENTIONS)) if remaining >> i & 1]
-    for name, survey in surveys.items():
-        for mark, row in survey.three.items():
-            readings = {convention.decimal == mark for convention in chosen}
-            if len(readings) > 1:
-                doubtful[name] = (row, mark)
-    return doubtful
+    marks = {c.decimal for i, c in enumerate(CONVENTIONS) if remaining >> i & 1}
+    if len(marks) < 2:
+        return {}
+    return {
+        name: (row, mark) for name, survey in surveys.items() for mark, row in survey.three.items()
+    }

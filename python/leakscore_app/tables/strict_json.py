@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,7 +24,7 @@ def load_json(file: File) -> Any:
     try:
         return json.loads(file.data.decode("utf-8-sig"), object_pairs_hook=_unique)
     except _TwiceError as error:
-        raise ValueError(f"{file.name} has the key {error.key!r} twice") from None
+        raise ValueError(f"{file.name} has the key {error.args[0]!r} twice") from None
     except RecursionError:
         raise ValueError(f"{file.name} is no JSON of scores: it is too deep") from None
     except ValueError as error:  # no UTF-8, no JSON, or a number of thousands of digits
@@ -33,18 +34,11 @@ def load_json(file: File) -> Any:
 class _TwiceError(Exception):
     """An object has a key twice."""
 
-    def __init__(self, key: str) -> None:
-        self.key = key
-
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     entries = dict(pairs)
     if len(entries) < len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise _TwiceError(key)
-            seen.add(key)
+        raise _TwiceError(Counter(key for key, _ in pairs).most_common(1)[0][0])
     return entries
 
 

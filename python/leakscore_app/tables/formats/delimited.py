@@ -81,8 +81,8 @@ def read_delimited(file: File, options: ReadingOptions) -> Grid:
     file.require(memory_limit.COLUMN * form.layout.width)
     libraries(file.name, "pyarrow")
     rows, layout = form.split(data[form.begin :]), form.layout
-    names = layout.names or [f"column {j}" for j in range(1, layout.width + 1)]
-    cells = [Cells(given, text=text) for given, text in zip(names, rows.columns, strict=True)]
+    named = zip(layout.columns, rows.columns, strict=True)
+    cells = [Cells(name, text=text) for name, text in named]
     blank = without_values(len(rows.blank), (form.above + rows.blank[:1]).tolist())
     notes += [*layout.notes, *blank]
     if count := options.skip_last:
@@ -175,11 +175,9 @@ def _require_judged(
     few = options.columns is not None and len(options.columns) <= _MOST_JUDGED
     if options.complete or few or layout.width <= _MOST_JUDGED:
         return
-    names = layout.names or [f"column {j}" for j in range(1, layout.width + 1)]
-    cells = zip(*rows, strict=False)
     numbers = sum(
         options.publishes(column) and not any(map(_HAS_LETTERS, given))
-        for column, given in zip(names, cells, strict=False)
+        for column, given in zip(layout.columns, zip(*rows, strict=False), strict=False)
     )
     if numbers > _MOST_JUDGED:
         raise ValueError(

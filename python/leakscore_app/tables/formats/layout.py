@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from leakscore_app._visible import visible
+from leakscore_app.tables.cells import numbered
 from leakscore_app.tables.conventions import MISSING, is_near, shape_of
 
 _YEARS = range(1800, 2200)
@@ -43,6 +44,11 @@ class Layout:
     width: int
     header: str
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The names, or numbers in their place."""
+        return self.names or numbered(self.width)
 
 
 def is_number(cell: str) -> bool:
@@ -91,14 +97,8 @@ def layout_of(name: str, rows: Sequence[Sequence[str]], header: str) -> Layout:
     first, notes = _above(rows, width)
     row = rows[first] if first < len(rows) else []
     body = rows[first + 1 :]
-    if header == "no":
-        return _without_names(first, width, notes)
-    if header == "yes" or _is_header(name, row, body, notes):
+    if header == "yes" or (header != "no" and _is_header(name, row, body, notes)):
         return _with_names(name, rows, first, width, notes)
-    return _without_names(first, width, notes)
-
-
-def _without_names(first: int, width: int, notes: list[str]) -> Layout:
     notes.append("the first line holds a record, no names: columns are numbered from 1")
     return Layout(None, first, width, "no", notes)
 

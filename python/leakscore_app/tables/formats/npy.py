@@ -21,11 +21,9 @@ import numpy as np
 from leakscore.typing import Array
 from leakscore_app._visible import listed, visible
 from leakscore_app.tables import memory_limit
-from leakscore_app.tables.cells import Cells, Grid, ReadingOptions
-from leakscore_app.tables.files import DAMAGE, File, pickled
+from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, numbered
+from leakscore_app.tables.files import DAMAGE, File, directory_bytes, pickled
 
-_ENTRY = b"PK\x01\x02"
-_ENTRY_COST = 1024  # bytes that zipfile keeps of an entry of its directory
 _ENCRYPTED = 0x1
 _MOST_SIDES = 32
 # What numpy raises for a damaged header, and zipfile for a damaged entry.
@@ -42,7 +40,7 @@ def load_npy(file: File) -> Array:
 
 def load_npz(file: File) -> dict[str, Callable[[], Array]]:
     """Return what reads each array of an npz archive, by name."""
-    file.require(_ENTRY_COST * file.data.count(_ENTRY))
+    file.require(directory_bytes(file.data))
     try:
         archive = zipfile.ZipFile(io.BytesIO(file.data))
     except _ERRORS as error:
@@ -184,9 +182,8 @@ def grid_of_array(name: str, values: Array, file: File | None = None) -> Grid:
         file.require(memory_limit.of_table(0 if same else len(values), values.shape[1]))
     with np.errstate(all="ignore"):  # a long double may be too large: then it is infinite
         numbers = np.asarray(values, dtype=np.float64)
-    columns = [
-        Cells(f"column {j}", numbers=numbers[:, j - 1]) for j in range(1, values.shape[1] + 1)
-    ]
+    named = zip(numbered(values.shape[1]), numbers.T, strict=True)
+    columns = [Cells(name, numbers=column) for name, column in named]
     notes = [f"columns of {name} have no names: numbered from 1"]
     return Grid(name, columns, len(values), notes=notes, header="no")
 

@@ -81,13 +81,11 @@ def _cells(name: str, values: Any, *, dated: bool) -> Cells:
     if array.dtype.kind in "fiub" and not dated:
         return Cells(name, numbers=array.astype(np.float64))
     filled = [None if _is_missing(value) else value for value in array.tolist()]
-    if dated or any(isinstance(value, _DATES) for value in filled):
-        words = [None if value is None else str(value) for value in filled]
-        return Cells(name, text=text_of(words), other="dates")
-    if all(value is None or isinstance(value, float | int) for value in filled):
+    dated = dated or any(isinstance(value, _DATES) for value in filled)
+    if not dated and all(value is None or isinstance(value, float | int) for value in filled):
         return Cells(name, numbers=np.array([np.nan if v is None else float(v) for v in filled]))
     words = [None if value is None else str(value) for value in filled]
-    return Cells(name, text=text_of(words))
+    return Cells(name, text=text_of(words), other="dates" if dated else "")
 
 
 def _is_missing(value: Any) -> bool:

@@ -220,10 +220,9 @@ def _grid(
     memory_limit.require(file.name, _CELL_BYTES * len(rows) * len(rows[0]), file.limit)
     head = [[_text(cell) for cell in row] for row in rows[:_FIRST]]
     layout = layout_of(file.name, head, options.header)
-    names = layout.names or [f"column {j}" for j in range(1, layout.width + 1)]
     body = rows[layout.body :]
     cells = list(zip(*body, strict=True)) if body else [()] * layout.width
-    columns = [_cells(name, column) for name, column in zip(names, cells, strict=True)]
+    columns = [_cells(name, column) for name, column in zip(layout.columns, cells, strict=True)]
     lines = lines[layout.body :]
     blank = blank[blank > lines[0]] if len(lines) else blank[:0]
     notes = [f"the sheet {visible(sheet)!r} is read", *layout.notes]

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.typing import Doubles
+from leakscore_app.tables.cells import numbered
 from leakscore_app.tables.formats import npy
 from leakscore_app.tables.sources.blocks import ROWS, Digest, FilePart, part_of, state_of
 
@@ -52,11 +53,6 @@ def without_graph(table: Any) -> Any:
 
 def _parts(part: Callable[[int], Any], count: int) -> Callable[[], Iterator[Any]]:
     return lambda: (part(k).compute() for k in range(count))
-
-
-def numbered(count: int) -> tuple[str, ...]:
-    """Return names of columns that have none."""
-    return tuple(f"column {j}" for j in range(1, count + 1))
 
 
 def places(columns: Sequence[str], chosen: Sequence[str]) -> list[int] | slice:

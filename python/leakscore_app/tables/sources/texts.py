@@ -27,7 +27,7 @@ from leakscore_app.tables.categories import (
     read_for,
     rows_of,
 )
-from leakscore_app.tables.cells import ReadingOptions, without_values
+from leakscore_app.tables.cells import ReadingOptions, numbered, without_values
 from leakscore_app.tables.columns import GROUP, TextColumns, Understanding, understand
 from leakscore_app.tables.conventions import ALL, is_summary
 from leakscore_app.tables.files import File, newlines_in
@@ -269,11 +269,12 @@ class _Reading:
 
     def __post_init__(self) -> None:
         layout = self.form.layout
-        given = layout.names or [f"column {j}" for j in range(1, layout.width + 1)]
-        self.columns = tuple(each.strip() or f"column {j}" for j, each in enumerate(given, start=1))
+        numbers = numbered(layout.width)
+        named = zip(layout.columns, numbers, strict=True)
+        self.columns = tuple(name.strip() or number for name, number in named)
         if len(set(self.columns)) < len(self.columns):
             raise AtOnceError
-        self.unnamed = layout.header != "no" and not given[0].strip()
+        self.unnamed = layout.header != "no" and not layout.columns[0].strip()
         self.line = self.form.above
         # What numbers stand for missing values, the source says of all columns alike.
         options = replace(self.options, missing_values=())
