@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -47,9 +48,8 @@ class SparseHistogram:
     def merge(self, other: SparseHistogram) -> SparseHistogram:
         """Add other scores."""
         bins, place = np.unique(np.concatenate([self.bins, other.bins]), return_inverse=True)
-        counts = np.zeros(len(bins), np.int64)
-        np.add.at(counts, place.reshape(-1), np.concatenate([self.counts, other.counts]))
-        return SparseHistogram(bins, counts)
+        counts = np.bincount(place.reshape(-1), np.concatenate([self.counts, other.counts]))
+        return SparseHistogram(bins, counts.astype(np.int64))
 
     @property
     def total(self) -> int:
@@ -92,9 +92,9 @@ class Ties:
         scores, first, place = np.unique(
             np.concatenate([self.scores, other.scores]), return_index=True, return_inverse=True
         )
-        counts = np.zeros(len(scores), np.int64)
-        np.add.at(counts, place.reshape(-1), np.concatenate([self.counts, other.counts]))
-        return Ties(scores, counts, np.concatenate([self.rows, other.rows])[first])
+        counts = np.bincount(place.reshape(-1), np.concatenate([self.counts, other.counts]))
+        rows = np.concatenate([self.rows, other.rows])[first]
+        return Ties(scores, counts.astype(np.int64), rows)
 
     def inside(self, low: int, high: int) -> Ties:
         """Return those in the bins from `low` to `high`."""
@@ -235,18 +235,16 @@ class WorstRows:
     def most(self, count: int | None) -> WorstRows:
         """Return so many of them."""
         order = np.lexsort((self.rows, -self.scores))[:count]
-        return WorstRows(
-            self.rows[order], self.scores[order], self.weaker[order], self.values[order]
-        )
+        return WorstRows(*(each[order] for each in self._arrays))
 
     def joined(self, other: WorstRows) -> WorstRows:
         """Return both, in no order."""
-        return WorstRows(
-            np.concatenate([self.rows, other.rows]),
-            np.concatenate([self.scores, other.scores]),
-            np.concatenate([self.weaker, other.weaker]),
-            np.concatenate([self.values, other.values]),
-        )
+        pairs = zip(self._arrays, other._arrays, strict=True)
+        return WorstRows(*(np.concatenate(pair) for pair in pairs))
+
+    @property
+    def _arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        return self.rows, self.scores, self.weaker, self.values
 
 
 @dataclass(frozen=True, eq=False)

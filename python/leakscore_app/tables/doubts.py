@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -102,18 +103,13 @@ def refuse_marks(
             )
     if vote.contrary and all(name in by_name for name in vote.contrary):
         first, second = vote.contrary[0], vote.contrary[-1]
-        for name in (first, second):
-            by_name[name].refused = _contradiction(grid, surveys, first, second)
-
-
-def _contradiction(grid: Grid, surveys: Mapping[str, Survey], first: str, second: str) -> str:
-    ours, other = surveys[first].contrast(surveys[second])
-    return (
-        f"{grid.name}: {ours[1]!r} ({grid.place(ours[0])}, column {visible(first)!r}) and "
-        f"{other[1]!r} ({grid.place(other[0])}, column {visible(second)!r}) follow no common "
-        "convention: --decimal , --bad-cells missing or --decimal . --bad-cells missing reads one "
-        "of them as missing"
-    )
+        ours, other = surveys[first].contrast(surveys[second])
+        by_name[first].refused = by_name[second].refused = (
+            f"{grid.name}: {ours[1]!r} ({grid.place(ours[0])}, column {visible(first)!r}) and "
+            f"{other[1]!r} ({grid.place(other[0])}, column {visible(second)!r}) follow no common "
+            "convention: --decimal , --bad-cells missing or --decimal . --bad-cells missing reads "
+            "one of them as missing"
+        )
 
 
 def may_be_code(
@@ -213,10 +209,11 @@ def _first_words(
 
 def require_no_label(grid: Grid, labels: Sequence[Cells]) -> None:
     """Refuse a table whose first or last records have a label such as "total", and no other."""
-    count, what = max(map(_labelled, labels), default=0), "is labelled as a sum or mean of others"
+    texts = [c.text for c in labels if c.text is not None and not c.other and len(c.text) > 1]
+    count, what = max(map(_labelled, texts), default=0), "is labelled as a sum or mean of others"
     if count:
         raise ValueError(summary_of(grid.name, grid.place(grid.rows - count), count, what))
-    if any(map(_labelled_first, labels)):
+    if any(map(_labelled_first, texts)):
         raise ValueError(
             f"{grid.name}, {visible(grid.place(0))}: the first record is labelled as a sum or mean "
             "of others: remove it from the file, or --skip-last 0 keeps all"
@@ -231,28 +228,24 @@ def summary_of(name: str, place: str, count: int, what: str) -> str:
     )
 
 
-def _labelled(cells: Cells) -> int:
+def _labelled(text: Any) -> int:
     """Return how many records stand from the first label of sums on, if none above has it.
 
     Below the sums there may be a footnote.
     """
-    if cells.text is None or cells.other or len(cells.text) < 2:
-        return 0
-    last = [_plain(word) for word in cells.text[-_LABELLED:].to_pylist()]
+    last = [_plain(word) for word in text[-_LABELLED:].to_pylist()]
     first = next((i for i, word in enumerate(last) if is_summary(word)), len(last))
     count = len(last) - first
-    if not 0 < count < len(cells.text):
+    if not 0 < count < len(text):
         return 0
-    above = {_plain(word) for word in cells.text[: len(cells.text) - count].unique().to_pylist()}
+    above = {_plain(word) for word in text[: len(text) - count].unique().to_pylist()}
     return 0 if above & {word for word in last[first:] if is_summary(word)} else count
 
 
-def _labelled_first(cells: Cells) -> bool:
-    if cells.text is None or cells.other or len(cells.text) < 2:
-        return False
-    first = _plain(cells.text[0].as_py())
+def _labelled_first(text: Any) -> bool:
+    first = _plain(text[0].as_py())
     return is_summary(first) and all(
-        _plain(word) != first for word in cells.text[1:].unique().to_pylist()
+        _plain(word) != first for word in text[1:].unique().to_pylist()
     )
 
 

@@ -244,9 +244,7 @@ def open_short(path: str, limit: int, lines: int) -> File | None:
                 return None
         if before != _status(path, stream):
             return None
-    data = b"".join(pieces)
-    _require_known(File(name, data[:_START]), path)
-    return _unpacked(name, data, limit, path)
+    return _unpacked(name, b"".join(pieces), limit, path)
 
 
 def _status(path: str, stream: Any) -> tuple[int, int] | None:
@@ -258,14 +256,14 @@ def _status(path: str, stream: Any) -> tuple[int, int] | None:
 
 
 def _unpacked(name: str, data: bytes, limit: int, path: str) -> File:
+    _require_known(File(name, data[:_START]), path)
     inner = decompressed(name, data, limit)
     if inner is None:
         return File(name, data, limit)
-    file = File(name, inner, limit, data)
     if is_compressed(inner):
         raise ValueError(f"{name} is compressed twice: unpack it first")
     _require_known(File(name, inner[:_START]), path)
-    return file
+    return File(name, inner, limit, data)
 
 
 @contextlib.contextmanager

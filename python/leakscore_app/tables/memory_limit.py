@@ -45,11 +45,9 @@ def parse_size(text: str) -> int:
 
 def shown(size: int) -> str:
     """Return a size in words."""
-    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
-        if size < 1024 or unit == "TiB":
-            return f"{size:.3g} {unit}" if unit != "bytes" and size < 100 else f"{size:.0f} {unit}"
-        size = size / 1024  # type: ignore[assignment]
-    raise AssertionError(size)
+    power = min(max(int(size).bit_length() - 1, 0) // 10, 4)
+    unit, count = ("bytes", "KiB", "MiB", "GiB", "TiB")[power], size / 1024**power
+    return f"{count:.3g} {unit}" if power and count < 100 else f"{count:.0f} {unit}"
 
 
 def of_table(rows: int, columns: int) -> int:

@@ -19,13 +19,7 @@ from leakscore.typing import Flags
 from leakscore_app._visible import visible
 from leakscore_app.tables import conventions
 from leakscore_app.tables.cells import distinct
-from leakscore_app.tables.conventions import (
-    ALL,
-    CONVENTIONS,
-    MISSING,
-    booleans_of,
-    conventions_of,
-)
+from leakscore_app.tables.conventions import ALL, CONVENTIONS, MISSING, booleans_of, conventions_of
 
 _THREE = r"^[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}$"
 _PLAIN = r"^[+-]?[0-9.,]+(?:[eE][+-]?[0-9]+)?$"

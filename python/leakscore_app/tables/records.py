@@ -104,7 +104,13 @@ def require_squares(name: str, columns: Sequence[str], lowest: Doubles, highest:
     largest = np.maximum(np.abs(highest), np.abs(lowest))
     with np.errstate(over="ignore"):
         spread = highest - lowest
-    _require_digits(name, columns, spread, largest)
+    hidden = (spread > _SAME * largest) & (spread <= _CONSTANT * largest)
+    if hidden.any():  # no digits that are judged, but later ones, tell records apart
+        raise ValueError(
+            f"{name}: the values of column {columns[int(hidden.argmax())]!r} differ only beyond "
+            "their twelfth digit, and what is published of it may give records away: subtract a "
+            "constant from them, or leave the column out with --exclude"
+        )
     wrong = (largest > _LARGEST) | ((spread > _CONSTANT * largest) & (spread < 1 / _LARGEST))
     if wrong.any():
         j = int(wrong.argmax())
@@ -112,17 +118,6 @@ def require_squares(name: str, columns: Sequence[str], lowest: Doubles, highest:
             f"{name}: the values of column {columns[j]!r}, up to "
             f"{largest[j]:.3g} in size, are too large or too small to be squared: give it in other "
             "units, or leave it out with --exclude"
-        )
-
-
-def _require_digits(name: str, columns: Sequence[str], spread: Doubles, largest: Doubles) -> None:
-    """Refuse a column of which no digits that are judged, but later ones, tell records apart."""
-    hidden = (spread > _SAME * largest) & (spread <= _CONSTANT * largest)
-    if hidden.any():
-        raise ValueError(
-            f"{name}: the values of column {columns[int(hidden.argmax())]!r} differ only beyond "
-            "their twelfth digit, and what is published of it may give records away: subtract a "
-            "constant from them, or leave the column out with --exclude"
         )
 
 

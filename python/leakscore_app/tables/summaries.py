@@ -160,12 +160,8 @@ def _looked_at(values: Doubles) -> tuple[Any, ...]:
     whole[whole] = [_are_whole(values[:, j]) for j in np.flatnonzero(whole)]
     with np.errstate(over="ignore"):
         counting, stepping = _stepping(values, np.arange(rows))
-        dates = np.array(
-            [
-                bool(each) and _are_dates(column)
-                for each, column in zip(whole, values.T, strict=True)
-            ]
-        )
+        dates = whole.copy()
+        dates[whole] = [_are_dates(column) for column in values.T[whole]]
         sums, sizes = _over_rows(values, np.add), np.zeros(dim)
         for start in range(0, rows, _CACHED):
             sizes += _over_rows(np.abs(values[start : start + _CACHED]), np.add)
@@ -287,19 +283,15 @@ def _might_be_code(value: float) -> bool:
 def date_in(columns: Columns, j: int) -> str:
     """Say that a column holds days, written as numbers such as 20240131; empty if it does not."""
     first = float(columns.first[j])
-    if columns.counts[j] < _FEWEST_DATES or not columns.whole[j] or not columns.dates[j]:
-        return ""
-    if not _FIRST_DAY <= first < _LAST_DAY:
-        return ""
-    return f"dates such as {int(first)}, no numbers"
+    dated = columns.whole[j] and columns.dates[j] and _FIRST_DAY <= first < _LAST_DAY
+    shown = dated and columns.counts[j] >= _FEWEST_DATES
+    return f"dates such as {int(first)}, no numbers" if shown else ""
 
 
 def _are_dates(days: npt.NDArray[np.float64]) -> bool:
     """Tell whether whole numbers are days, written as 20240131."""
-    return _are_days(days[:1]) and _are_days(days)  # mostly the first one is none
-
-
-def _are_days(days: npt.NDArray[np.float64]) -> bool:
+    if len(days) > 1 and not _are_dates(days[:1]):  # mostly the first one is none
+        return False
     year, month, day = days // 10_000, days // 100 % 100, days % 100
     valid = (year >= 1800) & (year < 2200) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
     return bool(valid.all())
@@ -330,10 +322,8 @@ def summed_up(columns: Columns, rows: int, spreads: Doubles) -> tuple[int, str]:
         if usable.sum() <= (rows - count + 1 <= _FEWEST) or 2 * usable.sum() < len(usable):
             continue
         with np.errstate(over="ignore", invalid="ignore"):
-            sums, sizes = (
-                columns.sums - below.sum(axis=0),
-                columns.sizes - np.abs(below).sum(axis=0),
-            )
+            sums = columns.sums - below.sum(axis=0)
+            sizes = columns.sizes - np.abs(below).sum(axis=0)
         for what, divisor in (("sum", np.ones(len(others))), ("mean", np.maximum(others, 1))):
             with np.errstate(over="ignore", invalid="ignore"):
                 expected, scale = (sums / divisor)[usable], (sizes / divisor)[usable]
@@ -434,19 +424,14 @@ def names_rows(
 def named_as_rows(name: str) -> bool:
     """Tell whether a column's name alone says that it counts or names the records."""
     name = name.strip()
-    return (
-        not name
-        or name.startswith("Unnamed: 0")
-        or name.lower() in _COUNTED
-        or (_is_identifier(name))
-    )
+    unnamed = not name or name.startswith("Unnamed: 0")
+    return unnamed or name.lower() in _COUNTED or _is_identifier(name)
 
 
 def names_people(name: str) -> bool:
     """Tell whether a column's name is one of those of which each value stands for a person."""
     name = name.strip()
-    low = name.lower()
-    return low in _PEOPLE or _is_identifier(name)
+    return name.lower() in _PEOPLE or _is_identifier(name)
 
 
 def _is_identifier(name: str) -> bool:

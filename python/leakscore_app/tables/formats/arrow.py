@@ -22,6 +22,7 @@ from leakscore_app.tables.cells import Cells, Grid, ReadingOptions
 from leakscore_app.tables.files import File, libraries
 
 _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3  # MessageHeader of Message.fbs
+_DAMAGE = (OSError, EOFError, ValueError, TypeError, LookupError, OverflowError, struct.error)
 _RAW = -1  # length of a buffer that is stored as it is
 
 
@@ -36,7 +37,7 @@ def unpacked_bytes(source: Any) -> int:
     import pyarrow.ipc
 
     reader = pyarrow.ipc.MessageReader.open_stream(source)
-    return sum(sum(_lengths(message)) for message in _messages(reader))
+    return sum(sum(_lengths(message)) for message in reader)
 
 
 def unpacked_bytes_of_file(data: Any) -> int:
@@ -59,14 +60,6 @@ def unpacked_bytes_of_file(data: Any) -> int:
         raise ValueError("its footer points beyond its end")
     messages = (pyarrow.ipc.read_message(data.slice(start)) for start in places)
     return sum(sum(_lengths(message)) for message in messages)
-
-
-def _messages(reader: Any) -> Iterator[Any]:
-    while True:
-        try:
-            yield reader.read_next_message()
-        except StopIteration:
-            return
 
 
 def _lengths(message: Any) -> Iterator[int]:
@@ -331,17 +324,7 @@ def damage(name: str) -> Iterator[None]:
         raise ValueError(
             f"{name} is damaged, or needs more memory than there is: {error}"
         ) from None
-    except (
-        pyarrow.ArrowException,
-        OSError,
-        EOFError,
-        ValueError,
-        struct.error,
-        TypeError,
-        KeyError,
-        IndexError,
-        OverflowError,
-    ) as error:
+    except (pyarrow.ArrowException, *_DAMAGE) as error:
         if str(error).startswith(name):  # too large, not damaged
             raise
         raise ValueError(f"{name} is damaged: {error}") from None

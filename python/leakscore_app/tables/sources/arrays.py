@@ -198,11 +198,9 @@ def _is_frame(block: Any) -> bool:
 def _block(block: Any) -> tuple[tuple[str, ...], Doubles]:
     """Return names and values of one block."""
     if _is_frame(block):
-        from leakscore_app.tables.sources.frames import frame_batches
+        from leakscore_app.tables.sources.frames import numbers_of
 
-        names, batches = frame_batches(block)
-        parts = list(batches)
-        return names, np.concatenate(parts) if parts else np.empty((0, len(names)))
+        return numbers_of(block)
     array = np.asarray(block)
     if array.ndim != 2 or array.dtype.kind not in "fiub":
         raise ValueError(

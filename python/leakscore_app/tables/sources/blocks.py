@@ -57,15 +57,12 @@ class Digest:
             yield batch
         read = dict(zip(columns, checksums, strict=True))
         self.rows = rows if self.rows is None else self.rows
-        if rows != self.rows or read != {**read, **self._seen(columns)}:
+        if rows != self.rows or {**read, **self.first_sums} != {**self.first_sums, **read}:
             raise ValueError(
                 f"{name} yielded {rows} records that are not those of the first pass "
                 f"({self.rows}): a report reads them several times, in the same order each time"
             )
         self.first_sums |= read
-
-    def _seen(self, columns: Sequence[str]) -> dict[str, int]:
-        return {name: self.first_sums[name] for name in columns if name in self.first_sums}
 
 
 def part_of(batches: Iterable[Doubles], first: int, last: int | None) -> Iterator[Doubles]:

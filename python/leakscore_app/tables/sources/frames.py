@@ -15,12 +15,7 @@ import numpy as np
 
 from leakscore.typing import Doubles
 from leakscore_app._visible import visible
-from leakscore_app.tables.categories import (
-    Categories,
-    Levels,
-    read_for,
-    rows_of,
-)
+from leakscore_app.tables.categories import Categories, Levels, read_for, rows_of
 from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.columns import GROUP, TextColumns, reason_of, understand
 from leakscore_app.tables.files import libraries
@@ -57,18 +52,18 @@ def reader_of(frame: Any) -> Any:
     return pyarrow.RecordBatchReader.from_batches(batch.schema, [batch])
 
 
-def frame_batches(frame: Any) -> tuple[tuple[str, ...], Iterator[Doubles]]:
+def numbers_of(frame: Any) -> tuple[tuple[str, ...], Doubles]:
     """Return names and values of a frame of numbers; refuse other columns by name."""
-    reader = reader_of(frame)
-    names = tuple(reader.schema.names)
-    for name, kind in zip(names, reader.schema.types, strict=True):
+    content = reader_of(frame).read_all()
+    names = tuple(content.schema.names)
+    for name, kind in zip(names, content.schema.types, strict=True):
         if not is_number(kind):
             raise ValueError(f"column {visible(name)!r} holds {kind_of(kind)}, no numbers")
-    return names, (doubles(batch, names) for batch in reader)
+    return names, doubles(content, names)
 
 
 def doubles(batch: Any, names: Sequence[str], levels: Levels = MappingProxyType({})) -> Doubles:
-    """Return columns of a batch as rows of float64, NaN where a value is missing.
+    """Return columns of a batch or table as rows of float64, NaN where a value is missing.
 
     Columns hold numbers, or categories that are in the place of others.
     """
@@ -262,16 +257,13 @@ class ParquetPart(FilePart):
             batches = file.iter_batches(
                 batch_size=ROWS, row_groups=chosen, columns=read, use_threads=False
             )
-            for batch in part_of(self._doubles(batches, columns), skipped, skipped + stop - first):
-                rows += len(batch)
-                yield batch
+            values = (doubles(batch, columns, self.levels) for batch in batches)
+            for block in part_of(values, skipped, skipped + stop - first):
+                rows += len(block)
+                yield block
         self.require_same()
         if rows != stop - first:
             raise ValueError(f"{self.name} is damaged: {rows} of {stop - first} rows are there")
-
-    def _doubles(self, batches: Any, columns: Sequence[str]) -> Iterator[Doubles]:
-        for batch in batches:
-            yield doubles(batch, columns, self.levels)
 
 
 def _opened(path: str, name: str, words: Sequence[str] = ()) -> Any:

@@ -80,7 +80,6 @@ def _joined(
         source=source,
         columns=columns,
         excluded=excluded | dict.fromkeys(unwanted, ASKED),
-        refused={},
         index=frozenset(itertools.chain(*(part.index for part in parts))),
         notes=(*_notes_on(parts), *options.missing_as_asked),
         sums=options.skip_last is None,
