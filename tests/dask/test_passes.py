@@ -108,7 +108,7 @@ def test_files_give_the_same_bits_though_a_worker_dies(
 
 def test_a_part_of_unknown_length_is_read_here(client: Any) -> None:
     values = np.random.default_rng(2).normal(size=(2000, 3))
-    part = CallablePart.of(lambda: iter([values[:700], values[700:]]), None)
+    part = CallablePart.of(lambda: iter([values[:700], values[700:]]))
     stream = Source((part,), part.columns, SIZE)
     expected = told_by(run(stream, first).result())
     assert told_by(run_on(client, stream, first)) == expected

@@ -58,7 +58,7 @@ def parts(values: np.ndarray, folder: Path) -> Iterator[Part]:
     for step in (1, 999, 4096):
         starts = range(0, N, step) if step > 1 else (0,)
         pieces = [values[at : at + step] for at in starts] if step > 1 else [values[:1], values[1:]]
-        yield CallablePart.of(lambda pieces=pieces: iter(pieces), names)
+        yield CallablePart.of(lambda pieces=pieces: iter(pieces))
 
 
 def law_of(found: First) -> TableLaw:

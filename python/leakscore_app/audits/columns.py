@@ -15,7 +15,7 @@ from leakscore_app.tables.cells import ReadingOptions, blank_at_end
 from leakscore_app.tables.columns import content_of
 from leakscore_app.tables.formats import npy
 from leakscore_app.tables.summaries import INDEX, named_as_rows
-from leakscore_app.tables.table import ARROW, grid_of, inner_file, require_meaning
+from leakscore_app.tables.table import ARROW, grid_of, inner_file
 
 WORDS: Mapping[str, float] = {
     **dict.fromkeys(("true", "yes", "member", "in", "train"), 1.0),
@@ -107,14 +107,10 @@ class ScoreColumns:
 
 def columns_of(file: files.File, options: ReadingOptions) -> ScoreColumns:
     """Return the columns of a file; its format is told by its content."""
-    require_meaning(file, options)
     inner, options = inner_file(file, options)
-    begins = inner.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] if inner.kind == "text" else b""
-    is_json = begins in (b"{", b"[")
-    if is_json and options != ReadingOptions(max_memory=options.max_memory):
+    if inner.is_json and options != ReadingOptions(max_memory=options.max_memory):
         raise ValueError(f"{inner.name} is JSON, so that options for its form mean nothing")
-    require_meaning(inner, options)
-    if is_json:
+    if inner.is_json:
         return _of_json(inner)
     if inner.kind == "npy":
         return _of_npy(inner)

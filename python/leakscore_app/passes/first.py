@@ -42,20 +42,17 @@ class Copies:
 
     hashes: Words
     repeated: Words
-    more: npt.NDArray[np.int64]
+    more: Integers
 
     @classmethod
-    def of(cls, values: Doubles, place: npt.NDArray[np.int64] | None = None) -> Copies:
+    def of(cls, values: Doubles, place: Integers | None = None) -> Copies:
         """Hash rows, of which equal ones may be there once; see `JudgedRows`."""
         rows = np.ascontiguousarray(values + 0.0)  # -0 and 0 are the same value
         factors = np.random.default_rng(0).integers(1, 2**63, rows.shape[1], dtype=np.uint64)
         # The low bits of small whole numbers are all 0: they are mixed before they are added.
         hashes = mixed(mixed(rows.view(np.uint64)) @ (factors * 2 + 1))
-        return cls._smallest(
-            hashes if place is None else hashes[place],
-            np.zeros(0, np.uint64),
-            np.zeros(0, np.int64),
-        )
+        hashes = hashes if place is None else hashes[place]
+        return cls._smallest(hashes, hashes[:0], np.zeros(0, np.int64))
 
     def merge(self, other: Copies) -> Copies:
         """Add other rows."""
@@ -66,7 +63,7 @@ class Copies:
         )
 
     @classmethod
-    def _smallest(cls, hashes: Words, repeated: Words, more: npt.NDArray[np.int64]) -> Copies:
+    def _smallest(cls, hashes: Words, repeated: Words, more: Integers) -> Copies:
         """Return hashes once each, and what is repeated; `hashes` are sorted in place."""
         hashes.sort(kind="stable")  # two ordered halves are merged in linear time
         again = hashes[1:] == hashes[:-1]
@@ -88,7 +85,7 @@ class Copies:
         """How many rows have these hashes."""
         return len(self.hashes) + int(self.more.sum())
 
-    def several(self) -> npt.NDArray[np.int64]:
+    def several(self) -> Integers:
         """Return how often each row of the sample occurs that occurs more than once."""
         return self.more + 1
 
@@ -105,7 +102,6 @@ def mixed(words: Words) -> Words:
     return np.asarray(words ^ (words >> np.uint64(31)))
 
 
-Counts = npt.NDArray[np.int64]
 FIRST = 5  # lost rows that are named
 
 
@@ -151,8 +147,8 @@ class First(Fieldwise):
     rows: int
     missing: Lost
     infinite: Lost
-    absent: Counts
-    holes: Counts
+    absent: Integers
+    holes: Integers
     columns: Columns
     judged: Columns
     moments: Moments
@@ -192,7 +188,7 @@ def first(block: Block) -> First:
     )
 
 
-def _of_repeated(block: Block, place: npt.NDArray[np.int64]) -> First:
+def _of_repeated(block: Block, place: Integers) -> First:
     """Return the same where equal rows are there once, and a row is finite or missing."""
     complete = np.asarray(np.isfinite(block.values).all(axis=1))
     lost = ~complete[place]

@@ -161,9 +161,8 @@ def lattices_of(rows: JudgedRows, share: float, n: int) -> tuple[ColumnSteps, ..
     for column, numbers in enumerate(values.T):
         dust = float(np.finfo(float).eps * n * np.abs(numbers).mean())
         most = share * len(values)
-        lattices = list(_of_column(column, numbers, most, groups, dust))
-        if not lattices:
-            lattices = list(_of_constant(column, numbers, most, dust))
+        lattices = [*_of_column(column, numbers, most, groups, dust)]
+        lattices = lattices or [*_of_constant(column, numbers, most, dust)]
         steps += sorted(lattices, key=lambda lattice: -lattice.step)[:_KEPT]
     return tuple(steps)
 

@@ -238,7 +238,7 @@ class Project:
             if len(rows):
                 moments.update(np.clip(chosen.values, *limits))
             clipped.append(moments)
-        guessed = Views(tuple(counted(law, chosen, most=GUESSED) for law in self.guesses))
+        guessed = Views(tuple(counted(law, chosen, GUESSED) for law in self.guesses))
         off = tuple(Off.of(lattice, chosen) for lattice in self.lattices)
         return Third(tuple(ties), self._lines(chosen), tuple(clipped), guessed, off)
 

@@ -332,10 +332,7 @@ class ScoreRows:
             WorstRows.of(chosen, informed, weaker, KEPT),
             chosen.chosen(sampled_rows(rows, law.rows)),
             _worst(weaker, rows),
-            (
-                Middle.of(informed, rows, histograms[0]),
-                Middle.of(weaker, rows, histograms[1]),
-            ),
+            (Middle.of(informed, rows, histograms[0]), Middle.of(weaker, rows, histograms[1])),
             (rows, informed, weaker) if self.every else None,
             tuple(self._cells(block, rows, informed)),
         )
@@ -415,18 +412,14 @@ class Count:
             rows = JudgedRows.of(law, block)
             if without:
                 rows = rows.chosen(~np.isin(rows.rows, list(without)))
-            counts.append(counted(law, rows, thresholds))
+            counts.append(counted(law, rows, KEPT, thresholds))
         return Views(tuple(counts))
 
 
 def counted(
-    law: TableLaw,
-    rows: JudgedRows,
-    thresholds: Doubles = _NONE,
-    most: int | None = None,
+    law: TableLaw, rows: JudgedRows, most: int, thresholds: Doubles = _NONE
 ) -> ThresholdCounts:
-    """Count rows above each threshold and keep the worst, 5000 or as many as `most` says."""
-    most = KEPT if most is None else most
+    """Count rows above each threshold and keep the worst, at most so many."""
     scores = rows.each(law.distances(rows.different))
     above = np.array([int((scores > at).sum()) for at in thresholds], np.int64)
     return ThresholdCounts(above, WorstRows.of(rows, scores, scores, most), most)

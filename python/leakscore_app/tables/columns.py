@@ -444,12 +444,11 @@ def ids_of(grid: Grid, cells: Cells, name: str) -> npt.NDArray[np.str_]:
     labels = _labels(cells, grid.rows)
     if labels is None:
         raise ValueError(f"{grid.name}: column {visible(name)!r} cannot label records (--id)")
-    for row, label in enumerate(labels):
-        if label is None:
-            raise ValueError(
-                f"{grid.name}, {grid.place(row)}: column {visible(name)!r} is blank, so that it is "
-                "not known who the record belongs to (--id)"
-            )
+    if None in labels:
+        raise ValueError(
+            f"{grid.name}, {grid.place(labels.index(None))}: column {visible(name)!r} is blank, so "
+            "that it is not known who the record belongs to (--id)"
+        )
     return np.array(labels, np.str_)
 
 

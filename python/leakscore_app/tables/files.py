@@ -192,6 +192,11 @@ class File:
             return "dta"
         return "por" if b"SPSS PORT FILE" in self.data[:500] else "text"
 
+    @property
+    def is_json(self) -> bool:
+        """Whether it is a text that begins as JSON does."""
+        return self.kind == "text" and self.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
+
     @cached_property
     def sha256(self) -> str:
         """Hash of the bytes of the file."""

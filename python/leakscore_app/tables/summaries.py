@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,6 @@ import numpy.typing as npt
 from leakscore.typing import Doubles, Flags
 from leakscore_app._visible import visible
 from leakscore_app.tables.cells import Cells, Grid
-
-Ends: TypeAlias = npt.NDArray[np.float64]
 
 _CACHED = 2048  # rows
 _TOGETHER = 32  # rows: numpy's loops over the few numbers of one row are slow
@@ -248,9 +246,9 @@ def _code_at_end(ends: Sequence[npt.NDArray[np.float64]], mean: float) -> float 
     return None
 
 
-def _ends_of(values: npt.NDArray[np.float64]) -> tuple[Ends, Ends]:
+def _ends_of(values: Doubles) -> tuple[Doubles, Doubles]:
     """Return the values that `_code_at_end` needs: codes at either end, and what is beside them."""
-    ends: list[Ends] = []
+    ends: list[Doubles] = []
     for sign in (1.0, -1.0):
         remaining = sign * values
         taken: list[float] = []

@@ -41,7 +41,7 @@ _MEANT_FOR = {
 _DEFAULT = ReadingOptions()
 
 
-def require_meaning(file: File, options: ReadingOptions) -> None:
+def _require_meaning(file: File, options: ReadingOptions) -> None:
     """Refuse an option that says nothing about a file of this format."""
     for name, kinds in _MEANT_FOR.items():
         value = getattr(options, name)
@@ -54,7 +54,8 @@ def require_meaning(file: File, options: ReadingOptions) -> None:
 
 
 def inner_file(file: File, options: ReadingOptions) -> tuple[File, ReadingOptions]:
-    """Return the file that a zip archive holds, with the options that are left for it."""
+    """Return the file that a zip archive holds, with the options that are for it; refuse others."""
+    _require_meaning(file, options)
     if file.kind != "zip":
         return file, options
     name, data = files.member_of(file.name, file.data, options.key, file.limit)
@@ -64,7 +65,9 @@ def inner_file(file: File, options: ReadingOptions) -> tuple[File, ReadingOption
         inner = File(inner.name, unpacked, file.limit)
     if inner.kind == "zip":
         raise ValueError(f"{inner.name} is an archive within an archive: unpack it first")
-    return inner, replace(options, key=None)
+    options = replace(options, key=None)
+    _require_meaning(inner, options)
+    return inner, options
 
 
 def grid_of(file: File, options: ReadingOptions) -> Grid:
@@ -284,10 +287,8 @@ def table_of_path(path: str, options: ReadingOptions) -> Table:
 
 def table_of_file(file: File, path: str, options: ReadingOptions) -> Table:
     """Read the table of an open file; see `read_table`."""
-    require_meaning(file, options)
     inner, options = inner_file(file, options)
-    require_meaning(inner, options)
-    if inner.kind == "text" and inner.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
+    if inner.is_json:
         raise ValueError(f"{inner.name} is JSON: save the table as csv, xlsx or parquet")
     grid = grid_of(inner, options)
     inner.require(memory_limit.of_table(grid.rows, len(grid.columns)))

@@ -204,7 +204,7 @@ def grid_of_columns(
         with damage(name):
             column = column_of(each)
             if is_number(kind):
-                numbers = np.asarray(column.cast(_float64(), safe=False).to_numpy(), np.float64)
+                numbers = np.asarray(column.cast("float64", safe=False).to_numpy(), np.float64)
                 exact = _own_dtype(column) if typed else None
                 cells.append(Cells(each, numbers=numbers, index=each in index, typed=exact))
             else:
@@ -214,18 +214,12 @@ def grid_of_columns(
     return Grid(name, cells, rows)
 
 
-def _float64() -> Any:
-    import pyarrow
-
-    return pyarrow.float64()
-
-
 def _own_dtype(column: Any) -> npt.NDArray[Any]:
     import pyarrow
 
     kinds, kind = pyarrow.types, column.type
     if kinds.is_boolean(kind) or kinds.is_decimal(kind) or column.null_count:
-        column = column.cast(pyarrow.float64(), safe=False)
+        column = column.cast("float64", safe=False)
     return np.asarray(column.to_numpy())
 
 

@@ -84,13 +84,13 @@ class ArrayPart:
         """Rows of the array."""
         return len(self.values)
 
-    def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
+    def batches(self, columns: Sequence[str], first: int, last: int) -> Iterator[Doubles]:
         """Yield rows; see `blocks.Part`. An unknown level is NaN."""
         numbers = [name for name in columns if name not in self.codes]
         chosen = places(self.columns, numbers)
-        stop = self.rows if last is None else last
-        for start in range(first, stop, ROWS):
-            rows = slice(start, min(start + ROWS, stop))
+        last = min(last, self.rows)
+        for start in range(first, last, ROWS):
+            rows = slice(start, min(start + ROWS, last))
             with np.errstate(all="ignore"):  # a long double may be too large: then it is infinite
                 block = np.asarray(self.values[rows][:, chosen], dtype=np.float64)
             if len(numbers) == len(columns):
@@ -116,15 +116,15 @@ class NpyPart(FilePart):
         notes = (f"columns of {name} have no names: numbered from 1",)
         return cls(path, name, numbered(array.shape[1]), len(array), state, notes=notes)
 
-    def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
+    def batches(self, columns: Sequence[str], first: int, last: int) -> Iterator[Doubles]:
         """Yield rows; see `blocks.Part`."""
-        stop = self.rows if last is None else last
-        for start in range(first, stop, ROWS):
+        last = min(last, self.rows)
+        for start in range(first, last, ROWS):
             self.require_same()
             # Mapped for one batch only: pages that were read are given back.
-            rows = npy.mapped(self.path, self.name)[start : min(start + ROWS, stop)]
+            rows = npy.mapped(self.path, self.name)[start : min(start + ROWS, last)]
             npy.require_values(self.name, rows)
-            yield from ArrayPart(rows, self.name, self.columns).batches(columns, 0, None)
+            yield from ArrayPart(rows, self.name, self.columns).batches(columns, 0, len(rows))
         self.require_same()
 
 
@@ -140,19 +140,15 @@ class CallablePart:
     last: Any = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, function: Callable[[], Iterable[Any]], names: Sequence[str] | None) -> CallablePart:
+    def of(cls, function: Callable[[], Iterable[Any]]) -> CallablePart:
         """Look at the first block."""
         blocks = _blocks(function)
         first = next(blocks, None)
         if first is None:
             raise ValueError("the callable yields no block of records")
-        columns, values = _block(first)
-        given = columns if names is None else tuple(names)
-        if len(given) != values.shape[1]:
-            raise ValueError(f"{len(given)} names must be {values.shape[1]}, one a column")
-        return cls(function, "the blocks", given, last=blocks)
+        return cls(function, "the blocks", _block(first)[0], last=blocks)
 
-    def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
+    def batches(self, columns: Sequence[str], first: int, last: int) -> Iterator[Doubles]:
         """Yield rows; see `blocks.Part`. Blocks of other columns are refused."""
         chosen = places(self.columns, columns)
         width = len(self.columns)

@@ -7,6 +7,7 @@ batch size and number of workers. A table that is not the same in every pass is 
 from __future__ import annotations
 
 import hashlib
+import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -65,12 +66,11 @@ class Digest:
         self.first_sums |= read
 
 
-def part_of(batches: Iterable[Doubles], first: int, last: int | None) -> Iterator[Doubles]:
+def part_of(batches: Iterable[Doubles], first: int, last: int) -> Iterator[Doubles]:
     """Yield rows [first, last) of what is read from the beginning to the end."""
     start = 0
     for batch in batches:
-        stop = len(batch) if last is None else last - start
-        taken = batch[max(first - start, 0) : max(stop, 0)]
+        taken = batch[max(first - start, 0) : max(last - start, 0)]
         start += len(batch)
         if len(taken):
             yield taken
@@ -101,8 +101,11 @@ class Part(Protocol):
     @property
     def rows(self) -> int | None: ...
 
-    def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
-        """Yield rows [first, last) of some columns, in batches of any size, as float64."""
+    def batches(self, columns: Sequence[str], first: int, last: int) -> Iterator[Doubles]:
+        """Yield rows [first, last) of some columns, in batches of any size, as float64.
+
+        `last` may lie beyond the end.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +215,7 @@ class FilePart:
     levels: Levels = field(default_factory=dict)
     hashed: str = ""
 
-    def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
+    def batches(self, columns: Sequence[str], first: int, last: int) -> Iterator[Doubles]:
         """Yield rows; see `Part`."""
         raise NotImplementedError
 
@@ -290,13 +293,11 @@ class Source:
             return
         number = start = 0
         for index in range(len(self.parts)):
-            for block in self._cut(index, 0, None, number, start):
+            for block in self._cut(index, 0, sys.maxsize, number, start):
                 yield block
                 number, start = block.number + 1, block.start + block.rows
 
-    def _cut(
-        self, part: int, first: int, last: int | None, number: int, start: int
-    ) -> Iterator[Block]:
+    def _cut(self, part: int, first: int, last: int, number: int, start: int) -> Iterator[Block]:
         read = self.parts[part].batches(self.columns, first, last)
         for values in cut(read, self.size, len(self.columns)):
             if self.missing:

@@ -74,10 +74,7 @@ def doubles(batch: Any, names: Sequence[str], levels: Levels = MappingProxyType(
 
 
 def _numbers(column: Any) -> Doubles:
-    import pyarrow
-
-    is_double = column.type == pyarrow.float64()
-    return doubles_of(column if is_double else column.cast(pyarrow.float64(), safe=False))
+    return doubles_of(column if column.type == "float64" else column.cast("float64", safe=False))
 
 
 def excluded_in(
@@ -166,7 +163,7 @@ class FramePart:
         index, (levels, _) = tuple(sorted(index_of(schema))), categories.coded(name, names)
         return cls(frame, name, names, excluded, index, levels, unsettled)
 
-    def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
+    def batches(self, columns: Sequence[str], first: int, last: int) -> Iterator[Doubles]:
         """Yield rows; see `blocks.Part`."""
 
         def read() -> Iterator[Doubles]:
@@ -242,12 +239,12 @@ class ParquetPart(FilePart):
             unnamed=not "".join(schema.names[:1]).strip(),
         )
 
-    def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
+    def batches(self, columns: Sequence[str], first: int, last: int) -> Iterator[Doubles]:
         """Yield rows; see `blocks.Part`."""
-        stop = self.rows if last is None else last
+        last = min(last, self.rows)
         ends = np.cumsum((0, *self.groups))
         low = int(np.searchsorted(ends[1:], first, "right"))
-        chosen = list(range(low, max(low, int(np.searchsorted(ends[:-1], stop)))))
+        chosen = list(range(low, max(low, int(np.searchsorted(ends[:-1], last)))))
         skipped = first - int(ends[low]) if chosen else 0
         self.require_same()
         rows = 0
@@ -258,12 +255,12 @@ class ParquetPart(FilePart):
                 batch_size=ROWS, row_groups=chosen, columns=read, use_threads=False
             )
             values = (doubles(batch, columns, self.levels) for batch in batches)
-            for block in part_of(values, skipped, skipped + stop - first):
+            for block in part_of(values, skipped, skipped + last - first):
                 rows += len(block)
                 yield block
         self.require_same()
-        if rows != stop - first:
-            raise ValueError(f"{self.name} is damaged: {rows} of {stop - first} rows are there")
+        if rows != last - first:
+            raise ValueError(f"{self.name} is damaged: {rows} of {last - first} rows are there")
 
 
 def _opened(path: str, name: str, words: Sequence[str] = ()) -> Any:

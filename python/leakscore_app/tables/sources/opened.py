@@ -211,7 +211,7 @@ def of_frame(frame: Any, options: ReadingOptions) -> Opened:
 
 def of_callable(function: Callable[[], Any]) -> Opened:
     """Open what a function yields block by block, anew at each call."""
-    part = CallablePart.of(function, None)
+    part = CallablePart.of(function)
     unnamed = part.columns == numbered(len(part.columns))
     notes = ("columns of the blocks have no names: numbered from 1",) * unnamed
     source = Source((part,), part.columns)

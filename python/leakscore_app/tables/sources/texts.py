@@ -12,7 +12,6 @@ import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ import numpy.typing as npt
 
 from leakscore.typing import Doubles
 from leakscore_app.tables import files
-from leakscore_app.tables.categories import Categories, TooManyLevelsError, read_for, rows_of
+from leakscore_app.tables.categories import Categories, TooManyLevelsError, rows_of
 from leakscore_app.tables.cells import ReadingOptions, numbered, without_values
 from leakscore_app.tables.columns import GROUP, TextColumns, Understanding, understand
 from leakscore_app.tables.conventions import ALL, is_summary
@@ -132,34 +131,28 @@ class TextPart(FilePart):
     convention: int
     kept: KeptPieces
 
-    def batches(self, columns: Sequence[str], first: int, last: int | None) -> Iterator[Doubles]:
+    def batches(self, columns: Sequence[str], first: int, last: int) -> Iterator[Doubles]:
         """Yield rows; see `blocks.Part`."""
-        stop = self.rows if last is None else last
-        if first >= stop:
+        if first >= last:
             return
         self.require_same()
         at = bisect_right([piece.start for piece in self.pieces], first) - 1
         with Path(self.path).open("rb") as file:
             for piece in self.pieces[at:]:
-                if piece.start >= stop:
+                if piece.start >= last:
                     break
                 values = self.kept.get(self.path, piece.start, columns)
                 if values is None:
                     file.seek(piece.begin)
-                    values = self._values(file.read(piece.size), columns)
+                    cells = self.form.split(file.read(piece.size)).columns
+                    named = dict(zip(self.columns, cells, strict=True))
+                    values = rows_of(named, columns, self.levels, self._doubles)
                     self.kept.keep(self.path, piece.start, columns, values)
-                yield values[max(first - piece.start, 0) : stop - piece.start]
+                yield values[max(first - piece.start, 0) : last - piece.start]
         self.require_same()
 
-    def _values(self, data: bytes, names: Sequence[str]) -> Doubles:
-        chosen = {name: self.columns.index(name) for name in read_for(names, self.levels)}
-        columns = self.form.split(data).columns
-        cells = {name: columns[j] for name, j in chosen.items()}
-        return rows_of(cells, names, self.levels, partial(_doubles, convention=self.convention))
-
-
-def _doubles(column: Any, convention: int) -> Doubles:
-    return survey_of(column, words={}, missing=frozenset()).values(convention)
+    def _doubles(self, column: Any) -> Doubles:
+        return survey_of(column, words={}, missing=frozenset()).values(self.convention)
 
 
 MOST_KEPT = 160_000_000
