@@ -511,36 +511,39 @@ def _thresholds(hits: _Controlled, alarms: _Controlled, cost: float) -> Doubles:
     return first
 
 
-def learned(members: Doubles, nonmembers: Doubles, noise: float) -> float | None:
+def learned(members: Doubles, nonmembers: Doubles, noise: float, cost: float = 1.0) -> float | None:
     """Return the advantage at thresholds that are learned, each half's from the other half.
 
-    None unless such a threshold is clearly better than 0, where the theory has it.
+    A false positive costs `cost` of a hit. None unless such a threshold is clearly better than
+    log(cost), where the theory has it.
     """
     halves = [(members[start::2], nonmembers[start::2]) for start in (0, 1)]
-    thresholds = [_best(*half, noise) for half in halves]
-    if not any(thresholds):
+    thresholds = [_best(*half, noise, cost) for half in halves]
+    if all(at == np.log(cost) for at in thresholds):
         return None
     advantages = [
-        _advantages(*half, np.array([at]), noise)[0]
+        _advantages(*half, np.array([at]), noise, cost)[0]
         for half, at in zip(halves, thresholds[::-1], strict=True)
     ]
     return float(np.mean(advantages))
 
 
-def _best(members: Doubles, nonmembers: Doubles, noise: float) -> float:
-    """Return 0, or the best threshold if its advantage is larger by many standard errors."""
+def _best(members: Doubles, nonmembers: Doubles, noise: float, cost: float) -> float:
+    """Return log(cost), or the best threshold if that is better by many standard errors."""
     drawn = np.quantile(np.concatenate([members, nonmembers]), np.linspace(0, 1, _LEARNED))
-    at = np.append(0.0, (drawn[1:] + drawn[:-1]) / 2)
-    advantages = _advantages(members, nonmembers, at, noise)
+    at = np.append(np.log(cost), (drawn[1:] + drawn[:-1]) / 2)
+    advantages = _advantages(members, nonmembers, at, noise, cost)
     best = int(advantages.argmax())
     clear = advantages[best] - advantages[0] > _CLEAR / np.sqrt(len(members))
-    return float(at[best]) if clear else 0.0
+    return float(at[best if clear else 0])
 
 
-def _advantages(members: Doubles, nonmembers: Doubles, at: Doubles, noise: float) -> Doubles:
+def _advantages(
+    members: Doubles, nonmembers: Doubles, at: Doubles, noise: float, cost: float
+) -> Doubles:
     far = [scores - at[:, None] for scores in (members, nonmembers)]
     hits, alarms = (norm.cdf(scores / noise) if noise > 0 else scores > 0 for scores in far)
-    return np.asarray(np.mean(hits, axis=1) - np.mean(alarms, axis=1))
+    return np.asarray(np.mean(hits, axis=1) - cost * np.mean(alarms, axis=1))
 
 
 @dataclass(frozen=True, eq=False)

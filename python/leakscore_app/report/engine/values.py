@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +12,15 @@ import numpy.typing as npt
 
 from leakscore import Reference, leakage, tradeoff
 from leakscore.games.projections import Bins
+from leakscore.reference import SingularCovarianceError
 from leakscore_app._visible import visible
 from leakscore_app.report._model import WITHIN, Compared, Doubles, Noise, SensitiveValue
+from leakscore_app.report.engine.game import learned
 
 _LARGEST_ERROR = 1e-4  # of the distribution function that bins may move
 _DRAWS = 20_000_000  # records that are drawn one by one
 _MOST_LEVELS = 50
+_ALONE = 1e-9  # share of a direction's variance that the other records have
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +58,18 @@ class ValueTable:
 
 @dataclass(frozen=True, eq=False)
 class _Pair:
-    """Two candidates for the record of one person; `prior` is the share of the first."""
+    """Two candidates for the record of one person; `prior` is the share of the first, 1/2 or more.
+
+    The attacker knows the population from the other records: one that is far out hides behind
+    nothing that it adds to the covariance.
+    """
 
     place: int
     first: Doubles
     second: Doubles
     leakage: float
     prior: float
+    law: Reference
 
 
 def sensitive_value(
@@ -87,8 +96,8 @@ def sensitive_value(
         row=int(table.rows[pair.place]),
         categories=not numeric or bool(np.unique(table.values[:, places[0]]).size == 2),
         leakage=pair.leakage,
-        prior=max(pair.prior, 1.0 - pair.prior),
-        right=_played(table, reference, pair, theory, rounds, rng),
+        prior=pair.prior,
+        right=_played(table, pair, theory, rounds, rng),
         spread=spread,
         open_before=before,
         open_after=after,
@@ -110,25 +119,72 @@ def _worst_pair(table: ValueTable, reference: Reference, places: Sequence[int]) 
         )
     pairs = []
     for i, j in np.argwhere(np.tri(len(levels), k=-1)).tolist():  # of categories
-        place = int(np.flatnonzero(codes == i)[0])
-        first = table.values[place].copy()
-        second = first.copy()
-        second[places] = levels[j]
-        m = float(leakage.attribute_leakage(first, second, reference, table.n))
-        pairs.append(_Pair(place, first, second, m, counts[i] / (counts[i] + counts[j])))
-    return max(pairs, key=lambda pair: pair.leakage)
+        direction = np.zeros(table.values.shape[1])
+        direction[places] = levels[j] - levels[i]
+        either = np.flatnonzero((codes == i) | (codes == j))
+        precision = _left_out(table, reference, direction)[0][either]
+        place = int(either[precision.argmax()])
+        pairs.append((float(precision.max()), place, i + j - int(codes[place])))
+    most, place, other = max(pairs)
+    second = table.values[place].copy()
+    second[places] = levels[other]
+    own, others = int(counts[codes[place]]), int(counts[other])
+    return _pair(table, place, second, own / (own + others), reference, certain=np.isinf(most))
 
 
 def _farthest(table: ValueTable, reference: Reference, at: int) -> _Pair:
-    """Return the record whose value is farthest from what its other values say, and these."""
-    precision = _precision(reference, at)
-    surprise = (table.values - reference.mean) @ (precision / precision[at])
-    place = int(np.abs(surprise).argmax())
-    first = table.values[place].copy()
-    second = first.copy()
+    """Return the record whose value is told best from what its other values say, and these."""
+    precision, surprise = _left_out(table, reference, np.eye(reference.dim)[at])
+    place = int((surprise**2 * precision).argmax())
+    second = table.values[place].copy()
     second[at] -= surprise[place]
-    m = float(leakage.attribute_leakage(first, second, reference, table.n))
-    return _Pair(place, first, second, m, 0.5)
+    return _pair(table, place, second, 0.5, reference, certain=bool(np.isinf(precision[place])))
+
+
+def _left_out(table: ValueTable, reference: Reference, e: Doubles) -> tuple[Doubles, Doubles]:
+    """Return e'C^-1 e and e'C^-1 (x - mean) over it for each record, both of the others.
+
+    Without a record x the scatter S about the mean m is S - c (x - m)(x - m)', c = N / (N - 1).
+    """
+    size = len(table.values)
+    factor = size / (size - 1)
+    weights = reference.solve(e) / size
+    along = (table.values - reference.mean) @ weights
+    inside = np.asarray(reference.squared_mahalanobis(table.values)) / size
+    rest = 1.0 - factor * inside
+    alone = rest < _ALONE  # only this record varies in some direction
+    rest[alone] = 1.0
+    precision = e @ weights + factor * along**2 / rest
+    surprise = factor * along / rest / precision
+    shows = alone & (np.abs(along) > _ALONE * np.sqrt(inside * (e @ weights)))
+    surprise[shows] = 1.0 / along[shows]
+    precision[shows] = np.inf
+    return precision * (size - 1), surprise
+
+
+def _pair(
+    table: ValueTable,
+    place: int,
+    second: Doubles,
+    prior: float,
+    reference: Reference,
+    *,
+    certain: bool,
+) -> _Pair:
+    """Judge two candidates by the law of the others.
+
+    By that of all where the others do not vary in a direction that says nothing of the value.
+    """
+    first, m, law = table.values[place], np.inf, reference
+    with suppress(SingularCovarianceError):
+        others = Reference.fit(np.delete(table.values, place, axis=0))
+        others.invertible()
+        law = others
+    if not certain:
+        m = float(leakage.attribute_leakage(first, second, law, table.n))
+    if prior < 0.5:
+        first, second, prior = second, first, 1.0 - prior
+    return _Pair(place, first, second, m, prior, law)
 
 
 def _precision(reference: Reference, at: int) -> Doubles:
@@ -137,22 +193,24 @@ def _precision(reference: Reference, at: int) -> Doubles:
 
 
 def _played(
-    table: ValueTable,
-    reference: Reference,
-    pair: _Pair,
-    theory: float,
-    rounds: int,
-    rng: np.random.Generator,
+    table: ValueTable, pair: _Pair, theory: float, rounds: int, rng: np.random.Generator
 ) -> Compared:
-    """Draw the other members from the other records, and guess between the candidates."""
-    slope = reference.solve(pair.first - pair.second) / (table.n - 1)
-    others = (np.delete(table.values, pair.place, axis=0) - reference.mean) @ slope
+    """Draw the other members from the other records, and guess between the candidates.
+
+    Where the sums are skewed another threshold than the theory's is better, and is learned.
+    """
+    if np.isinf(pair.leakage):
+        return Compared(theory, 1.0, 0.0)
+    slope = pair.law.solve(pair.first - pair.second) / (table.n - 1)
+    others = (np.delete(table.values, pair.place, axis=0) - pair.law.mean) @ slope
     sums = _sums(others, table.n - 1, rounds, rng)
     rounds = len(sums)
-    is_first = rng.random(rounds) < pair.prior
-    shift = 0.5 * pair.leakage * np.where(is_first, 1.0, -1.0)
-    guessed = shift + sums > np.log((1.0 - pair.prior) / pair.prior)
-    right = float((guessed == is_first).mean())
+    shift, cost = 0.5 * pair.leakage, (1.0 - pair.prior) / pair.prior
+    gain = learned(sums + shift, sums - shift, 0.0, cost)
+    if gain is None:
+        threshold = np.log(cost)
+        gain = float((sums + shift > threshold).mean() - cost * (sums - shift > threshold).mean())
+    right = 1.0 - pair.prior + pair.prior * gain
     error = float(np.sqrt(max(theory * (1.0 - theory), 1.0 / rounds) / rounds))
     return Compared(theory, right, error)
 
