@@ -128,8 +128,9 @@ def _worst_pair(table: ValueTable, reference: Reference, places: Sequence[int]) 
     most, place, other = max(pairs)
     second = table.values[place].copy()
     second[places] = levels[other]
-    own, others = int(counts[codes[place]]), int(counts[other])
-    return _pair(table, place, second, own / (own + others), reference, certain=np.isinf(most))
+    pair = counts[[codes[place], other]]
+    prior = float(pair[0] / pair.sum())
+    return _pair(table, place, second, prior, reference, certain=np.isinf(most))
 
 
 def _farthest(table: ValueTable, reference: Reference, at: int) -> _Pair:
