@@ -158,7 +158,6 @@ class Alike(Findings):
             name="members and non-members are alike",
             verdict=self.verdict,
             message=f"{_said(self)} {_follows(self)}",
-            files=(self.name,),
             properties={"auc": self.test.auc, "p_value": self.test.p_value},
         )
 

@@ -290,7 +290,6 @@ class Evidence(Findings):
             name=words.subject(claim),
             verdict=self.verdict,
             message=_said_of_claim(self) or _heading(self),
-            files=(self.name,),
             properties=properties,
         )
 

@@ -40,6 +40,7 @@ from leakscore_app.document.findings import Findings
 
 _BAND = "weighted-ell"  # the default of what is about error rates: `Audit.band` and `Audit.mu`
 _RATES = (0.0, 0.0001, 0.001, 0.01, 0.1)
+_OF_FILE = ("format", "writer", "columns", "dtype", "notes", "attack")
 _FEW_ROUNDS = 1000  # "four-outcomes" takes .1 s for so many, and 3 s for the most that it takes
 _SLOW = (
     f"slow for more than {_FEW_ROUNDS} rounds, and only tried when it is the method asked for: "
@@ -73,7 +74,6 @@ class Judgement(Certificates, Findings):
             name=words.subject(self.claim),
             verdict=words.outcome(self.verdict, self.void),
             message=sections.said_of_claim(self) or sections.heading(self),
-            files=tuple(file["name"] for file in self.input.files),
             properties={
                 "epsilon": float(bound.epsilon),
                 "delta": float(bound.delta),
@@ -281,16 +281,11 @@ def input_of(read: Read, audit: Audit, lower_is_member: bool) -> AuditInput:
     """Return what was read, and how many scores it holds."""
     return AuditInput(
         files=tuple({"name": file.name, "sha256": file.sha256} for file in read.files),
-        format=read.format,
         form=read.data.form,
-        writer=read.writer,
-        columns=read.columns,
-        dtype=read.dtype,
         members=audit.n_members,
         nonmembers=audit.n_nonmembers,
         lower_is_member=lower_is_member,
-        notes=read.notes,
-        attack=read.attack,
+        **{name: getattr(read, name) for name in _OF_FILE},
     )
 
 

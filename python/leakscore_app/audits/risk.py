@@ -25,6 +25,7 @@ from leakscore.typing import Array, Doubles
 from leakscore_app._visible import listed, visible
 from leakscore_app.audits import shadows, words
 from leakscore_app.audits.columns import ScoreColumns, columns_of
+from leakscore_app.audits.model import percent
 from leakscore_app.audits.scores import MEMBER_NAMES
 from leakscore_app.document import document as doc
 from leakscore_app.document.findings import HIDDEN, Findings
@@ -274,11 +275,11 @@ def _head(report: RiskReport) -> Iterator[doc.Part]:
     are = "is" if report.n_certified == 1 else "are"
     yield doc.Heading(
         f"{report.n_certified} of {counted(report.n_records, 'record')} {are} certified to be "
-        f"found in more than {_percent(report.least_power)} of the models that were trained on them"
+        f"found in more than {percent(report.least_power)} of the models that were trained on them"
     )
     yield doc.Paragraph(
-        f"The threshold of the attack ({visible(report.attack)}) accuses {_percent(report.fpr)} of "
-        f"all non-members. With {_percent(report.confidence)} confidence no record is certified "
+        f"The threshold of the attack ({visible(report.attack)}) accuses {percent(report.fpr)} of "
+        f"all non-members. With {percent(report.confidence)} confidence no record is certified "
         "wrongly.",
         "lead",
     )
@@ -302,7 +303,7 @@ def _lines(report: RiskReport) -> doc.TextTable:
     caption = (
         "Records are counted from 0, as in the arrays. In order of the lower end of the shift: "
         "how far the record moves its score, in standard "
-        f"deviations, with its {_percent(report.confidence)} interval; in what share of the models "
+        f"deviations, with its {percent(report.confidence)} interval; in what share of the models "
         "it was found, each record by itself"
     )
     return doc.TextTable.of(columns, caption, words=["record", "certified"])
@@ -317,7 +318,7 @@ def _told(report: RiskReport) -> Iterator[doc.Part]:
         "perfect": _numbers(report.correlation_ceiling),
     }
     caption = (
-        f"Of the prediction with the measured shifts, with {_percent(report.confidence)} "
+        f"Of the prediction with the measured shifts, with {percent(report.confidence)} "
         "intervals; perfect: about what the true shifts would come to, as the measured ones have "
         "errors"
     )
@@ -357,10 +358,6 @@ def _number(value: float, *, down: bool = False) -> str:
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
     return f"{math.floor(value * 100.0) / 100.0 if down else value:.2f}"
-
-
-def _percent(share: float) -> str:
-    return f"{100.0 * share:.6g} %"
 
 
 _OUTPUTS = ("signals", "logits")

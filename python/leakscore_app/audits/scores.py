@@ -193,9 +193,7 @@ def _of_models(
             shadows.refuse_plain(columns)
         return None
     scored = shadows.scored(columns.file, loaded, attack, few_records=few_records)
-    if scored.member.all() or not scored.member.any():
-        missing = "non-members" if scored.member.all() else "members"
-        raise ValueError(f"{columns.file.name}: there are no {missing}")
+    _require_both(columns.file.name, scored.member)
     roles = {name: name for name in scored.used}
     read = _made(columns, roles, np.dtype(scored.dtype), Rounds(scored.scores, scored.member))
     notes = (*columns.notes, *scored.notes)
@@ -225,10 +223,14 @@ def _read(columns: ScoreColumns, score: str | None, member: str | None) -> Read:
         raise ValueError(
             f"{columns.file.name}: {scores.size} scores, but {bits.size} memberships{blank}"
         )
-    if bits.all() or not bits.any():
-        missing = "non-members" if bits.size and bits.all() else "members"
-        raise ValueError(f"{columns.where(roles['member'])}: there are no {missing}")
+    _require_both(columns.where(roles["member"]), bits)
     return _made(columns, roles, scores.dtype, Rounds(scores, bits), *notes)
+
+
+def _require_both(where: str, member: Flags) -> None:
+    if member.all() or not member.any():
+        missing = "non-members" if member.any() else "members"
+        raise ValueError(f"{where}: there are no {missing}")
 
 
 def _made(

@@ -68,7 +68,6 @@ class OneTraining(Findings):
             name=words.subject(self.claim),
             verdict=words.outcome(self.verdict, self.void),
             message=words.verdict(self.verdict, self.claim, void=self.void) or _head_of(self),
-            files=tuple(file["name"] for file in self.input.files),
             properties={
                 "epsilon": first.epsilon,
                 "delta": first.delta,

@@ -63,8 +63,7 @@ def add_ask(commands: Any) -> None:
     group.add_argument("--preview", action="store_true", help="tell, and answer nothing")
     _add_ledger_options(parser.add_argument_group("the ledger, when it is begun"))
     _cli.add_reading(parser)
-    group = parser.add_argument_group("the output")
-    _cli.add_outputs(group)
+    _cli.add_outputs(parser.add_argument_group("the output"))
 
 
 def _add_ledger_options(group: Any) -> None:

@@ -11,6 +11,7 @@ from leakscore_app.tables import outputs
 
 if TYPE_CHECKING:
     from leakscore_app.audits.model import Claim
+    from leakscore_app.document.checks import Check
 
 _EPILOG = """\
 exit codes
@@ -237,12 +238,12 @@ def _audit(options: argparse.Namespace) -> int:
     _cli.require_writable(options, options.file, options.nonmembers, options.state)
     outputs.require_writable(options.state, read=(options.file,))
     findings = _FINDERS[_kind(options)](options)
-    code = 0 if findings.check().verdict is None else _cli.CODES[str(findings.check().verdict)]
+    check = findings.check()
     _cli.deliver_verdict(findings, options)
-    _deliver_check(findings, options)
+    _deliver_check(check, options)
     if options.watch and findings.interrupted:
         raise KeyboardInterrupt
-    return code
+    return 0 if check.verdict is None else _cli.CODES[check.verdict]
 
 
 def _kind(options: argparse.Namespace) -> str:
@@ -343,7 +344,7 @@ def _of_watch(options: argparse.Namespace) -> Any:
     return evidence
 
 
-def _deliver_check(findings: Any, options: argparse.Namespace) -> None:
+def _deliver_check(check: Check, options: argparse.Namespace) -> None:
     """Write the verdict for other programs, which know the files by their paths."""
     if options.sarif is None and options.junit is None:
         return
@@ -351,7 +352,7 @@ def _deliver_check(findings: Any, options: argparse.Namespace) -> None:
 
     given = [path for path in (options.file, options.nonmembers) if path is not None]
     named = ("standard input" if path == "-" else path for path in given)
-    check = replace(findings.check(), files=tuple(named))
+    check = replace(check, files=tuple(named))
     if options.sarif is not None:
         outputs.write(options.sarif, checks.sarif(check))
     if options.junit is not None:

@@ -67,8 +67,7 @@ def add_audit_synthetic(commands: Any) -> None:
     )
     group.add_argument("--seed", type=int, default=0, metavar="S", help="of the halves (0)")
     _cli.add_reading(parser)
-    group = parser.add_argument_group("the output")
-    _cli.add_outputs(group, "no text: the exit code says it")
+    _cli.add_outputs(parser.add_argument_group("the output"), "no text: the exit code says it")
 
 
 def _audit_synthetic(options: argparse.Namespace) -> int:

@@ -33,10 +33,10 @@ class Check:
     verdict : {"refuted", "consistent", "cannot-tell"} or None
     message : str
         The verdict in words.
-    files : tuple of str
-        What was judged, as paths.
     properties : dict
         Numbers and words behind the verdict.
+    files : tuple of str
+        What was judged, as the paths that the command was given.
     version : str
         Of this package.
     """
@@ -44,8 +44,8 @@ class Check:
     name: str
     verdict: str | None
     message: str
-    files: tuple[str, ...]
     properties: Mapping[str, float | int | str]
+    files: tuple[str, ...] = ()
     version: str = field(default_factory=lambda: leakscore.__version__)
 
 

@@ -24,8 +24,6 @@ from leakscore_app.questions import grammar
 from leakscore_app.tables import outputs
 from leakscore_app.tables.table import Table, read_table
 
-__all__ = ["LedgerFile", "Question", "Reply", "ask", "opened"]
-
 _LIMITS = ("max_advantage", "max_power", "epsilon", "max_leakage")
 _NOTICES = {
     "exact": doc.Notice(

@@ -19,8 +19,6 @@ import numpy as np
 from leakscore.typing import Array, Flags
 from leakscore_app._visible import visible
 
-__all__ = ["Condition", "Selection", "parse"]
-
 _TOKEN = re.compile(
     r"""\s*(?:(?P<sign><=|>=|!=|<>|==|[=<>(),])|(?P<quoted>'(?:[^']|'')*'|"(?:[^"]|"")*")"""
     r"""|(?P<word>[^\s=<>!(),'"]+)|(?P<end>$)|(?P<other>.))""",
