@@ -67,7 +67,12 @@ def audit(scores: Any, member: Any, *, edges: npt.ArrayLike | None = None) -> Au
     """
     values, inside = _rounds(scores, member)
     pairs = list(zip(blocks.tasks(values), blocks.tasks(inside), strict=True))
-    bounds = _edges(values, pairs) if edges is None else _given_edges(edges)
+    bounds = _edges(values, pairs) if edges is None else _validate_counts.edges("edges", edges)
+    if not (np.isneginf(bounds[0]) and np.isposinf(bounds[-1])):
+        raise ValueError(
+            f"edges from {float(bounds[0])!r} to {float(bounds[-1])!r} must reach from -inf "
+            "to inf: scores outside would be dropped"
+        )
     counted, at = cluster.dask().delayed(_counted), cluster.dask().delayed(bounds)
     counts = cluster.compute(blocks.root([counted(*pair, at) for pair in pairs], add))[0]
     _require_both(counts.sum(axis=1))
@@ -90,16 +95,6 @@ def _rounds(scores: Any, member: Any) -> tuple[Any, Any]:
         )
     sizes = tuple(size for size in values.chunks[0] if size)
     return values.rechunk((sizes,)), inside.rechunk((sizes,))
-
-
-def _given_edges(edges: npt.ArrayLike) -> Doubles:
-    bounds = _validate_counts.edges("edges", edges)
-    if not (np.isneginf(bounds[0]) and np.isposinf(bounds[-1])):
-        raise ValueError(
-            f"edges from {float(bounds[0])!r} to {float(bounds[-1])!r} must reach from -inf "
-            "to inf: scores outside would be dropped"
-        )
-    return bounds
 
 
 def _require_both(totals: Counts) -> None:

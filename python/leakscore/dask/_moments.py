@@ -328,25 +328,15 @@ def leave_one_out(
     merges = row_tree(cut, "full")
     reference = cluster.compute(merges[-1][0])[0].reference()
     reference.invertible()
-    shares = cluster.persist(_shares(cut, reference))
-    exact = _without_each(cut, merges, shares)
     # The reference is a task of its own, so that a worker receives it once; its fit knows n0.
     at = cluster.dask().delayed(reference)
+    options = {"drop_axis": 1, "dtype": np.float64, "meta": np.empty(0)}
+    shares = cluster.persist(cut.map_blocks(_shares, given=cut.dtype, reference=at, **options))
+    exact = _without_each(cut, merges, shares)
     return shares.map_blocks(_scores, reference=at, divisor=divisor, exact=exact, dtype=np.float64)
 
 
-def _shares(cut: Any, reference: Reference) -> Any:
-    return cut.map_blocks(
-        _shares_of,
-        given=cut.dtype,
-        reference=cluster.dask().delayed(reference),
-        drop_axis=1,
-        dtype=np.float64,
-        meta=np.empty(0),
-    )
-
-
-def _shares_of(part: Array, given: Any, reference: Reference) -> Doubles:
+def _shares(part: Array, given: Any, reference: Reference) -> Doubles:
     fit = left_out.fit_of(reference)
     if fit.rows - 1 <= reference.dim:  # no covariance is left without any one row
         return np.full(len(part), np.inf)

@@ -501,19 +501,16 @@ def judge(
             delta=delta,
         )
         report = risk_report(table, prediction=read.prediction, attack=row, count=most)
-        return replace(report, input=_input(read), notices=tuple(_doubts(read, table, row)))
+        source = {
+            "file": {"name": read.file.name, "sha256": read.file.sha256},
+            "arrays": read.used,
+            "targets": len(read.included),
+            "attack": read.attack,
+            "notes": read.notes,
+        }
+        return replace(report, input=source, notices=tuple(_doubts(read, table, row)))
     except (ValueError, TypeError) as error:
         raise ValueError(f"{read.file.name}: {error}") from None
-
-
-def _input(read: ScoredRecords) -> dict[str, Any]:
-    return {
-        "file": {"name": read.file.name, "sha256": read.file.sha256},
-        "arrays": read.used,
-        "targets": len(read.included),
-        "attack": read.attack,
-        "notes": read.notes,
-    }
 
 
 def _read_of(source: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

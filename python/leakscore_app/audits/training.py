@@ -51,11 +51,19 @@ class OneTraining(Findings):
         )
         first = (doc.Heading(_head_of(self)), doc.Paragraph(lead, "lead"))
         said = words.verdict(self.verdict, self.claim, void=self.void)
+        columns = {
+            **sections.bounds_columns(self.bounds),
+            "guessed\nin": [str(bound.k_plus) for bound in self.bounds],
+            "guessed\nout": [str(bound.k_minus) for bound in self.bounds],
+            "right": [str(bound.correct) for bound in self.bounds],
+        }
+        caption = "Each bound holds for itself; the guesses that speak most"
+        table = doc.TextTable.of(columns, caption)
         return doc.Document(
             f"leakscore audit: {' and '.join(file['name'] for file in seen.files)}",
             words.head(self.notices, said, *first),
             (
-                doc.Section("Certified bounds, guesses counted at every size", [_table(self)]),
+                doc.Section("Certified bounds, guesses counted at every size", [table]),
                 words.holds(bound.assumptions),
                 words.read(sections.read_of(seen, self.setting)),
             ),
@@ -131,7 +139,9 @@ def judge_training(
         require_direction(read)
     scores = negated(data.scores) if lower_is_member else data.scores
     audit = Audit(scores[data.member], scores[~data.member])
-    void = _why_none(read, audit, setting)
+    if not audit.constant:
+        _require_coins(read, audit.n_members, audit.n_nonmembers, stated=setting.random_bits)
+    void = words.why_none(constant=audit.constant, turned=audit.below_chance)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of coins, which were looked at
         bounds = tuple(
@@ -163,13 +173,6 @@ def _require_one_target(read: Read) -> None:
         )
 
 
-def _why_none(read: Read, audit: Audit, setting: Setting) -> str:
-    """Return why the scores are no evidence; refuse other memberships than those of coins."""
-    if not audit.constant:
-        _require_coins(read, audit.n_members, audit.n_nonmembers, stated=setting.random_bits)
-    return words.why_none(constant=audit.constant, turned=audit.below_chance)
-
-
 def _require_coins(read: Read, members: int, nonmembers: int, *, stated: bool) -> None:
     """Refuse memberships that are no fair coins, as far as their numbers tell."""
     name, size = read.files[0].name, members + nonmembers
@@ -192,14 +195,3 @@ def _require_coins(read: Read, members: int, nonmembers: int, *, stated: bool) -
 def _head_of(training: OneTraining) -> str:
     bound = training.bounds[0]
     return words.bound_at(bound.epsilon, bound.delta, training.confidence)
-
-
-def _table(training: OneTraining) -> doc.TextTable:
-    columns = {
-        **sections.bounds_columns(training.bounds),
-        "guessed\nin": [str(bound.k_plus) for bound in training.bounds],
-        "guessed\nout": [str(bound.k_minus) for bound in training.bounds],
-        "right": [str(bound.correct) for bound in training.bounds],
-    }
-    caption = "Each bound holds for itself; the guesses that speak most"
-    return doc.TextTable.of(columns, caption)

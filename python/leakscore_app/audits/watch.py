@@ -123,7 +123,17 @@ class _Watch:
             self._save()
         if self.state.monitor.rounds > self.shown_rounds:
             self._show()
-        return self._evidence(interrupted)
+        notes = list(self.warned)
+        if self.lines.grows and self.lines.unfinished and not self._suffices():
+            notes.append(f"The last line of {self.lines.name} has no end and was not counted.")
+        return Evidence(
+            name=self.lines.name,
+            format=self.rows.format,
+            state=self.state,
+            options=self.options,
+            notes=tuple(notes),
+            interrupted=interrupted,
+        )
 
     def _skip(self) -> None:
         """Read again what a former run has counted: it must be the same."""
@@ -217,19 +227,6 @@ class _Watch:
             self.state.save(self.options.state)
             self.saving = time.monotonic() - begun
         self.saved_at = time.monotonic()
-
-    def _evidence(self, interrupted: bool) -> Evidence:
-        notes = list(self.warned)
-        if self.lines.grows and self.lines.unfinished and not self._suffices():
-            notes.append(f"The last line of {self.lines.name} has no end and was not counted.")
-        return Evidence(
-            name=self.lines.name,
-            format=self.rows.format,
-            state=self.state,
-            options=self.options,
-            notes=tuple(notes),
-            interrupted=interrupted,
-        )
 
 
 @contextmanager

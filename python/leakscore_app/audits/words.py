@@ -262,8 +262,13 @@ def _about_rounds(findings: Certificates) -> Iterator[doc.Notice]:
             "not what it says unless each record was decided on and learnt by itself. For one "
             "training whose records fair coins put in, see --one-run.",
         )
-    if seen.attack is not None:
-        yield from _about_choice(seen.attack)
+    if seen.attack is not None and seen.attack.left_out and seen.attack.tried is not None:
+        yield doc.warning(
+            "attack-chosen-here",
+            f"The attack, {seen.attack.name}, is the best of {len(seen.attack.tried)} on these "
+            "very scores, so that the bound may be too large: name one beforehand (--attack), or "
+            "give a target with its member.",
+        )
     yield doc.note(
         "fixed-beforehand",
         "The attack, and whether large or small scores mean a member, must not have been chosen "
@@ -277,16 +282,6 @@ def _about_rounds(findings: Certificates) -> Iterator[doc.Notice]:
             "lower-is-member",
             "Small scores mean a member here: scores were negated to be audited, thresholds are "
             "told on the scale of the file.",
-        )
-
-
-def _about_choice(attack: ShadowAttack) -> Iterator[doc.Notice]:
-    if attack.left_out and attack.tried is not None:
-        yield doc.warning(
-            "attack-chosen-here",
-            f"The attack, {attack.name}, is the best of {len(attack.tried)} on these very scores, "
-            "so that the bound may be too large: name one beforehand (--attack), or give a target "
-            "with its member.",
         )
 
 
