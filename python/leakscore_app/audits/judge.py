@@ -34,6 +34,7 @@ from leakscore_app.audits.scores import (
     read_scores,
     require_direction,
 )
+from leakscore_app.audits.words import notices_of
 from leakscore_app.document.checks import Check
 from leakscore_app.document.document import Document, Notice
 from leakscore_app.document.findings import Findings
@@ -56,7 +57,7 @@ class Judgement(Certificates, Findings):
     @cached_property
     def notices(self) -> tuple[Notice, ...]:
         """What must be known to read the bounds, warnings first."""
-        return words.notices_of(self)
+        return notices_of(self)
 
     @property
     def doubts(self) -> Sequence[Notice]:
