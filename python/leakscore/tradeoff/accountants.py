@@ -408,9 +408,8 @@ def _directed(epsilon: Doubles, delta: Doubles, relation: str) -> tuple[Any, Any
     with np.errstate(divide="ignore"):
         # 1 - delta' = (1 - delta) e^-epsilon, rounded so that delta' grows.
         level = np.log1p(-delta[flat])
-    kept = np.exp(level - epsilon[flat]) * (
-        1.0 - (8.0 - 4.0 * np.maximum(level, -40.0)) * _ROUNDING
-    )
+    margin = (8.0 - 4.0 * np.maximum(level, -40.0)) * _ROUNDING
+    kept = np.exp(level - epsilon[flat]) * (1.0 - margin)
     rest = np.maximum(1.0 - kept, 0.0)
     turned = -epsilon[flat], np.where(1.0 - rest > kept, np.nextafter(rest, 1.0), rest)
     straight = epsilon[steep], delta[steep]

@@ -1,0 +1,60 @@
+"""Which rows shaped noise looks at: the last of many, those next to the limit, and bad ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leakscore import Reference
+from leakscore.leakage import noise_for
+from tests.leakage.test_shaped import SHAPES
+
+both = pytest.mark.parametrize("shape", SHAPES)
+LIMIT: Any = {"max_advantage": 0.1}
+
+
+@both
+@pytest.mark.parametrize("row", [0, 4095, 4096, 4199])
+def test_a_constant_column_in_which_one_row_varies(shape: Any, row: int) -> None:
+    """Without noise on that column all would know of this row."""
+    targets = np.zeros((4200, 2))
+    targets[row] = 0.0, 5.0
+    noise = noise_for(
+        targets, Reference([0.0, 0.0], [1.0, 0.0]), 10, shape=shape, weights=[1, 1], **LIMIT
+    )
+    assert noise.std[1] ** 2 >= 25.0 / 100 / noise.max_leakage * (1.0 - 1e-9)
+    assert (noise.worst, noise.active.tolist()) == (row, [row])
+
+
+@both
+def test_rows_within_a_ten_thousandth_of_the_limit_are_active(shape: Any) -> None:
+    """The leakage of one direction grows as the square of the distance."""
+    away = np.sqrt([1.0, 1.0 - 5e-5, 1.0 - 1.5e-4, 0.5])
+    noise = noise_for(40.0 * away[:, np.newaxis], Reference([0.0], [1.0]), 10, shape=shape, **LIMIT)
+    assert noise.active.tolist() == [0, 1]
+
+
+@both
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_rows_that_are_not_finite_are_refused(shape: Any, bad: float) -> None:
+    targets = np.array([[1.0, 2.0], [3.0, bad]])
+    with pytest.raises(ValueError, match="targets must be finite"):
+        noise_for(targets, Reference([0.0, 0.0], [1.0, 1.0]), 10, shape=shape, **LIMIT)
+
+
+@both
+def test_sums_of_one_column_that_overflow_are_refused(shape: Any) -> None:
+    targets = np.array([[1.0, 1e308], [1.0, 1e308], [0.0, 1.0]])
+    with pytest.raises(ValueError, match="must have sums"):
+        noise_for(
+            targets, Reference([0.0, 0.0], [1.0, 1.0]), 10, shape=shape, ids=[0, 0, 1], **LIMIT
+        )
+
+
+@both
+def test_prices_of_small_variances_are_refused_too(shape: Any) -> None:
+    reference = Reference([0.0, 0.0], [0.5, 1.0])
+    with pytest.raises(ValueError, match=r"weights\[0\]=1e\+120 times the variance"):
+        noise_for([[1.0, 9.0]], reference, 10, shape=shape, weights=[1e120, 1.0], **LIMIT)
