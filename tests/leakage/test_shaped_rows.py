@@ -58,3 +58,13 @@ def test_prices_of_small_variances_are_refused_too(shape: Any) -> None:
     reference = Reference([0.0, 0.0], [0.5, 1.0])
     with pytest.raises(ValueError, match=r"weights\[0\]=1e\+120 times the variance"):
         noise_for([[1.0, 9.0]], reference, 10, shape=shape, weights=[1e120, 1.0], **LIMIT)
+
+
+@both
+def test_the_radius_without_noise(shape: Any) -> None:
+    """Leakage is the squared distance over n."""
+    noise = noise_for(
+        [[1.0, 0.0]], Reference([0.0, 0.0], [1.0, 1.0]), 100, shape=shape, max_leakage=0.5
+    )
+    assert noise.factor.shape == (2, 0)
+    assert 50.0 * (1.0 - 1e-9) <= noise.protected_radius**2 <= 50.0
