@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from leakscore import Reference
-from leakscore.leakage import noise_for
+from leakscore.leakage import _noise, noise_for
+from leakscore.leakage._shaped import solve
 from tests.leakage.test_shaped import SHAPES
 
 both = pytest.mark.parametrize("shape", SHAPES)
@@ -68,3 +70,22 @@ def test_the_radius_without_noise(shape: Any) -> None:
     )
     assert noise.factor.shape == (2, 0)
     assert 50.0 * (1.0 - 1e-9) <= noise.protected_radius**2 <= 50.0
+
+
+@both
+@pytest.mark.parametrize("more", [1e-13, 1e-9, 1e-4])
+def test_noise_grows_until_the_limit_is_met_as_leakage_is_computed(
+    monkeypatch: pytest.MonkeyPatch, shape: Any, more: float
+) -> None:
+    """Leakage that is larger than that of the problem; the variance grows by about as much."""
+    targets, reference = [[40.0, 1.0], [0.1, 0.2]], Reference([0.0, 0.0], [1.0, 1.0])
+    plain = noise_for(targets, reference, 10, shape=shape, **LIMIT)
+
+    def computed(task: Any, kept: Any) -> Any:
+        larger = replace(task, leakage=lambda factor: task.leakage(factor) * (1.0 + more))
+        return solve(larger, kept)
+
+    monkeypatch.setattr(_noise, "solve", computed)
+    noise = noise_for(targets, reference, 10, shape=shape, **LIMIT)
+    assert noise.leakage_after <= noise.max_leakage
+    assert plain.cost <= noise.cost <= plain.cost * (1.0 + 4.0 * more)

@@ -125,6 +125,41 @@ def test_profiles(mu: float, looks: int) -> None:
             assert best.epsilon([float(best.advantage()), 1.0], direction).tolist() == [0.0, 0.0]
 
 
+@pytest.mark.parametrize(("mu", "epsilon"), [(41.0, 40.9), (41.0, 39.0), (100.0, 99.9)])
+@pytest.mark.parametrize("looks", [3, 1000])
+def test_profiles_of_tiny_rates(mu: float, epsilon: float, looks: int) -> None:
+    """Where the search for the largest gain changes its steps, and far below."""
+    with mp.workdps(300):
+        exact, _ = gains(mu, looks, epsilon - math.log(looks))
+        found = laplace(mu).best_of(looks).delta(epsilon - math.log(looks), "forward")
+        assert found == pytest.approx(float(exact), rel=1e-9)
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+def test_profiles_of_arrays_are_those_of_their_numbers(direction: Any) -> None:
+    best = laplace(1.5).best_of(3)
+    for found, values in (
+        (best.delta, np.linspace(-1.0, 1.4, 6)),
+        (best.epsilon, np.linspace(0.0, 1.0, 6)),
+    ):
+        alone = [float(found(value, direction)) for value in values]
+        table = found(values.reshape(2, 3), direction)
+        np.testing.assert_allclose(table.ravel(), alone, rtol=1e-12)
+        assert found(np.zeros((0, 2)), direction).shape == (0, 2)
+
+
+@pytest.mark.parametrize("looks", [1, 2, 7])
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.0), (3.0, 0.1), (2.0, 1e-3)])
+def test_no_test_gains_more_where_the_curve_bends(epsilon: float, delta: float, looks: int) -> None:
+    best, one = approximate_dp(epsilon, delta).best_of(looks), of_claim(epsilon, delta)
+    with mp.workdps(50):
+        a = (1 - mp.mpf(delta)) / (1 + mp.exp(epsilon))
+        alpha, beta = 1 - (1 - a) ** looks, one(a) * (1 - a) ** (looks - 1)
+        for price in (0.0, 0.1, 0.3):
+            gain = float(1 - beta - mp.exp(price) * alpha)
+            assert best.delta(price, "forward") >= gain * (1.0 - 3e-11)
+
+
 @pytest.mark.parametrize("mu", [0.01, 1.5, 30.0])
 @pytest.mark.parametrize("looks", LOOKS)
 def test_largest_ratios_and_areas(mu: float, looks: int) -> None:
