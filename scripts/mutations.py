@@ -576,7 +576,7 @@ SPECIAL = "cpp/include/leakscore/special/"
 CROSSING = ("tests/audit/test_crossing.py",)
 CLOPPER = ("tests/distributions/test_clopper_pearson.py",)
 SORTED = ("tests/audit/test_sorted_bits.py",)
-GX2 = ("tests/distributions/test_gx2.py",)
+GX2 = ("tests/distributions/test_gx2.py", "tests/distributions/test_gx2_error.py")
 
 COMPILED = (
     Mutation(

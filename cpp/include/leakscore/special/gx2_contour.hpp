@@ -29,7 +29,7 @@ struct Wanted {
 struct Sums {
   double tail, density;            // over all nodes
   double even_tail, even_density;  // over every other node
-  double size, density_size;       // of the rounding errors of the summands, in units of 2^-53
+  double size;                     // of the rounding errors of the tail's summands, in 2^-53
   bool finite;
 };
 
@@ -55,7 +55,7 @@ LEAKSCORE_FN Remainder remainder_of(double before_last, double last, double rate
   constexpr double last_t = 600.0, most_nodes = 20000.0;
   Sums s{};
   s.finite = true;
-  double plain = 0.0, plain_density = 0.0, ends[4] = {};
+  double plain = 0.0, plain_density = 0.0, ends[5] = {};
   int quiet = 0;
   for (double first = midpoints ? 0.5 : 0.0; first * step < last_t; first += lanes) {
     if (first > most_nodes || stopped(law)) {
@@ -71,7 +71,7 @@ LEAKSCORE_FN Remainder remainder_of(double before_last, double last, double rate
       slope.imag[l] = p.imag_slope;
     }
     const LinearParts linear = exponents(law, at, d, e);
-    double tail[lanes], density[lanes], weight[lanes];
+    double tail[lanes], density[lanes], rounded[lanes];
     for (int l = 0; l < lanes; ++l) {
       const double clipped = e.real[l] < -745.0 ? -745.0 : (e.real[l] > 600.0 ? 600.0 : e.real[l]);
       const Exp grown = exp_parts(clipped, 0.0);
@@ -87,12 +87,14 @@ LEAKSCORE_FN Remainder remainder_of(double before_last, double last, double rate
       tail[l] = size * ((fi * xs - fr * ys) * inverse);
       density[l] = size * fi;
       const double reach = __builtin_fabs(d.real[l]) + __builtin_fabs(d.imag[l]);
-      weight[l] = 4.0 + __builtin_fabs(e.real[l]) + __builtin_fabs(e.imag[l]) +
-                  reach * (linear.left + linear.removed / (1.0 + at.steepest * reach));
+      const double weight = 4.0 + __builtin_fabs(e.real[l]) + __builtin_fabs(e.imag[l]) +
+                            reach * (linear.left + linear.removed / (1.0 + at.steepest * reach));
+      // Of the whole complex number: a wrong phase turns its real part into the imaginary one.
+      const double modulus = __builtin_fabs(slope.real[l]) + __builtin_fabs(slope.imag[l]);
+      rounded[l] = weight * size * modulus * inverse;
     }
     if (!midpoints && first == 0.0) {
-      tail[0] *= 0.5;
-      density[0] *= 0.5;
+      for (double* values : {tail, density, rounded}) values[0] *= 0.5;
     }
     for (int l = 0; l < lanes; ++l) {
       const double t = __builtin_fabs(tail[l]), f = __builtin_fabs(density[l]);
@@ -100,8 +102,7 @@ LEAKSCORE_FN Remainder remainder_of(double before_last, double last, double rate
       s.density += density[l];
       s.even_tail += l % 2 == 0 ? tail[l] : 0.0;
       s.even_density += l % 2 == 0 ? density[l] : 0.0;
-      s.size += t * weight[l];
-      s.density_size += f * weight[l];
+      s.size += rounded[l];
       plain += t;
       plain_density += f;
       const bool tail_ends = t <= 1e-18 * plain || !wanted.tail;
@@ -109,19 +110,17 @@ LEAKSCORE_FN Remainder remainder_of(double before_last, double last, double rate
       quiet = tail_ends && density_ends ? quiet + 1 : 0;
       if (quiet == 4) return s;
     }
-    if (!(plain < infinity) || !(plain_density < infinity)) {
-      s.finite = false;
-      return s;
-    }
     ends[0] = tail[lanes - 2];
     ends[1] = tail[lanes - 1];
     ends[2] = density[lanes - 2];
     ends[3] = density[lanes - 1];
+    ends[4] = rounded[lanes - 1];
   }
   // At y = 0 the summands decay like a power of d only: the rest are geometric series.
   if (at.far_slope.high == 0.0) {
     const Remainder tail = remainder_of(ends[0], ends[1], 0.5 * law.total_df * step);
     const Remainder density = remainder_of(ends[2], ends[3], (0.5 * law.total_df - 1.0) * step);
+    s.size += remainder_of(0.0, ends[4], 0.5 * law.total_df * step).all;
     s.tail += tail.all;
     s.even_tail += tail.even;
     s.density += density.all;
@@ -141,7 +140,7 @@ struct Point {
   Extended exponent;
   double tail, density;  // density in units of abscissa
   double abscissa;
-  double error, density_error;  // estimates, relative
+  double error;  // of the tail, an estimate, relative
   bool upper, converged;
 };
 
@@ -178,29 +177,34 @@ LEAKSCORE_FN bool take_first_order(const Prepared& law, const Side& side, const 
   point.exponent = at.exponent;
   point.tail = point.density = finite ? 1.0 / (root_2_pi * __builtin_sqrt(at.curve)) : 1.0;
   point.abscissa = at.abscissa;
-  point.error = point.density_error = 0x1p-52;
+  point.error = 0x1p-52;
   point.converged = true;
   return true;
 }
 
 // The normal law, where Edgeworth's first terms are below 1e-13 of the tail: so it is for huge nc.
+// Its saddle must be far from the poles of all terms: a term of df 1e-20 hardly moves the
+// cumulants, and far out is all of the tail.
 LEAKSCORE_FN bool take_normal(const Prepared& law, Extended y, bool upper, Point& point) {
   const double deviation = __builtin_sqrt(law.variance);
   const Extended away = sum(y, negative(law.mean));
   const double z = (upper ? 1.0 : -1.0) * (away.high + away.low) / deviation;
   const double size = 1.0 + __builtin_fabs(z);
   const double left_out = size * size * size * (law.skewness + size * law.kurtosis);
-  if (!(deviation > 0.0) || !(deviation < infinity) || !(size < 41.0) || !(left_out < 1e-13))
+  const double largest = law.upper.unit > law.lower.unit ? law.upper.unit : law.lower.unit;
+  if (!(deviation < infinity) || !(size < 41.0) || !(left_out < 1e-13) ||
+      !(8.0 * largest * size < deviation))
     return false;
-  const double square = z > 0.0 ? 0.5 * z * z : 0.0;
+  const double square = 0.5 * z * z;
   const double log = norm_logcdf(-z) + square;
   const Exp grown = exp_parts(log, 0.0);
   point.exponent = {-square, 0.0};
   point.tail = scale_by_power(1.0 + grown.expm1, grown.k_bits);
-  const Exp rest = exp_parts(z > 0.0 ? 0.0 : -0.5 * z * z, 0.0);
-  point.density = 0x1.9884533d43651p-2 * scale_by_power(1.0 + rest.expm1, rest.k_bits);
+  point.density = 0x1.9884533d43651p-2;
   point.abscissa = 1.0 / deviation;
-  point.error = point.density_error = left_out + 0x1p-52 * (2.0 + square);
+  // Of z: the roundings of the variance, one for each term and five others, and three of its own.
+  const double roundings = 16.0 + static_cast<double>(law.law->count);
+  point.error = left_out + 0x1p-53 * (4.0 + roundings * square);
   point.converged = true;
   return true;
 }
@@ -217,7 +221,7 @@ LEAKSCORE_FN bool take_far_end(const Prepared& law, const Side& side, double dis
     return false;
   point.exponent = {side.bounded ? -infinity : square, 0.0};
   point.tail = point.density = point.abscissa = 1.0;
-  point.error = point.density_error = 0x1p-52;
+  point.error = 0x1p-52;
   point.converged = true;
   return true;
 }
@@ -240,7 +244,7 @@ LEAKSCORE_FN bool take_far_end(const Prepared& law, const Side& side, double dis
   double step = detail::first_step(law, at, h);
   Sums s = detail::add_nodes(law, at, h, step, false, wanted);
   double tail = step * s.tail, density = step * s.density;
-  double size = step * s.size, density_size = step * s.density_size;
+  double size = step * s.size;
   double change = detail::relative_difference(2.0 * s.even_tail, s.tail);
   double density_change = detail::relative_difference(2.0 * s.even_density, s.density);
   const auto done = [&] {
@@ -252,7 +256,6 @@ LEAKSCORE_FN bool take_far_end(const Prepared& law, const Side& side, double dis
     const double finer = 0.5 * (tail + step * s.tail);
     const double finer_density = 0.5 * (density + step * s.density);
     size = 0.5 * (size + step * s.size);
-    density_size = 0.5 * (density_size + step * s.density_size);
     change = detail::relative_difference(tail, finer);
     density_change = detail::relative_difference(density, finer_density);
     tail = finer;
@@ -265,9 +268,12 @@ LEAKSCORE_FN bool take_far_end(const Prepared& law, const Side& side, double dis
   point.density = density / detail::pi;
   point.abscissa = at.abscissa;
   constexpr double rounding = 0x1p-53;
-  point.error = change * change + rounding * (size / __builtin_fabs(tail) + 16.0);
-  point.density_error =
-      density_change * density_change + rounding * (density_size / __builtin_fabs(density) + 16.0);
+  // Where the tail underflows, the exponent's part is that of the log alone.
+  const double log_size = __builtin_fabs(at.exponent.high);
+  const double lost =
+      lost_digits(at) * (log_size < 1.0 ? 1.0 : (log_size < 745.0 ? log_size : 745.0));
+  // A faint singularity (of a df of 1e-18) leaves up to some thousand times the square of a change.
+  point.error = 4e3 * change * change + rounding * (size / __builtin_fabs(tail) + 16.0) + lost;
   point.converged = s.finite && done() && point.tail > 0.0;
   if (!point.converged && !take_first_order(law, side, at, y.high, point))
     take_normal(law, y, upper, point);
