@@ -106,3 +106,16 @@ def test_the_mean_of_few_records_with_a_far_one(n: int) -> None:
         most = 0.5 * distance
         for log_alpha in (-1.01 * n * most, -1e3 * n * most):
             assert f.log_power(log_alpha) == pytest.approx(log_alpha + most, rel=1e-14)
+
+
+@pytest.mark.parametrize("mu", [1e3, 1e5])
+def test_delta_where_epsilon_is_near_half_the_square_of_mu(mu: float) -> None:
+    """There epsilon / mu and mu / 2 cancel: the rest is more than an ulp of their difference."""
+    for a in (-3.0, -0.0684, -1e-3, 0.067, 1.073, 5.0):
+        epsilon = mu * (a + mu / 2)
+        with mp.workdps(60):
+            true_a = mp.mpf(epsilon) / mu - mp.mpf(mu) / 2
+            beyond = true_a + mu
+            upper = [mp.erfc(true_a / mp.sqrt(2)) / 2, mp.erfc(beyond / mp.sqrt(2)) / 2]
+            true = upper[0] - mp.exp(epsilon) * upper[1]
+            assert abs(gaussian(mu).delta(epsilon) / true - 1) < 1e-15, a

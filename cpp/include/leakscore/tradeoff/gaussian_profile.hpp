@@ -14,6 +14,7 @@
 #include <numbers>
 
 #include "leakscore/isa.hpp"
+#include "leakscore/special/double_double.hpp"
 #include "leakscore/special/normal.hpp"
 
 namespace leakscore {
@@ -65,7 +66,8 @@ LEAKSCORE_FN Extended profile_abscissa(double epsilon, double mu) {
   const double quotient = epsilon / mu, half = 0.5 * mu;
   const double remainder = std::fma(-quotient, mu, epsilon) / mu;
   const double high = quotient - half, back = high - quotient;
-  return {high, (quotient - (high - back)) - (half + back) + remainder};
+  // Where quotient and half cancel, the rest is more than an ulp of what is left of them.
+  return exact_sum(high, (quotient - (high - back)) - (half + back) + remainder);
 }
 
 // Whether delta is nearer to 1 than to 0, and 1 - delta the sum exp(-a^2/2) [M(-a) + M(b)].
