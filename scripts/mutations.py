@@ -694,8 +694,8 @@ COMPILED = (
     Mutation(
         "one-run-limit",
         BOUNDS + "one_run_curve.hpp",
-        "(1.0 + 8.0 * ulp)",
-        "(1.0 - 65536.0 * ulp)",
+        "limit = guesses / canaries;",
+        "limit = guesses / canaries * (1.0 - 65536.0 * ulp);",
         FDP,
     ),
     Mutation(

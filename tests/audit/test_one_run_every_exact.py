@@ -97,3 +97,21 @@ def test_shares_below_the_p_value_do_not_refute(exposed: float) -> None:
         assert not _core.one_run_every_refutes(sizes, right, exposed, p * (1 - 1e-6), 0.0)
         above = (p - exposed / 2) * 1.06 + exposed / 2
         assert _core.one_run_every_refutes(sizes, right, exposed, above, 0.0)
+
+
+def test_levels_of_exactly_a_tail_are_not_rounded_below_it() -> None:
+    """Shares of 2^(i/16) tails, where a level is that tail or, by rounding, an ulp below it."""
+    half, decisions = Fraction(1, 2), set()
+    for sizes in ([2, 9], [2, 7, 20], [2, 5, 20, 60], [2, 3, 5, 8, 12]):
+        right = np.array([2] + [0] * (len(sizes) - 1))
+        counts = {g: [binomial_tail(g, half, c) for c in range(g + 1)] for g in sizes}
+        boundary = {g: sum(tail > Fraction(1, 4) for tail in row) for g, row in counts.items()}
+        p = walk_crosses(boundary, sizes[-1], half)
+        for i in range(33):
+            share = 0.25 * 2.0 ** (i / 16)
+            for near in (np.nextafter(share, 0.0), share, np.nextafter(share, 1.0)):
+                if near < 1.0:
+                    refutes = _core.one_run_every_refutes(np.array(sizes), right, 0.0, near, 0.0)
+                    assert not (refutes and near < p)
+                    decisions.add((refutes, near < p))
+    assert decisions >= {(True, False), (False, True)}

@@ -52,16 +52,16 @@ class BettingTable {
   std::size_t ready_groups() const { return above_.size(); }
   bool bins_ready() const { return !bins_.empty(); }
 
-  // What expert j expects of this score; odds of 0 if it does not bet.
+  // What an expert that is ready expects of this score; odds of 0 if it does not bet.
   LearnedShare share(std::size_t expert, double score) const {
-    if (expert == groups) return bins_ready() ? bin_share(bin_of(score)) : LearnedShare{};
-    if (expert >= above_.size()) return {};
+    if (expert == groups) return bin_share(bin_of(score));
     if (score >= above_[expert]) return top_share(expert);
     return score <= below_[expert] ? bottom_share(expert) : LearnedShare{};
   }
 
-  // The largest share of members, and of others, among all cells of an expert, also of those that
-  // the next score does not fall into: they decide how much the bets are worth at most.
+  // The largest share of members, and of others, among all cells of an expert that is ready, also
+  // of those that the next score does not fall into: they decide how much the bets are worth at
+  // most.
   std::array<double, 2> extremes(std::size_t expert) const {
     std::array<double, 2> most{inclusion_, 1.0 - inclusion_};
     const auto see = [&](const LearnedShare& r) {
@@ -70,7 +70,7 @@ class BettingTable {
     };
     if (expert == groups) {
       for (std::size_t bin = 0; bin < bins_.size(); ++bin) see(bin_share(bin));
-    } else if (expert < above_.size()) {
+    } else {
       if (const LearnedShare r = top_share(expert); r.odds != 0.0) see(r);
       if (const LearnedShare r = bottom_share(expert); r.odds != 0.0) see(r);
     }

@@ -49,8 +49,7 @@ class FourOutcomes {
   // exp(log_level): only how sharp the test is depends on them. More than i, or than there are
   // members, where nothing is critical. They do not fall if the level does.
   Counts critical(double log_level) const {
-    Counts counts(static_cast<std::size_t>(all_ + 1));
-    for (std::int64_t i = 0; i <= all_; ++i) counts[i] = all_ + 1;
+    Counts counts(static_cast<std::size_t>(all_ + 1), all_ + 1);
     const auto middle = static_cast<std::int64_t>(top_ * static_cast<double>(all_));
     const Side highest{n1_, n0_, right_, wrong_}, lowest{n0_, n1_, right_, wrong_};
     std::int64_t least = 1;

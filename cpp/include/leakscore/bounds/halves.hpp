@@ -30,17 +30,14 @@ void merge_halves(std::span<const T> first, std::span<T> all, std::uint8_t* bits
   for (std::ptrdiff_t start = 0; start < size; start += tile) {
     poll();
     const std::ptrdiff_t count = std::min(tile, size - start);
-    std::array<std::ptrdiff_t, lanes> i, j, last_i, last_j;
+    std::array<std::ptrdiff_t, lanes> i, j;
     for (std::ptrdiff_t k = 0; k < lanes; ++k) {
       const std::ptrdiff_t at = start + std::min(k * steps, count);
       i[k] = sweep_parts::members_after<T>(second, first, at);
       j[k] = at - i[k];
     }
     const std::ptrdiff_t end_i = sweep_parts::members_after<T>(second, first, start + count);
-    for (std::ptrdiff_t k = 0; k < lanes; ++k) {
-      last_i[k] = k + 1 < lanes ? i[k + 1] : end_i;
-      last_j[k] = k + 1 < lanes ? j[k + 1] : start + count - end_i;
-    }
+    const std::ptrdiff_t end_j = start + count - end_i;
     const auto step = [&](std::ptrdiff_t k, std::ptrdiff_t s) {
       const T a = first[i[k]], b = second[j[k]];
       const bool take = b < a;
@@ -49,18 +46,16 @@ void merge_halves(std::span<const T> first, std::span<T> all, std::uint8_t* bits
       i[k] += !take;
       j[k] += take;
     };
-    // No lane can leave an array before its shorter rest is used up.
-    std::ptrdiff_t together = count == tile ? steps : 0;
-    for (std::ptrdiff_t k = 0; k < lanes; ++k) {
-      if (last_i[k] == std::ssize(first) || last_j[k] == std::ssize(second)) together = 0;
-    }
+    // No lane leaves an array unless the tile ends one, as the last tile does.
+    const bool inside = end_i < std::ssize(first) && end_j < std::ssize(second);
+    const std::ptrdiff_t together = inside ? steps : 0;
     for (std::ptrdiff_t s = 0; s < together; ++s) {
       for (std::ptrdiff_t k = 0; k < lanes; ++k) step(k, s);
     }
     for (std::ptrdiff_t k = 0; k < lanes; ++k) {
       for (std::ptrdiff_t s = together; k * steps + s < std::min((k + 1) * steps, count); ++s) {
-        const bool take = i[k] == last_i[k];
-        if (take || j[k] == last_j[k]) {  // what is left of one half
+        const bool take = i[k] == std::ssize(first);
+        if (take || j[k] == std::ssize(second)) {  // what is left of one half
           merged[k * steps + s] = take ? second[j[k]++] : first[i[k]++];
           from_second[k * steps + s] = take;
         } else {

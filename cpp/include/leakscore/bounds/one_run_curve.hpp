@@ -35,15 +35,16 @@ template <class LeastWrong, class Visit>
 double one_run_contradiction(double canaries, double guesses, double correct, double level,
                              LeastWrong&& least_wrong, Visit&& visit) {
   constexpr double ulp = std::numeric_limits<double>::epsilon();
-  const double limit = guesses / canaries * (1.0 + 8.0 * ulp);
+  const double limit = guesses / canaries;
   double wrong = level * ((guesses - correct) / canaries) * (1.0 - 4.0 * ulp);
-  // Rounding may only make them smaller; the sum of up to 1e6 terms keeps its own error.
-  Extended right{level * (correct / canaries) * (1.0 - 4.0 * ulp), 0.0};
+  // Rounding may only make them smaller, `right` by more than the first term regains from `wrong`;
+  // the sum of up to 1e6 terms keeps its own error.
+  Extended right{level * (correct / canaries) * (1.0 - 8.0 * ulp), 0.0};
   double found = -limit;
   SparsePoll poll(1024);
   for (double i = correct - 1.0; i >= 0.0; i -= 1.0) {
     poll();
-    const double now = (right.high + right.low) * (1.0 - ulp);
+    const double now = right.high * (1.0 - ulp);
     found = std::max({found, now + wrong - limit, now - 1.0});
     if ((!visit(now) && found > 0.0) || found > limit) return found;
     const double next = least_wrong(now);
@@ -53,8 +54,7 @@ double one_run_contradiction(double canaries, double guesses, double correct, do
     right = ordered_sum(grown.high, grown.low + right.low);
     wrong = next;
   }
-  const double last = (right.high + right.low) * (1.0 - ulp);
-  return std::max({found, last + wrong - limit, last - 1.0});
+  return std::max(found, right.high * (1.0 - ulp) + wrong - limit);
 }
 
 // s of the curve of N(0, 1) against N(mu, 1), rounded down.
