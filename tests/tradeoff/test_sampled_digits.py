@@ -10,7 +10,13 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from leakscore.tradeoff import approximate_dp, gaussian, laplace, subsampled_mean
+from leakscore.tradeoff import (
+    approximate_dp,
+    discrete_gaussian,
+    gaussian,
+    laplace,
+    subsampled_mean,
+)
 
 PAIRS = [
     (1e-12, 0.3),
@@ -143,3 +149,14 @@ def test_whole_samples_and_leakages() -> None:
         whole.epsilon(delta, "reverse"), gaussian(2.0).epsilon(delta), rtol=1e-13
     )
     assert whole.delta([-np.inf, np.inf], "reverse").tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("relaxed", [False, True])
+def test_samples_of_a_discrete_gaussian_curve_reach_beyond_its_vertices(relaxed: bool) -> None:
+    f = discrete_gaussian(2.0, relaxed=relaxed)
+    g = f.subsample(0.3)
+    log_alpha = np.array([-1e5, -1e3, -100.0, -1.0])
+    mixed = np.logaddexp(np.log(0.7) + log_alpha, np.log(0.3) + f.log_power(log_alpha))
+    np.testing.assert_allclose(g.log_power(log_alpha), mixed, rtol=1e-13)
+    if not relaxed:  # where the record is as unlikely as can be, only samples without it are left
+        assert g.epsilon(0.0, "reverse") == pytest.approx(-np.log(0.7), rel=1e-14)

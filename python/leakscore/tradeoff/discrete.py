@@ -145,6 +145,7 @@ class _GaussianAtoms(Polygon):
     """
 
     __slots__ = ("_noise", "_relaxed", "_shift")
+    _complete = False
 
     def __init__(
         self, polygon: Polygon, noise: float, shift: int, relaxed: bool, *, name: str

@@ -6,7 +6,7 @@ The object, hulls of points, a polygon below a curve, and vertices from logs of 
 from __future__ import annotations
 
 from math import fsum
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -33,6 +33,8 @@ class Polygon(TradeOff):
     """
 
     __slots__ = ("_log_alpha", "_log_beta", "_name", "_side")
+
+    _complete: ClassVar[bool] = True  # whether the vertices are all that is to say of the curve
 
     def __init__(
         self,

@@ -437,7 +437,7 @@ def _sampled_premise(curve: TradeOff) -> Premise:
 
 
 def _one_subsampled(curve: TradeOff, rate: float, premise: Premise) -> TradeOff:
-    if isinstance(curve, Polygon):
+    if isinstance(curve, Polygon) and curve._complete:
         return _polygon(curve, rate, premise)
     return Mixture(curve, np.asarray(rate), premise)
 
