@@ -151,10 +151,16 @@ class _Shifted(Parametric[Any]):
         return np.where(r < 1.0, top, np.inf)
 
     def _epsilon(self, delta: Doubles) -> Any:
-        d, r, _ = np.broadcast_arrays(*self._beside(delta), delta)
+        d, r, aim = np.broadcast_arrays(*self._beside(delta), delta)
+        near_1 = aim > 0.5
 
         def excess(epsilon: Doubles) -> Doubles:
-            return _log_delta(epsilon, d, r) - np.log(delta)
+            far = _log_delta(epsilon, d, r) - np.log(aim)
+            if not near_1.any():
+                return far
+            test = _Test.at(epsilon, d, r)
+            spared = np.logaddexp(test.log_beta, epsilon + test.log_alpha)  # of 1 - delta
+            return np.where(near_1, np.log1p(-aim) - spared, far)
 
         bound = aligned(np.maximum(self._most(), 0.0), delta)
         return solved_profile(excess, delta, aligned(np.asarray(self._advantage()), delta), bound)
