@@ -155,12 +155,12 @@ class _Shifted(Parametric[Any]):
         near_1 = aim > 0.5
 
         def excess(epsilon: Doubles) -> Doubles:
-            far = _log_delta(epsilon, d, r) - np.log(aim)
+            far: Doubles = _log_delta(epsilon, d, r) - np.log(aim)
             if not near_1.any():
                 return far
             test = _Test.at(epsilon, d, r)
             spared = np.logaddexp(test.log_beta, epsilon + test.log_alpha)  # of 1 - delta
-            return np.where(near_1, np.log1p(-aim) - spared, far)
+            return np.asarray(np.where(near_1, np.log1p(-aim) - spared, far))
 
         bound = aligned(np.maximum(self._most(), 0.0), delta)
         return solved_profile(excess, delta, aligned(np.asarray(self._advantage()), delta), bound)
