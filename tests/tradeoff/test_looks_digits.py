@@ -210,7 +210,3 @@ def test_outputs_that_one_law_alone_has() -> None:
     rough = subsampled_gaussian(2.0, 0.5, 20)
     open_ = rough.at_least_as_private_as(rough, tolerance=1e-12)
     assert (open_.verdict, open_.bound) == (None, -np.inf)
-
-
-def test_deltas_that_no_double_holds_are_0_without_a_sign() -> None:
-    assert not np.signbit(gaussian(1.0).best_of(5).delta([40.0, 700.0], "reverse")).any()

@@ -265,7 +265,7 @@ class Looks(TradeOff):
                 paid = np.where(np.isneginf(alpha), 0.0, np.exp(epsilon + alpha))
                 return np.exp(power) - paid
 
-        least = 0.0 - np.expm1(np.minimum(epsilon, 0.0))  # 0, not -0
+        least = -np.expm1(np.minimum(epsilon, 0.0))
         return np.maximum(_highest(gain, np.shape(epsilon)), least)[()]
 
     def _epsilon(self, delta: Doubles) -> Any:
