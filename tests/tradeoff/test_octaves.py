@@ -211,10 +211,9 @@ def pair(scale: float, error: float, seed: int) -> tuple[Any, Any, Any]:
 @pytest.mark.parametrize("seed", range(6))
 def test_curves_hold_what_their_terms_say(rounding: float, moved: float, seed: int) -> None:
     p, ratio, error = pair(1.0, rounding, seed)
-    shift = np.exp(moved * (-1.0) ** seed)
     with np.errstate(divide="ignore"):
         outside = np.log(p * error)
-        points = np.log(ratio * shift)
+        points = np.log(ratio) + moved * (-1.0) ** seed
     masses = outside, outside + np.log(ratio)
     found = Losses(points, (outside, outside + points), masses, rounding, moved, (0.0, 0.0))
     lower, upper = curves(found)
@@ -246,7 +245,6 @@ def test_a_mass_that_underflows_is_some_mass() -> None:
     some, none = np.log([0.5, 0.5]), np.array([-np.inf, 0.0])
     points = np.array([-1.0, 1.0])
     for masses in ((none[::-1], some), (some, none)):
-        found = Losses(points, masses, masses, 0.0, 0.0, (1e-36, 1e-36))
-        upper = curves(found)[1]
+        upper = curves(Losses(points, masses, masses, 0.0, 0.0, (1e-36, 1e-36)))[1]
         assert upper(1e-300) > 0.999
         assert upper.inverse()(1e-300) > 0.999

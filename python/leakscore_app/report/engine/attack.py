@@ -30,9 +30,10 @@ from leakscore.statistics import (
     WeightedRatio,
 )
 from leakscore_app.report._model import ALPHA, Doubles
+from leakscore_app.report._published import Integers
 from leakscore_app.report.engine import learned
 from leakscore_app.report.engine.leakage import released_leverages
-from leakscore_app.report.engine.population import Integers, Population
+from leakscore_app.report.engine.population import Population
 
 if TYPE_CHECKING:
     from leakscore_app.passes.projections import Line

@@ -23,9 +23,9 @@ from scipy import special
 from leakscore.leakage.groups import Groups
 from leakscore.typing import Doubles
 from leakscore_app.report._model import Listed, Noise
+from leakscore_app.report._published import Integers
 from leakscore_app.report.engine.game import highest
 from leakscore_app.report.engine.noise import grown
-from leakscore_app.report.engine.population import Integers
 
 _MOST = 1 << 18  # sets
 _DECIMALS = 20

@@ -24,7 +24,8 @@ from leakscore.reference import Reference
 from leakscore.statistics import Counts, GroupMeans
 from leakscore_app.passes.cells import RECORDS, CellMoments, MeasureCells, suffice
 from leakscore_app.report._model import Doubles
-from leakscore_app.report.engine.population import Population, Published
+from leakscore_app.report._published import Published
+from leakscore_app.report.engine.population import Population
 from leakscore_app.tables.sources.blocks import Source
 
 Integers = npt.NDArray[np.intp]
