@@ -67,6 +67,10 @@ def test_the_least_noise_of_a_target(scheme: str, capsys: pytest.CaptureFixture[
     assert 1.99 < upper[0] <= 2.0 < upper[1]
     assert main([*plan, "--target-epsilon", "-1"]) == 1
     assert "--target-epsilon -1.0 must be in [0, inf)" in capsys.readouterr().err
+    assert main([*plan, "--target-epsilon", "2", "--delta", "0"]) == 1
+    assert "--target-epsilon 2.0 with --delta 0.0 must be reachable" in capsys.readouterr().err
+    assert main([*plan, "--target-epsilon", "2", "--delta", "2"]) == 1
+    assert "--delta 2.0 must be in [0, 1]" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,10 @@ def training_epsilon(
         noise = validation.scalar("noise", training["noise"], 0.0, closed="neither")
     else:
         target = validation.scalar("target_epsilon", target, 0.0, closed="left")
-        noise = tradeoff.calibrate(family, epsilon=target, delta=delta, **fixed)
+        try:
+            noise = tradeoff.calibrate(family, epsilon=target, delta=delta, **fixed)
+        except ValueError as error:
+            raise ValueError(str(error).replace("epsilon=", "target_epsilon=", 1)) from None
     curve = getattr(tradeoff, family)(noise, **fixed)
     return TrainingEpsilon({**training, "noise": noise, "steps_per_epoch": steps}, curve, delta)
 
