@@ -158,6 +158,28 @@ class GroupMeans(_Cells):
             inside = np.repeat(1.0 / shares, len(self._inside()))
         return np.concatenate([np.full(len(others), float(n)), inside])
 
+    def jacobian(self, means: npt.ArrayLike, n: int) -> Doubles:
+        """Return the derivatives of sums over counts; see `Statistic.jacobian`.
+
+        Parameters
+        ----------
+        means : (D,) array_like
+        n : int
+
+        Returns
+        -------
+        (D, D) ndarray of float64
+        """
+        units, numbers, counts = self.units(means, n), self.estimates(means, n), len(self.cells) - 1
+        slopes = np.diag(units)
+        shape = counts + 1, len(self._inside())
+        within, by_count = np.zeros((*shape, counts)), (units * numbers)[counts:].reshape(shape)
+        within[0] = by_count[0][:, np.newaxis]  # the first count is n less the others
+        cell = np.arange(counts)
+        within[cell + 1, :, cell] = -by_count[1:]
+        slopes[counts:, :counts] = within.reshape(len(units) - counts, counts)
+        return slopes
+
     def _features(self, values: Doubles) -> Doubles:
         inside = self._indicators(values)
         numbers = values[:, self._numbers()]
@@ -263,6 +285,30 @@ class Several(Statistic):
             values = part.units([by_name[name] for name in part.names], n).tolist()
             units = dict(zip(part.names, values, strict=True)) | units
         return np.array([units[name] for name in self.names])
+
+    def jacobian(self, means: npt.ArrayLike, n: int) -> Doubles | None:
+        """Return the derivatives of the parts, or None; see `Statistic.jacobian`.
+
+        Parameters
+        ----------
+        means : (D,) array_like
+        n : int
+
+        Returns
+        -------
+        (D, D) ndarray of float64, or None
+        """
+        place = {name: k for k, name in enumerate(self.names)}
+        mean, slopes = np.asarray(means, dtype=np.float64), np.diag(self.units(means, n))
+        several = False
+        for part in reversed(self.parts):  # a number that two parts have is that of the first
+            at = [place[name] for name in part.names]
+            of_part = part.jacobian(mean[at], n)
+            several |= of_part is not None
+            slopes[at] = 0.0
+            diagonal = np.diag(part.units(mean[at], n))
+            slopes[np.ix_(at, at)] = diagonal if of_part is None else of_part
+        return slopes if several else None
 
     def published(self, records: int, columns: str) -> str:
         """Say what is published, as the start of a sentence."""

@@ -232,7 +232,8 @@ class Statistic(ABC):
     def units(self, means: npt.ArrayLike, n: int) -> Doubles:
         """Return how much each published number changes with the mean of its feature.
 
-        Noise on what is published is the noise on the means of the features times these units.
+        Noise on what is published is the noise on the means of the features times these units;
+        of numbers that follow from the means of several features see `jacobian`.
 
         Parameters
         ----------
@@ -255,6 +256,32 @@ class Statistic(ABC):
         """
         size = np.asarray(means, dtype=np.float64).shape
         return np.full(size, float(n) if self.totals else 1.0)
+
+    def jacobian(self, means: npt.ArrayLike, n: int) -> Doubles | None:  # noqa: ARG002, overridden
+        """Return how much published numbers change with the means of all features.
+
+        Parameters
+        ----------
+        means : (D,) array_like
+            Of the features, in the order of `names`.
+        n : int
+            Records in the release.
+
+        Returns
+        -------
+        (D, D) ndarray of float64, or None
+            A row for each number, with `units` in the diagonal; None if each number follows from
+            the mean of its own feature. The mean of a group is a sum over a count, and a weighted
+            mean one over the sum of the weights.
+
+        Examples
+        --------
+        >>> from leakscore import statistics
+        >>> statistics.WeightedMean(weights="w").on(["w", "a"]).jacobian([2.0, 6.0], n=40)
+        array([[40. ,  0. ],
+               [-1.5,  0.5]])
+        """
+        return None
 
     def estimates(self, means: npt.ArrayLike, n: int) -> Doubles:
         """Return the published numbers, one a feature: what was fitted, or what the means say.

@@ -120,6 +120,23 @@ class WeightedMean(_Weighted):
         mean = np.asarray(means, dtype=np.float64)
         return np.concatenate([[float(n)], np.full(len(mean) - 1, 1.0 / mean[0])])
 
+    def jacobian(self, means: npt.ArrayLike, n: int) -> Doubles:
+        """Return the derivatives of sums over the sum of weights; see `Statistic.jacobian`.
+
+        Parameters
+        ----------
+        means : (D,) array_like
+        n : int
+
+        Returns
+        -------
+        (D, D) ndarray of float64
+        """
+        units, numbers = self.units(means, n), self.estimates(means, n)
+        slopes = np.diag(units)
+        slopes[1:, 0] = -units[1:] * numbers[1:]
+        return slopes
+
     def _features(self, values: Doubles) -> Doubles:
         weight, others = self._weighed(values)
         return np.concatenate([weight, weight * others], axis=1)

@@ -150,9 +150,12 @@ class Polygon(TradeOff):
             log_power = np.logaddexp(np.log(power[i]), rise)
             # Where the log is small it errs as the power does.
             moved = log_power * (1.0 + self._side * _ULPS) - self._side * _ULPS
-            alpha, gap = np.exp(log_alpha), -np.expm1(log_alpha)
-            beta = self._between(alpha, gap, np.exp(self._log_beta), 1.0)
-            return np.where(alpha < _NEARLY_ALL, np.minimum(moved, 0.0), np.log1p(-beta))[()]
+            alpha, log_power = np.exp(log_alpha), np.minimum(moved, 0.0)
+            if (alpha >= _NEARLY_ALL).any():
+                gap = -np.expm1(log_alpha)
+                beta = self._between(alpha, gap, np.exp(self._log_beta), 1.0)
+                log_power = np.where(alpha < _NEARLY_ALL, log_power, np.log1p(-beta))
+            return log_power[()]
 
     def _advantage(self) -> Any:
         power, alpha = self._powers(), np.exp(self._log_alpha)

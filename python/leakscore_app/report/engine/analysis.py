@@ -27,7 +27,6 @@ from leakscore_app.report.engine.noise import (
     Search,
     TheoryNoise,
     drawn,
-    in_units,
     play_anew,
     why_not,
     why_same,
@@ -156,7 +155,7 @@ class Analysis:
             informed = [game for game in games if game.attacker == "informed"]
             upper = {game.row: self.budget.upper(game) for game in informed}
             noise = self.table.sums().noise(noise, arithmetic, upper)
-        return self.table.hidden_from_lists(in_units(noise, self.table.units))
+        return self.table.hidden_from_lists(self.table.on_numbers(noise))
 
     def _drawn(self, noise: Noise | None) -> tuple[Noise | None, dict[str, float] | None]:
         """Return the noise with one draw of it, and the numbers without, if that is asked for."""

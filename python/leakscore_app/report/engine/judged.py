@@ -31,7 +31,7 @@ from leakscore_app.report._model import (
 from leakscore_app.report._notices import about_records, doubt_of
 from leakscore_app.report.engine.attack import LinearAttack, Others, Refits
 from leakscore_app.report.engine.leakage import above, risk_of, shares_of
-from leakscore_app.report.engine.noise import TheoryNoise
+from leakscore_app.report.engine.noise import TheoryNoise, in_units, propagated
 from leakscore_app.report.engine.population import Population
 from leakscore_app.report.engine.setup import (
     AnalysisOptions,
@@ -223,6 +223,13 @@ class JudgedTable(ABC):
     def units(self) -> Doubles:
         """The units of the published numbers, one a judged column; see `Statistic.units`."""
         return self.statistic.units(self.means, self.released.n)[self._places]
+
+    def on_numbers(self, noise: Noise | None) -> Noise | None:
+        """Return noise on the means of features as noise on the published numbers."""
+        slopes = self.statistic.jacobian(self.means, self.released.n)
+        if slopes is None:
+            return in_units(noise, self.units)
+        return propagated(noise, slopes[np.ix_(self._places, self._places)])
 
     @property
     def estimates(self) -> Doubles:

@@ -347,6 +347,27 @@ def in_units(noise: Noise | None, units: Doubles) -> Noise | None:
     )
 
 
+def propagated(noise: Noise | None, slopes: Doubles) -> Noise | None:
+    """Return noise on the means of features as noise on numbers that follow from several of them.
+
+    To the first order the numbers err by J times the noise, of the covariance J E J'. Independent
+    noise with f times the standard deviations D of J's diagonal alone hides as much if f^2 D^2 less
+    J E J' has no negative eigenvalue; f is the least such factor.
+
+    Parameters
+    ----------
+    noise : Noise or None
+        The same, in standard errors, in every column.
+    slopes : (d, d) ndarray
+        J, from `Statistic.jacobian`, in the order of the noise's columns.
+    """
+    noise = in_units(noise, np.diag(slopes))
+    if noise is None or noise.standard_errors == 0:
+        return noise
+    std, units = np.array(list(noise.noise_std.values())), np.diag(slopes)
+    return grown(noise, float(np.linalg.norm(slopes / units * std / std[:, np.newaxis], 2)))
+
+
 def grown(noise: Noise, factor: float) -> Noise:
     """Return the same noise in larger units; what leaks is described as with the smaller one."""
     more = factor**2
