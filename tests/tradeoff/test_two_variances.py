@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -12,10 +13,15 @@ from mpmath import mp, mpf
 from leakscore.tradeoff import TradeOff, averaged_gaussian_attack, gaussian_mean
 from leakscore.tradeoff.curve import log_rest
 
-mp.dps = 60
 CASES = [(22, 0.5), (3, 0.7)]  # ratios of variances 1.21 and 4
 ALPHA = [1e-300, 1e-30, 1e-4, 0.05, 0.3, 0.5, 0.7, 0.999, 1 - 2.0**-40]
 EPSILON = [-800.0, -3.0, -0.3, -0.05, 0.0, 0.02, 0.1, 0.185, 0.19, 0.3, 1.3, 20.0, 200.0]
+
+
+@pytest.fixture(autouse=True)
+def _digits() -> Iterator[None]:
+    with mp.workdps(60):
+        yield
 
 
 @cache
