@@ -1,4 +1,4 @@
-"""Noise on means of groups: a mean is a sum over a count, and noise on the count does not hide it.
+"""Noise on ratios: a mean is a sum over a count, and noise on the count does not hide it.
 
 The release is computed by numpy from raw records, with noise as it is stated on every number; the
 attack is the best linear one, learned from other rounds.
@@ -6,13 +6,16 @@ attack is the best linear one, learned from other rounds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from leakscore import statistics
 from leakscore_app import report
 
-ROUNDS, SIZE, FEW, LIMIT = 40_000, 150, 30, 0.35
+ROUNDS, SIZE, FEW = 40_000, 150, 30
+ERROR = 4 * np.sqrt(0.5 / ROUNDS)  # of an advantage
 
 
 def numbers(rows: np.ndarray) -> dict[str, np.ndarray]:
@@ -26,7 +29,17 @@ def numbers(rows: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def played(table: np.ndarray, row: int, std: dict[str, float]) -> float:
+def weighted(rows: np.ndarray) -> dict[str, np.ndarray]:
+    """The sum of the weights and the weighted mean of rounds (T, n, 2)."""
+    weight, value = rows[..., 0], rows[..., 1]
+    total = weight.sum(axis=1)
+    return {"w": total, "w*x": (weight * value).sum(axis=1) / total}
+
+
+Release = Callable[[np.ndarray], dict[str, np.ndarray]]
+
+
+def played(table: np.ndarray, row: int, std: dict[str, float], release: Release) -> float:
     """Return the advantage of the linear attack, its threshold learned from other rounds."""
     rng, others = np.random.default_rng(5), np.delete(table, row, axis=0)
     halves = []
@@ -34,8 +47,8 @@ def played(table: np.ndarray, row: int, std: dict[str, float]) -> float:
         rounds = others[rng.integers(len(others), size=(2 * ROUNDS, SIZE))]
         if inside:
             rounds[:, 0] = table[row]
-        release = numbers(rounds)
-        values = np.column_stack([release[name] for name in std])
+        published = release(rounds)
+        values = np.column_stack([published[name] for name in std])
         halves.append(values + rng.normal(size=values.shape) * list(std.values()))
     learned, judged = (
         [half[part] for half in halves] for part in (slice(ROUNDS), slice(ROUNDS, None))
@@ -50,25 +63,38 @@ def played(table: np.ndarray, row: int, std: dict[str, float]) -> float:
     return float((judged[1] @ weight > cut).mean() - (judged[0] @ weight > cut).mean())
 
 
-def test_noise_on_a_count_hides_no_mean() -> None:
-    """A ward's mean of 50 is five standard deviations from 0."""
-    rng = np.random.default_rng(0)
-    table = np.column_stack([np.arange(SIZE) >= SIZE - FEW, rng.normal(50, 10, SIZE)]).astype(float)
-    table[140, 1] = 130.0
-    wards = ["b" if each else "a" for each in table[:, 0]]
-    given = report.table_of(table[:, 1:], ["x"], groups={"ward": wards})
-    result = report.analyse(
-        given, statistic=statistics.GroupMeans("ward"), max_advantage=LIMIT, max_noise=9.0, seed=1
-    )
-    noise = result.noise
+def table_of(weights: bool) -> np.ndarray:
+    """Wards or weights, and values whose means are five standard deviations from 0."""
+    rng = np.random.default_rng(2 if weights else 0)
+    first = rng.uniform(0.5, 4.0, SIZE) if weights else np.arange(SIZE) >= SIZE - FEW
+    table = np.column_stack([first, rng.normal(50, 10, SIZE)]).astype(float)
+    table[140] = 4.0 if weights else 1.0, 130.0
+    return table
+
+
+@pytest.mark.parametrize(
+    ("weights", "limit", "share"),
+    [(False, 0.35, 0.53), (True, 0.25, 0.68)],
+    ids=["wards", "weights"],
+)
+def test_noise_on_a_count_hides_no_mean(weights: bool, limit: float, share: float) -> None:
+    table, release = table_of(weights), weighted if weights else numbers
+    if weights:
+        given, statistic = report.table_of(table, ["w", "x"]), statistics.WeightedMean("w")
+    else:
+        wards = ["b" if each else "a" for each in table[:, 0]]
+        given = report.table_of(table[:, 1:], ["x"], groups={"ward": wards})
+        statistic = statistics.GroupMeans("ward")
+    options = {"max_advantage": limit, "max_noise": 9.0, "noise_shape": "same", "seed": 1}
+    noise = report.analyse(given, statistic=statistic, **options).noise
     assert noise is not None
     assert noise.binding_row == 141
-    assert set(noise.noise_std) == set(numbers(table[np.newaxis]))
-    assert played(table, 140, dict.fromkeys(noise.noise_std, 1e-9)) > LIMIT + 0.1
-    assert played(table, 140, noise.noise_std) < LIMIT + 4 * 0.0035
-    # As much as noise on the means of features was, divided by the share of the ward: too little.
-    fewer = {name: 0.53 * std for name, std in noise.noise_std.items()}
-    assert played(table, 140, fewer) > LIMIT + 4 * 0.0035
+    assert set(noise.noise_std) == set(release(table[np.newaxis]))
+    assert played(table, 140, dict.fromkeys(noise.noise_std, 1e-9), release) > limit + 0.1
+    assert played(table, 140, noise.noise_std, release) < limit + ERROR
+    # Noise of which the features' game is within the limit, in units of the numbers: too little.
+    fewer = {name: share * std for name, std in noise.noise_std.items()}
+    assert played(table, 140, fewer, release) > limit + ERROR
 
 
 LEVELS = {"g": ["u", "v", "w"]}

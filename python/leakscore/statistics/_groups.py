@@ -298,17 +298,23 @@ class Several(Statistic):
         -------
         (D, D) ndarray of float64, or None
         """
-        place = {name: k for k, name in enumerate(self.names)}
-        mean, slopes = np.asarray(means, dtype=np.float64), np.diag(self.units(means, n))
-        several = False
-        for part in reversed(self.parts):  # a number that two parts have is that of the first
+        by_name = dict(zip(self.names, np.asarray(means, dtype=np.float64).tolist(), strict=True))
+        given = [[by_name[name] for name in part.names] for part in self.parts]
+        blocks = [part.jacobian(of, n) for part, of in zip(self.parts, given, strict=True)]
+        if all(block is None for block in blocks):
+            return None
+        place, slopes = (
+            {name: k for k, name in enumerate(self.names)},
+            np.diag(self.units(means, n)),
+        )
+        earlier: set[str] = set()
+        for part, block in zip(self.parts, blocks, strict=True):
             at = [place[name] for name in part.names]
-            of_part = part.jacobian(mean[at], n)
-            several |= of_part is not None
-            slopes[at] = 0.0
-            diagonal = np.diag(part.units(mean[at], n))
-            slopes[np.ix_(at, at)] = diagonal if of_part is None else of_part
-        return slopes if several else None
+            new = [k for k, name in enumerate(part.names) if name not in earlier]
+            if block is not None:
+                slopes[np.ix_([at[k] for k in new], at)] = block[new]
+            earlier.update(part.names)  # a number that two parts have is that of the first
+        return slopes
 
     def published(self, records: int, columns: str) -> str:
         """Say what is published, as the start of a sentence."""

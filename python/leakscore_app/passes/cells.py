@@ -119,12 +119,12 @@ class CellMoments:
         varies, triangle = differ(self.low, self.high)[h], self.triangles[h, 1:, 1:]
         squares = np.square(triangle).sum(axis=0)[varies]
         shares = squares / np.square(self.within).sum(axis=0)[varies]
-        apart = _independent(triangle, self._pooled[varies[self._pooled]])
-        inverse = np.linalg.inv(_triangle(triangle[:, apart]))
-        left = 1 / np.square(_triangle(self.within[:, apart]) @ inverse).sum(axis=1)
+        columns = _independent(triangle, self._pooled[varies[self._pooled]])
+        inverse = np.linalg.inv(_triangle(triangle[:, columns]))
+        given_others = 1 / np.square(_triangle(self.within[:, columns]) @ inverse).sum(axis=1)
         chances = (
             betainc(free / 2, rest / 2, shares),
-            betainc((free - len(apart) + 1) / 2, rest / 2, left),
+            betainc((free - len(columns) + 1) / 2, rest / 2, given_others),
         )
         return bool((np.concatenate(chances) < _LEVEL / (count * dim)).any())
 

@@ -143,6 +143,11 @@ class Line:
 _CACHED = 2048  # rows: what lies between stays in the cache
 
 
+def in_steps(projections: npt.ArrayLike, step: float | Doubles) -> Doubles:
+    """Round projections to multiples of a step."""
+    return np.asarray(np.rint(np.asarray(projections) / step) * step)
+
+
 @dataclass(frozen=True, eq=False)
 class Direction:
     """What rows are projected on for one game.
@@ -257,7 +262,7 @@ class Project:
         for start in range(0, len(values), _CACHED):
             part = slice(start, start + _CACHED)
             exact = (self.law.scaled(values[part]) - mean) @ weights + moves
-            projected[part] = np.rint(exact / steps) * steps
+            projected[part] = in_steps(exact, steps)
         return tuple(
             axis.line(np.ascontiguousarray(rows.each(numbers)), rows.rows)
             for axis, numbers in zip(self.directions, projected.T, strict=True)

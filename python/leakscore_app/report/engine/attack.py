@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -29,14 +29,12 @@ from leakscore.statistics import (
     SampleSums,
     WeightedRatio,
 )
+from leakscore_app.passes.projections import Line, in_steps
 from leakscore_app.report._model import ALPHA, Doubles
 from leakscore_app.report._published import Integers
 from leakscore_app.report.engine import learned
 from leakscore_app.report.engine.leakage import released_leverages
 from leakscore_app.report.engine.population import Population
-
-if TYPE_CHECKING:
-    from leakscore_app.passes.projections import Line
 
 _DRAWN_TOGETHER = 2**20  # records that are drawn at once
 # Of projections below the leading one of their standard deviation; with those of n, for sums.
@@ -325,11 +323,6 @@ def _step(variance: float, n: int) -> float:
     """Return a power of two, so small beside the standard deviation as sums of n can be exact."""
     bits = min(_BITS, _SUM_BITS - n.bit_length())
     return float(np.ldexp(1.0, int(np.frexp(np.sqrt(variance if variance > 0 else 1.0))[1]) - bits))
-
-
-def in_steps(projections: npt.ArrayLike, step: float) -> Doubles:
-    """Round projections to multiples of a step."""
-    return np.asarray(np.rint(np.asarray(projections) / step) * step)
 
 
 def projected(

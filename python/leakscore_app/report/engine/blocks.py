@@ -28,6 +28,7 @@ from leakscore_app.passes.projections import (
     Third,
     Without,
     cuts_of,
+    in_steps,
 )
 from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.passes.runner import Passes
@@ -52,7 +53,6 @@ from leakscore_app.report.engine.attack import (
     LinearAttack,
     Others,
     ProjectedBins,
-    in_steps,
 )
 from leakscore_app.report.engine.cells import cells_of_blocks
 from leakscore_app.report.engine.crowd import (

@@ -352,7 +352,9 @@ def propagated(noise: Noise | None, slopes: Doubles) -> Noise | None:
 
     To the first order the numbers err by J times the noise, of the covariance J E J'. Independent
     noise with f times the standard deviations D of J's diagonal alone hides as much if f^2 D^2 less
-    J E J' has no negative eigenvalue; f is the least such factor.
+    J E J' has no negative eigenvalue. The least f is the 2-norm of 1 + R, R the rest of J in units
+    of that noise. A count, from which means follow, follows from no other number: so R R = 0, and
+    f = (r + sqrt(r^2 + 4)) / 2 with r the 2-norm of R.
 
     Parameters
     ----------
@@ -365,7 +367,11 @@ def propagated(noise: Noise | None, slopes: Doubles) -> Noise | None:
     if noise is None or noise.standard_errors == 0:
         return noise
     std, units = np.array(list(noise.noise_std.values())), np.diag(slopes)
-    return grown(noise, float(np.linalg.norm(slopes / units * std / std[:, np.newaxis], 2)))
+    at = np.flatnonzero(np.count_nonzero(slopes, axis=0) > 1)
+    changes = slopes[:, at] * (std / units)[at] / std[:, np.newaxis]
+    changes[at, np.arange(len(at))] = 0.0
+    size = float(np.sqrt(np.linalg.eigvalsh(changes.T @ changes).max(initial=0.0)))
+    return grown(noise, 0.5 * (size + float(np.hypot(size, 2.0))))
 
 
 def grown(noise: Noise, factor: float) -> Noise:
