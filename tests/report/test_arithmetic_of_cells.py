@@ -20,7 +20,7 @@ def test_a_small_cell_tells_of_a_record_whatever_its_decimals(size: int) -> None
     ward = ["a" if k < size else "b" for k in range(150)]
     table = report.table_of(values, ["x"], groups={"ward": ward})
     means = statistics.GroupMeans(["ward"])
-    options = {**FAST, "min_cell": 2, "max_noise": 9.0}
+    options = {**FAST, "min_cell": 2, "max_noise": 6.0}
     result = report.analyse(table, statistic=means, max_advantage=0.99, **options)
     assert result.verdict.decision == "publish with noise"
     assert result.verdict.worst.certain

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from leakscore import _core
 from leakscore.leakage._noise import noise_for_rows
@@ -47,6 +48,9 @@ class TableLaw:
         What values are clipped at.
     noise : float or (d, d) ndarray
         What noise on a mean of n adds to each variance, or to the covariance: n times its own.
+    slopes : (d, d) sparse array, optional
+        What is judged are the values times its transpose, as numbers that change with several of
+        them; by default the values.
     """
 
     kept: npt.NDArray[np.intp]
@@ -57,6 +61,7 @@ class TableLaw:
     cov: Doubles
     limits: Doubles | None = None
     noise: float | Doubles = 0.0
+    slopes: csr_array | None = None
 
     @cached_property
     def _reference(self) -> Reference:
@@ -67,6 +72,19 @@ class TableLaw:
     def with_noise(self, variance: float | Doubles) -> TableLaw:
         """Return the law with n times the variance, or covariance, of noise on a mean of n."""
         return replace(self, noise=variance)
+
+    def with_slopes(self, slopes: csr_array) -> TableLaw:
+        """Return the law of the values times the transpose of a matrix (d, d)."""
+        scaled = slopes * self.scale
+        cov = scaled @ (scaled @ self.cov).T
+        units = np.sqrt(np.diag(cov))
+        return replace(
+            self,
+            scale=units,
+            mean=scaled @ self.mean / units,
+            cov=cov / np.outer(units, units),
+            slopes=slopes,
+        )
 
     def least_noise(
         self,
@@ -137,7 +155,10 @@ class TableLaw:
         """Return values of the judged columns, clipped if so, in units of the law."""
         if self.limits is not None:
             values = np.clip(values, *self.limits)
-        return np.asarray(values / self.scale)
+        return np.asarray(self._sloped(values) / self.scale)
+
+    def _sloped(self, values: Doubles) -> Doubles:
+        return values if self.slopes is None else np.asarray(values @ self.slopes.T)
 
     def distances(self, values: Doubles) -> Doubles:
         """Return the squared distance of each row from all others, (k,).
@@ -154,7 +175,8 @@ class TableLaw:
             rows, place = _different(values)
             squares = self._reference.squared_mahalanobis(self.scaled(rows))
             return self._left_out(squares)[place]
-        return self._left_out(_core.attackers(values, *self._form, _NO_COV, self.rows - 1)[0])
+        forms = self._sloped(values), *self._form
+        return self._left_out(_core.attackers(*forms, _NO_COV, self.rows - 1)[0])
 
     def _left_out(self, squared: Doubles) -> Doubles:
         share = squared / (self.rows - 1)
@@ -172,7 +194,7 @@ class TableLaw:
             rows, place = _different(values)
             squares = self._reference.squared_mahalanobis(self.scaled(rows))
             return self._left_out(squares)[place], self._weaker(self.scaled(rows))[place]
-        results = _core.attackers(values, *self._form, self.cov, self.rows - 1)
+        results = _core.attackers(self._sloped(values), *self._form, self.cov, self.rows - 1)
         return self._left_out(results[0]), results[1]
 
     @cached_property

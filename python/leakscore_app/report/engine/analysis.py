@@ -12,6 +12,7 @@ from leakscore import tradeoff
 from leakscore_app.report._model import (
     Arithmetic,
     AuditResult,
+    Doubles,
     Drivers,
     Game,
     Noise,
@@ -27,10 +28,12 @@ from leakscore_app.report.engine.noise import (
     Search,
     TheoryNoise,
     drawn,
+    in_units,
     play_anew,
     why_not,
     why_same,
 )
+from leakscore_app.report.engine.population import Population
 from leakscore_app.report.engine.remedies import (
     changes_of,
     noise_on_every_mean,
@@ -154,8 +157,11 @@ class Analysis:
         if not arithmetic.unchecked:
             informed = [game for game in games if game.attacker == "informed"]
             upper = {game.row: self.budget.upper(game) for game in informed}
-            noise = self.table.sums().noise(noise, arithmetic, upper)
-        return self.table.hidden_from_lists(self.table.on_numbers(noise))
+            sums = replace(self.table.sums(), population=self.table.numbers)
+            noise = sums.noise(noise, arithmetic, upper)
+        slopes = self.table.slopes
+        units = self.table.units if slopes is None else slopes.units
+        return self.table.hidden_from_lists(in_units(noise, units))
 
     def _drawn(self, noise: Noise | None) -> tuple[Noise | None, dict[str, float] | None]:
         """Return the noise with one draw of it, and the numbers without, if that is asked for."""
@@ -190,7 +196,7 @@ class Analysis:
 
     def _search(self, shape: str, games: list[Game]) -> Search:
         table, rows = self.table, self.table.rows
-        plain = {game.row: game for game in games}
+        numbers, plain = table.numbers, {game.row: game for game in games}
         noisy: dict[tuple[int, TheoryNoise], Game] = {}
         also = self._also()
 
@@ -201,7 +207,9 @@ class Analysis:
             if (row, theory) not in noisy:
                 likely = table.likely(index, [*self.playable[: self.simulated], *also])
                 attacks = [
-                    attack_on(table.population, i, "informed", theory.std, theory.cov)
+                    attack_on(
+                        table.population, i, "informed", *self._on_features(theory, numbers, i)
+                    )
                     for i in likely
                 ]
                 pairs = zip(attacks, table.others(attacks, "games with noise"), strict=True)
@@ -211,7 +219,7 @@ class Analysis:
             return noisy[row, theory]
 
         return Search(
-            table.population,
+            numbers,
             self.budget,
             rows,
             table.columns,
@@ -221,6 +229,18 @@ class Analysis:
             played=self.simulated,
             also=tuple(also),
         )
+
+    def _on_features(
+        self, theory: TheoryNoise, numbers: Population, index: int
+    ) -> tuple[float, Doubles | None]:
+        """Return noise as it is on the means of features: its deviation, or its covariance."""
+        slopes, population = self.table.slopes, self.table.population
+        if slopes is None:
+            return theory.std, theory.cov
+        std = theory.deviations(population.dim) * numbers.scale * slopes.units
+        records = population.values[population.owned.rows(index)] * population.scale
+        noise = slopes.on_features(std, records)
+        return 0.0, noise / np.outer(population.scale, population.scale)
 
     def _also(self) -> list[int]:
         """Return whom else to play with noise: those hidden, the middle one if it is new."""
@@ -241,7 +261,7 @@ class Analysis:
         self.table.say("scoring the remedies")
         changes = [*changes_of(self.table)]
         if noise is not None:
-            changes += noise_on_every_mean(self.table.population, noise, self.table.rows)
+            changes += noise_on_every_mean(self.table.numbers, noise, self.table.rows)
         outcomes = self.table.outcomes(changes)
         return tuple(change.remedy(after) for change, after in zip(changes, outcomes, strict=True))
 

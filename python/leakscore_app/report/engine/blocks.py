@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -215,9 +215,9 @@ class BlockTable(JudgedTable):
         """
         if self.least <= 0 or self.budget.met_by(self.least / self.divisor):
             return True
-        crowd = self.population
+        crowd = cast(Crowd, self.numbers)
         variances = [of.std**2 if of.cov is None else of.cov for of in theories]
-        laws = [self.law.with_noise(crowd.n * more / crowd.correction) for more in variances]
+        laws = [crowd.law.with_noise(crowd.n * more / crowd.correction) for more in variances]
         nothing = (np.zeros(0),) * len(laws), (frozenset[int](),) * len(laws)
         count = Count(tuple(laws), *nothing)
         views: Views = self._pass(count, "looking for records that noise leaves")

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from leakscore.distributions import norm
 from leakscore.leakage import ShapedNoise
@@ -134,6 +135,18 @@ class Crowd(LawPopulation):
         return Crowd(
             law, self.raw[:, columns], self.numbers, self.n, finite=self.finite, refitted=refitted
         )
+
+    def with_slopes(self, slopes: csr_array) -> Crowd:
+        """Return the release of numbers that change with several of the values."""
+        if isinstance(self.law, PooledLaw):  # which leaves no records out that it refits
+            return Crowd(self.law.centred, self.raw, self.numbers, self.n, finite=self.finite)
+        law = self.law.with_slopes(slopes)
+        units = (slopes * self.scale) / law.scale[:, np.newaxis]
+        refitted = {
+            row: Reference(units @ others.mean, units @ (units @ others.cov).T)
+            for row, others in self.refitted.items()
+        }
+        return Crowd(law, self.raw, self.numbers, self.n, finite=self.finite, refitted=refitted)
 
     def dominant(self) -> list[int]:
         """Return the numbers of records with nearly all of the variance in some direction."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore.statistics import Statistic
+from leakscore.statistics import GroupMeans, Statistic
 from leakscore_app.document.document import Notice
 from leakscore_app.passes.lattices import ColumnSteps, Off, lattices_of, share_of
 from leakscore_app.passes.rows import JudgedRows
@@ -31,7 +31,7 @@ from leakscore_app.report._model import (
 from leakscore_app.report._notices import about_records, doubt_of
 from leakscore_app.report.engine.attack import LinearAttack, Others, Refits
 from leakscore_app.report.engine.leakage import above, risk_of, shares_of
-from leakscore_app.report.engine.noise import TheoryNoise, in_units, propagated
+from leakscore_app.report.engine.noise import Slopes, TheoryNoise
 from leakscore_app.report.engine.population import Population
 from leakscore_app.report.engine.setup import (
     AnalysisOptions,
@@ -44,6 +44,8 @@ from leakscore_app.report.engine.sums import Sums, why_unchecked
 from leakscore_app.report.engine.survey import Judged
 from leakscore_app.report.engine.values import ValueTable
 from leakscore_app.tables.sources.opened import Opened
+
+Integers = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,12 +226,42 @@ class JudgedTable(ABC):
         """The units of the published numbers, one a judged column; see `Statistic.units`."""
         return self.statistic.units(self.means, self.released.n)[self._places]
 
-    def on_numbers(self, noise: Noise | None) -> Noise | None:
-        """Return noise on the means of features as noise on the published numbers."""
-        slopes = self.statistic.jacobian(self.means, self.released.n)
-        if slopes is None:
-            return in_units(noise, self.units)
-        return propagated(noise, slopes[np.ix_(self._places, self._places)])
+    @cached_property
+    def slopes(self) -> Slopes | None:
+        """How published numbers follow from several features; None if each follows from its own."""
+        statistic, n = self.statistic, self.released.n
+        jacobian = statistic.jacobian(self.means, n)
+        if jacobian is None:
+            return None
+        at = np.array(self._places)
+        others = np.setdiff1d(np.flatnonzero(np.count_nonzero(jacobian[at], axis=0) > 1), at)
+        return Slopes(statistic, n, self.size, self.means, at, others, self._by_judged(at, others))
+
+    def _by_judged(self, at: Integers, others: Integers) -> Doubles:
+        """Return how features that are not judged change with those that are, (k, d).
+
+        They follow from these: as n less all other counts where cells have laws of their own, and
+        by the covariance of all features otherwise.
+        """
+        if not len(others):
+            return np.zeros((0, len(at)))
+        if isinstance(self.statistic, GroupMeans) and self.population.pooled:
+            return np.where(at < len(self.statistic.cells) - 1, -1.0, 0.0)[np.newaxis]
+        cov = self.judged.seen.moments.cov
+        units = np.sqrt(np.diag(cov)[at])
+        inner = cov[np.ix_(at, at)] / np.outer(units, units)
+        slopes = np.linalg.solve(inner, cov[np.ix_(at, others)] / units[:, np.newaxis])
+        return np.asarray(slopes.T / units)
+
+    @property
+    def numbers(self) -> Population:
+        """The population by the numbers that noise is added to, in units of their features.
+
+        The mean of a group is a sum over a count: noise on the count does not hide the mean.
+        """
+        if self.slopes is None:
+            return self.population
+        return self.population.with_slopes(self.slopes.of_features())
 
     @property
     def estimates(self) -> Doubles:

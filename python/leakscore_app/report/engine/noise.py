@@ -22,12 +22,15 @@ from typing import cast
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csc_array, csr_array
+from scipy.sparse.linalg import splu
 
 from leakscore import leakage
 from leakscore.distributions import norm
 from leakscore.leakage import ShapedNoise
 from leakscore.leakage.anew import rough_noise
 from leakscore.reference import Reference
+from leakscore.statistics import GroupMeans, Several, Statistic
 from leakscore_app.report._model import Doubles, Game, Noise, Told, ToldGame
 from leakscore_app.report.engine.game import HALF_LEVEL, mean_upper
 from leakscore_app.report.engine.leakage import Budget, shares_of
@@ -347,31 +350,87 @@ def in_units(noise: Noise | None, units: Doubles) -> Noise | None:
     )
 
 
-def propagated(noise: Noise | None, slopes: Doubles) -> Noise | None:
-    """Return noise on the means of features as noise on numbers that follow from several of them.
+@dataclass(frozen=True, eq=False)
+class Slopes:
+    """How published numbers follow, to the first order, from the means of several features.
 
-    To the first order the numbers err by J times the noise, of the covariance J E J'. Independent
-    noise with f times the standard deviations D of J's diagonal alone hides as much if f^2 D^2 less
-    J E J' has no negative eigenvalue. The least f is the 2-norm of 1 + R, R the rest of J in units
-    of that noise. A count, from which means follow, follows from no other number: so R R = 0, and
-    f = (r + sqrt(r^2 + 4)) / 2 with r the 2-norm of R.
+    The mean of a group is a sum over a count: noise on the count does not hide the mean.
 
-    Parameters
+    Attributes
     ----------
-    noise : Noise or None
-        The same, in standard errors, in every column.
-    slopes : (d, d) ndarray
-        J, from `Statistic.jacobian`, in the order of the noise's columns.
+    statistic : Statistic
+    n, size : int
+        Records in the release, and in the table.
+    means : (D,) ndarray
+        Of all features.
+    judged : (d,) ndarray of int
+        Which features are judged; there is noise on as many numbers.
+    others : (k,) ndarray of int
+        Which others numbers hang on.
+    by_judged : (k, d) ndarray
+        How these change with those that are judged.
     """
-    noise = in_units(noise, np.diag(slopes))
-    if noise is None or noise.standard_errors == 0:
-        return noise
-    std, units = np.array(list(noise.noise_std.values())), np.diag(slopes)
-    at = np.flatnonzero(np.count_nonzero(slopes, axis=0) > 1)
-    changes = slopes[:, at] * (std / units)[at] / std[:, np.newaxis]
-    changes[at, np.arange(len(at))] = 0.0
-    size = float(np.sqrt(np.linalg.eigvalsh(changes.T @ changes).max(initial=0.0)))
-    return grown(noise, 0.5 * (size + float(np.hypot(size, 2.0))))
+
+    statistic: Statistic
+    n: int
+    size: int
+    means: Doubles
+    judged: npt.NDArray[np.intp]
+    others: npt.NDArray[np.intp]
+    by_judged: Doubles
+
+    @property
+    def units(self) -> Doubles:
+        """What noise on the mean of its feature is multiplied by, for each number.
+
+        That of a mean of a group is of one record fewer: to whom a record is judged by the others,
+        its cell of s records tells the mean of s - 1.
+        """
+        units = self.statistic.units(self.means, self.n)
+        tables = self.statistic.parts if isinstance(self.statistic, Several) else [self.statistic]
+        means = [
+            part.names[len(part.cells) - 1 :] for part in tables if isinstance(part, GroupMeans)
+        ]
+        inside = np.isin(self.statistic.names, np.concatenate([[], *means]))
+        fewer = (self.size - 1) / np.maximum(self.size - units, self.size / 2)
+        return np.where(inside, units * fewer, units)[self.judged]
+
+    def of_features(self) -> csr_array:
+        """Return the slopes by the features that are judged, 1 by its own one, (d, d)."""
+        return csr_array(self._at(self.means) / self._own[:, np.newaxis])
+
+    @property
+    def _own(self) -> Doubles:
+        return self.statistic.units(self.means, self.n)[self.judged]
+
+    def _at(self, means: Doubles) -> Doubles:
+        jacobian = self.statistic.jacobian(means, self.n)
+        if jacobian is None:
+            raise TypeError(
+                f"{self.statistic.kind} must have numbers that hang on several features"
+            )
+        slopes = jacobian[self.judged]
+        return np.asarray(slopes[:, self.judged] + slopes[:, self.others] @ self.by_judged)
+
+    def on_features(self, std: Doubles, records: Doubles) -> Doubles:
+        """Return noise on the numbers as the covariance of noise on the means of the features.
+
+        Parameters
+        ----------
+        std : (d,) ndarray
+            Of the noise on each number.
+        records : (m, d) ndarray
+            The features of a person's records: slopes are those at the means of the others.
+        """
+        shift = (self.means[self.judged] - records).sum(axis=0) / (self.size - len(records))
+        means = self.means.copy()
+        means[self.judged] += shift
+        means[self.others] += self.by_judged @ shift
+        slopes = self._at(means)
+        if not np.isfinite(slopes).all():  # nobody else is in a cell
+            slopes = self._at(self.means)
+        noise = csr_array(splu(csc_array(slopes)).solve(np.diag(std)))
+        return np.asarray(cast(csr_array, noise @ noise.T).toarray())
 
 
 def grown(noise: Noise, factor: float) -> Noise:

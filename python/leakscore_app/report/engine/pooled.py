@@ -12,12 +12,13 @@ as its own cell is judged by it. (Without noise no other cell's covariance matte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Reference
@@ -64,6 +65,11 @@ class CellLaw:
         second = self.size / records * (cov + np.outer(self.mean, self.mean))
         return np.asarray(self.size / records * self.mean), np.asarray(second)
 
+    def times(self, units: Doubles) -> CellLaw:
+        """Return the cell with its features times some units (k,)."""
+        scatter = self.scatter * np.outer(units, units)
+        return replace(self, mean=self.mean * units, scatter=scatter)
+
     def without(self, row: Doubles) -> CellLaw:
         """Return the cell without one of its records."""
         if self.size == 1:
@@ -82,9 +88,12 @@ class PooledLaw(TableLaw):
     ----------
     cells : tuple of CellLaw
         The first features are the indicators of all but the first.
+    centres : tuple of ndarray, optional
+        What is subtracted from the features of each cell's records, one array (k,) a cell.
     """
 
     cells: tuple[CellLaw, ...] = ()
+    centres: tuple[Doubles, ...] | None = None
 
     @classmethod
     def of(
@@ -99,20 +108,48 @@ class PooledLaw(TableLaw):
         """
         records, parts = int(moments.sizes.sum()), list(_in_units_of_file(moments))
         kept = np.arange(sum(len(part.places) for part in parts)) if kept is None else kept
+        read = np.arange(len(kept) if width is None else width)
+        return cls._of_cells(parts, kept, read, records)
+
+    @classmethod
+    def _of_cells(
+        cls, parts: Sequence[CellLaw], kept: Integers, read: Integers, records: int
+    ) -> PooledLaw:
+        """Return the law of cells in units of the file."""
         mean, scale = np.zeros(len(kept)), np.zeros(len(kept))
         for part in parts:
             first, second = part.moments(records)
             mean[part.places], scale[part.places] = first, np.sqrt(np.diag(second) - first**2)
         cells, cov = [], np.zeros((len(kept), len(kept)))
         for part in parts:
-            units = scale[part.places]
-            scatter = part.scatter / np.outer(units, units)
-            cells.append(replace(part, mean=part.mean / units, scatter=scatter))
+            cells.append(part.times(1 / scale[part.places]))
             cov[np.ix_(part.places, part.places)] = cells[-1].moments(records)[1]
         mean = mean / scale
         cov -= np.outer(mean, mean)
-        read = np.arange(len(kept) if width is None else width)
         return cls(kept, read, records, scale, mean, cov, cells=tuple(cells))
+
+    @cached_property
+    def centred(self) -> PooledLaw:
+        """The law of the features of each cell less their means in it.
+
+        The mean of a cell changes with these and not with the count: it is a sum over a count, and
+        noise on either is as much on both.
+        """
+        parts = [cell.times(self.scale[cell.places]) for cell in self.cells]
+        means = [np.concatenate([np.zeros(of.first), of.mean[of.first :]]) for of in parts]
+        parts = [
+            replace(part, mean=part.mean - mean) for part, mean in zip(parts, means, strict=True)
+        ]
+        law = self._of_cells(parts, self.kept, self.read, self.rows)
+        return replace(law, centres=tuple(means))
+
+    def scaled(self, values: Doubles) -> Doubles:
+        """Return values of the judged columns, less the means of cells if so, in units."""
+        if self.centres is not None:
+            values, cell = values.copy(), self.cell_of(values)
+            for h in np.unique(cell).tolist():
+                values[np.ix_(cell == h, self.cells[h].places)] -= self.centres[h]
+        return super().scaled(values)
 
     @classmethod
     def of_counts(cls, law: TableLaw) -> TableLaw:
@@ -433,6 +470,8 @@ class Pooled(LawPopulation):
     published : Published, optional
         Persons, each with one record, and batches.
     earlier : (P,) ndarray, optional
+    law : PooledLaw, optional
+        Of the cells, by default that of their features.
     """
 
     law: PooledLaw
@@ -445,9 +484,22 @@ class Pooled(LawPopulation):
         finite: bool,
         published: Published | None = None,
         earlier: Doubles | None = None,
+        law: PooledLaw | None = None,
     ) -> None:
-        super().__init__(cells.law, cells.features(), n, finite=finite, published=published)
+        law = cells.law if law is None else law
+        super().__init__(law, cells.features(), n, finite=finite, published=published)
         self.cells, self._told = cells, earlier
+
+    def with_slopes(self, slopes: csr_array) -> Pooled:  # noqa: ARG002
+        """Return the release of the means of the cells; see `PooledLaw.centred`."""
+        return Pooled(
+            self.cells,
+            self.n,
+            finite=self.finite,
+            published=self.published,
+            earlier=self.told,
+            law=self.law.centred,
+        )
 
     def _fit_without(self, person: int) -> Reference:
         return self.law.left_out(self.values[person], self.correction)

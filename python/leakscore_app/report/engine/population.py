@@ -21,6 +21,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from leakscore import leakage
 from leakscore.leakage import ShapedNoise
@@ -142,6 +143,16 @@ class Population:
     def replaced(self, values: Doubles) -> Population:
         """Return the release of other values; what earlier means told remains."""
         return self._other(values, self.n, self.published, self.told)
+
+    def with_slopes(self, slopes: csr_array) -> Population:
+        """Return the release of numbers that change with several of the values.
+
+        Parameters
+        ----------
+        slopes : (d, d) sparse array
+            A row for each number, in the units of the file.
+        """
+        return self.replaced((self.values * self.scale) @ slopes.T)
 
     def with_columns(self, kept: Sequence[int]) -> Population:
         """Return the release of some of the columns."""
