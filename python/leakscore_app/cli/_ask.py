@@ -55,19 +55,19 @@ def add_ask(commands: Any) -> None:
     parser.set_defaults(run=_ask)
     parser.add_argument("table", metavar="TABLE", help="a table of one record a row")
     group = parser.add_argument_group("the question")
-    group.add_argument("--where", metavar="TEXT", help="which records, see below (all)")
-    group.add_argument(
-        "--statistic", choices=("mean", "sum", "count"), help="(mean; without --columns count)"
-    )
+    add = _cli.adder(group)
+    add("--where TEXT", "which records, see below (all)")
+    add("--statistic mean|sum|count", "(mean; without --columns count)")
     _cli.add_names(group, "--columns", "of these columns")
-    group.add_argument("--preview", action="store_true", help="tell, and answer nothing")
+    add("--preview", "tell, and answer nothing")
     _add_ledger_options(parser.add_argument_group("the ledger, when it is begun"))
     _cli.add_reading(parser)
     _cli.add_outputs(parser.add_argument_group("the output"))
 
 
 def _add_ledger_options(group: Any) -> None:
-    group.add_argument("--ledger", metavar="PATH", required=True, help="of all answers so far")
+    add = _cli.adder(group)
+    add("--ledger PATH", "of all answers so far", required=True)
     for option, letter, text in (
         ("--max-advantage", "A", "limit for every record, in (0, 1) (0.2)"),
         ("--max-power", "P", "in its place: the power of an attack with 1 %% false alarms"),
@@ -80,21 +80,17 @@ def _add_ledger_options(group: Any) -> None:
             "what part of what remains to a record an answer with noise may take (0.5)",
         ),
     ):
-        group.add_argument(option, type=float, metavar=letter, help=text)
-    group.add_argument(
-        "--rule", choices=("exact", "public"), help="see below (public with --bounds, else exact)"
-    )
-    group.add_argument(
-        "--bounds",
-        type=_cli.converted(_bounds, "is not as income=0:500000"),
+        add(f"{option} {letter}", text, type=float)
+    add("--rule exact|public", "see below (public with --bounds, else exact)")
+    add(
+        "--bounds A=LOW:HIGH,...",
+        "of secret columns, what everybody knows to be the least and greatest value",
         action="extend",
-        metavar="A=LOW:HIGH,...",
-        help="of secret columns, what everybody knows to be the least and greatest value",
+        type=_cli.converted(_bounds, "is not as income=0:500000"),
     )
-    group.add_argument(
-        "--reference",
-        metavar="FILE",
-        help="with --bounds: a public table of other records with these columns, or uniform",
+    add(
+        "--reference FILE",
+        "with --bounds: a public table of other records with these columns, or uniform",
     )
 
 

@@ -84,60 +84,43 @@ def add_audit(commands: Any) -> None:
     _add_setting_options(parser.add_argument_group("what the file does not say"))
     _add_kinds(parser.add_argument_group("other audits than of a fixed number of rounds"))
     group = parser.add_argument_group("the output")
+    add = _cli.adder(group)
     _cli.add_outputs(group, "no text: the exit code says it")
-    group.add_argument(
-        "--sarif", metavar="PATH", help="write the verdict as SARIF, for code scanning"
-    )
-    group.add_argument(
-        "--junit", metavar="PATH", help="write the verdict as JUnit's XML, for test reports"
-    )
+    add("--sarif PATH", "write the verdict as SARIF, for code scanning")
+    add("--junit PATH", "write the verdict as JUnit's XML, for test reports")
 
 
 def _add_claim_options(group: Any) -> None:
-    claim = group.add_mutually_exclusive_group()
-    claim.add_argument(
-        "--claimed-epsilon", type=float, metavar="E", help="the claim is (E, D)-DP, D of --delta"
-    )
-    claim.add_argument("--claimed-mu", type=float, metavar="MU", help="the claim is MU-GDP")
-    group.add_argument(
-        "--delta",
-        type=_cli.converted(_deltas, "is no list of numbers in [0, 1)"),
+    add = _cli.adder(group)
+    claim = _cli.adder(group.add_mutually_exclusive_group())
+    claim("--claimed-epsilon E", "the claim is (E, D)-DP, D of --delta", type=float)
+    claim("--claimed-mu MU", "the claim is MU-GDP", type=float)
+    add(
+        "--delta D[,D...]",
+        "of the bounds; the first is that of the claim (1e-5)",
         default=[1e-5],
-        metavar="D[,D...]",
-        help="of the bounds; the first is that of the claim (1e-5)",
+        type=_cli.converted(_deltas, "is no list of numbers in [0, 1)"),
     )
-    group.add_argument(
-        "--confidence", type=float, default=0.95, metavar="C", help="of every bound (0.95)"
-    )
-    group.add_argument(
-        "--method", metavar="M", help="of the bound, chosen before the scores are seen: see below"
-    )
-    group.add_argument(
-        "--threshold",
+    add("--confidence C", "of every bound", 0.95)
+    add("--method M", "of the bound, chosen before the scores are seen: see below")
+    add(
+        "--threshold T",
+        'one that was fixed before the scores were seen, for the methods "split" and "credible"',
         type=float,
-        metavar="T",
-        help='one that was fixed before the scores were seen, for the methods "split" and '
-        '"credible"',
     )
-    group.add_argument(
-        "--orientation",
-        choices=("high", "both"),
+    add(
+        "--orientation high|both",
+        "both: try tests that flag low scores, too, and pay for it",
         default="high",
-        help="both: try tests that flag low scores, too, and pay for it",
     )
-    group.add_argument(
-        "--only-method", action="store_true", help="no other methods for comparison: quicker"
-    )
+    add("--only-method", "no other methods for comparison: quicker")
 
 
 def _add_file_options(group: Any) -> None:
-    group.add_argument("--score", metavar="COLUMN", help="the scores")
-    group.add_argument("--member", metavar="COLUMN", help="the memberships")
-    group.add_argument(
-        "--nonmembers",
-        metavar="FILE",
-        help="the non-members' scores; the other file holds the members'",
-    )
+    add = _cli.adder(group)
+    add("--score COLUMN", "the scores")
+    add("--member COLUMN", "the memberships")
+    add("--nonmembers FILE", "the non-members' scores; the other file holds the members'")
     _cli.add_models(group)
     direction = group.add_mutually_exclusive_group()
     direction.add_argument(
@@ -157,35 +140,34 @@ def _add_file_options(group: Any) -> None:
 
 
 def _add_setting_options(group: Any) -> None:
-    group.add_argument(
-        "--neighbours",
-        choices=("replace", "add-remove"),
-        help="what rounds without the record hold instead: another record, or none. The bound and "
+    add = _cli.adder(group)
+    add(
+        "--neighbours replace|add-remove",
+        "what rounds without the record hold instead: another record, or none. The bound and "
         "the claim are about this relation",
     )
-    group.add_argument("--threat-model", metavar="TEXT", help="what the attacker sees and knows")
-    group.add_argument(
+    add("--threat-model TEXT", "what the attacker sees and knows")
+    add(
         "--random-bits",
-        action="store_true",
-        help="the memberships were fair coins, each score a function of its own round: allows "
+        "the memberships were fair coins, each score a function of its own round: allows "
         "methods that need it",
     )
-    group.add_argument("--seed", type=int, default=0, metavar="S", help="of the order of ties (0)")
+    add("--seed S", "of the order of ties", 0)
 
 
 def _add_kinds(group: Any) -> None:
+    add = _cli.adder(group)
     kind = group.add_mutually_exclusive_group()
-    kind.add_argument(
+    add_kind = _cli.adder(kind)
+    add_kind(
         "--one-run",
-        action="store_true",
-        help="the rows are canaries of one training, each in or out by a fair coin: right guesses "
+        "the rows are canaries of one training, each in or out by a fair coin: right guesses "
         "are counted at every size, of the highest and the lowest scores in turn and of each end "
         "alone, and none is to be chosen",
     )
-    kind.add_argument(
+    add_kind(
         "--watch",
-        action="store_true",
-        help="rounds are read as they come, csv with a first line of names or JSON lines, and "
+        "rounds are read as they come, csv with a first line of names or JSON lines, and "
         "looked at after each; the program ends when the claim is refuted. Without --random-bits "
         "the i-th member is paired with the i-th non-member",
     )
@@ -195,11 +177,7 @@ def _add_kinds(group: Any) -> None:
         "before any audit: can these columns (dates, lengths, sources), which are known without "
         "the model, tell members from non-members? Then scores say nothing of the model",
     )
-    group.add_argument(
-        "--state",
-        metavar="PATH",
-        help="with --watch: keep there what is counted, and go on from it the next time",
-    )
+    add("--state PATH", "with --watch: keep there what is counted, and go on from it the next time")
     group.add_argument(
         "--idle",
         type=float,
@@ -208,12 +186,10 @@ def _add_kinds(group: Any) -> None:
         help="with --watch: a file to which nothing was added for so many seconds is at its end "
         "(60; 0: read what is there; inf: wait)",
     )
-    group.add_argument(
-        "--inclusion",
-        type=float,
-        default=0.5,
-        metavar="P",
-        help="with --watch and --random-bits: the probability that a coin says member (0.5)",
+    add(
+        "--inclusion P",
+        "with --watch and --random-bits: the probability that a coin says member",
+        0.5,
     )
 
 

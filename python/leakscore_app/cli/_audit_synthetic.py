@@ -40,32 +40,27 @@ def add_audit_synthetic(commands: Any) -> None:
     parser.add_argument("holdout", metavar="HOLDOUT", help="others of the same population")
     parser.add_argument("synthetic", metavar="SYNTH", help="the synthetic records")
     group = parser.add_argument_group("the tables")
-    group.add_argument(
-        "--reference",
-        metavar="OTHER",
-        help="more records of the population (default: half of HOLDOUT, which is not judged then)",
+    add = _cli.adder(group)
+    add(
+        "--reference OTHER",
+        "more records of the population (default: half of HOLDOUT, which is not judged then)",
     )
     _cli.add_names(group, "--categories", "columns of numbers that are categories")
     _cli.add_names(group, "--columns", "look at these columns only")
     _cli.add_names(group, "--exclude", "do not look at these columns")
-    group = parser.add_argument_group("the verdict and the bounds")
-    group.add_argument(
-        "--confidence",
-        type=float,
-        default=0.95,
-        metavar="C",
-        help="a table that shows nothing is said to leak at most 1 - C of the time (0.95)",
+    add = _cli.adder(parser.add_argument_group("the verdict and the bounds"))
+    add(
+        "--confidence C",
+        "a table that shows nothing is said to leak at most 1 - C of the time",
+        0.95,
     )
-    group.add_argument(
-        "--delta", type=float, default=1e-5, metavar="D", help="of the bounds on epsilon (1e-5)"
-    )
-    group.add_argument(
+    add("--delta D", "of the bounds on epsilon", 1e-5)
+    add(
         "--random-bits",
-        action="store_true",
-        help="a fair coin of its own put each record into TRAIN or HOLDOUT: certify a lower bound "
+        "a fair coin of its own put each record into TRAIN or HOLDOUT: certify a lower bound "
         "on the generator's epsilon; needs --reference",
     )
-    group.add_argument("--seed", type=int, default=0, metavar="S", help="of the halves (0)")
+    add("--seed S", "of the halves", 0)
     _cli.add_reading(parser)
     _cli.add_outputs(parser.add_argument_group("the output"), "no text: the exit code says it")
 

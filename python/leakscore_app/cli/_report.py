@@ -77,236 +77,180 @@ def add_report(commands: Any) -> None:
 
 
 def _add_release_options(group: Any) -> None:
-    group.add_argument(
-        "--n", type=int, metavar="N", help="records averaged (default: all; 100 without DATA)"
-    )
-    group.add_argument(
-        "--previous",
-        type=_cli.converted(_cli.counts, "is no list of whole numbers"),
-        metavar="N1,N2,...",
-        help="the mean of the first N1 rows of the table was published before (then that of the "
+    add = _cli.adder(group)
+    add("--n N", "records averaged (default: all; 100 without DATA)", type=int)
+    add(
+        "--previous N1,N2,...",
+        "the mean of the first N1 rows of the table was published before (then that of the "
         "first N2, ...), now the mean of all is: tell what leaks from all of them together",
+        type=_cli.converted(_cli.counts, "is no list of whole numbers"),
     )
-    group.add_argument(
-        "--population",
-        choices=("infinite", "finite"),
-        default="infinite",
-        help="infinite (default): the table is a sample of a larger population; finite: the n are "
+    add(
+        "--population infinite|finite",
+        "infinite (default): the table is a sample of a larger population; finite: the n are "
         "drawn from the table's records, without replacement",
+        default="infinite",
     )
-    group.add_argument(
-        "--decimals",
+    add(
+        "--decimals D",
+        "to how many decimals what is published is rounded; -3: to thousands (default: not)",
         type=int,
-        metavar="D",
-        help="to how many decimals what is published is rounded; -3: to thousands (default: not)",
     )
-    group.add_argument(
-        "--base-population",
-        type=int,
-        metavar="N",
-        help="people who might be in the data, for the base rate n/N (default: the table's "
+    add(
+        "--base-population N",
+        "people who might be in the data, for the base rate n/N (default: the table's "
         "records, if n is less)",
+        type=int,
     )
-    group.add_argument(
-        "--synthetic-from",
-        type=_cli.names,
-        metavar="KIND,...",
-        help="not they are published, but a synthetic table that is drawn from them alone: means; "
+    add(
+        "--synthetic-from KIND,...",
+        "not they are published, but a synthetic table that is drawn from them alone: means; "
         "means,covariance; or cells, the counts of the groups of --group-by. No attack on such a "
         "table can show more",
+        type=_cli.names,
     )
 
 
 def _add_model_options(group: Any) -> None:
-    group.add_argument("--weights", metavar="COLUMN", help="publish means with these weights")
-    group.add_argument(
-        "--weights-are",
-        choices=("data", "ratio", "public"),
-        help="data (default): they are data of the records, and their sum is published, too; "
+    add = _cli.adder(group)
+    add("--weights COLUMN", "publish means with these weights")
+    add(
+        "--weights-are data|ratio|public",
+        "data (default): they are data of the records, and their sum is published, too; "
         "ratio: data, and their sum is not published; public: everybody knows them",
     )
-    group.add_argument("--response", metavar="COLUMN", help="what a regression or a glm predicts")
-    group.add_argument(
-        "--family",
-        choices=("binomial", "poisson", "gamma", "gaussian"),
-        help="of a glm, with its canonical link",
-    )
-    group.add_argument("--offset", metavar="COLUMN", help="of a glm, as the log of an exposure")
-    group.add_argument("--time", metavar="COLUMN", help="of the event of a Cox model")
-    group.add_argument(
-        "--event", metavar="COLUMN", help="of a Cox model: 1 where it was at that time, else 0"
-    )
+    add("--response COLUMN", "what a regression or a glm predicts")
+    add("--family binomial|poisson|gamma|gaussian", "of a glm, with its canonical link")
+    add("--offset COLUMN", "of a glm, as the log of an exposure")
+    add("--time COLUMN", "of the event of a Cox model")
+    add("--event COLUMN", "of a Cox model: 1 where it was at that time, else 0")
     _cli.add_names(group, "--factors", "predictors of a glm or Cox model that are categories")
 
 
 def _add_group_options(group: Any) -> None:
+    add = _cli.adder(group)
     _cli.add_names(group, "--group-by", "publish means and counts of the groups of these columns")
-    group.add_argument(
+    add(
         "--separate-tables",
-        action="store_true",
-        help="one table by each of these columns instead of one by all of them; judged together",
+        "one table by each of these columns instead of one by all of them; judged together",
     )
-    group.add_argument(
-        "--min-cell",
-        type=int,
-        default=10,
-        metavar="K",
-        help="a group of fewer records is not to be published (10)",
-    )
-    group.add_argument(
-        "--drop-small-cells",
-        action="store_true",
-        help="leave out the records of such groups and judge the others",
-    )
+    add("--min-cell K", "a group of fewer records is not to be published", 10)
+    add("--drop-small-cells", "leave out the records of such groups and judge the others")
 
 
 def _add_table_options(group: Any) -> None:
-    group.add_argument(
-        "--statistic",
-        choices=STATISTICS,
-        help="what is published of the columns (default: their mean); quantiles and extremes are "
+    add = _cli.adder(group)
+    add(
+        f"--statistic {'|'.join(STATISTICS)}",
+        "what is published of the columns (default: their mean); quantiles and extremes are "
         "refused",
     )
     _add_group_options(group)
-    group.add_argument(
-        "--sensitive",
-        metavar="COLUMN",
-        help="say what the release tells about a member's value of this column, to who knows the "
+    add(
+        "--sensitive COLUMN",
+        "say what the release tells about a member's value of this column, to who knows the "
         "member's other values",
     )
     _add_model_options(group)
     _cli.add_names(group, "--columns", "publish these columns only")
     _cli.add_names(group, "--exclude", "do not publish these columns")
-    group.add_argument(
-        "--missing",
-        choices=("rows", "columns"),
+    add(
+        "--missing rows|columns",
+        "what to leave out where a value is missing (default: rows)",
         default="rows",
-        help="what to leave out where a value is missing (default: rows)",
     )
-    group.add_argument(
-        "--shrinkage",
-        type=_cli.converted(_shrinkage, "is neither a number nor auto"),
-        metavar="S",
-        help="of the covariance towards its diagonal, 0 to 1, or auto (default: none, auto if the "
+    add(
+        "--shrinkage S",
+        "of the covariance towards its diagonal, 0 to 1, or auto (default: none, auto if the "
         "records are too few)",
+        type=_cli.converted(_shrinkage, "is neither a number nor auto"),
     )
 
 
 def _add_verdict_options(group: Any) -> None:
-    group.add_argument(
+    add = _cli.adder(group)
+    add(
         "--distinct-records",
-        action="store_true",
-        help="no two records are of one person, also where they are equal (else see --id)",
+        "no two records are of one person, also where they are equal (else see --id)",
     )
-    group.add_argument(
-        "--max-advantage",
+    add(
+        "--max-advantage A",
+        "limit for every record: the largest advantage, in (0, 1) (default: 0.2)",
         type=float,
-        metavar="A",
-        help="limit for every record: the largest advantage, in (0, 1) (default: 0.2)",
     )
-    group.add_argument(
-        "--max-power",
-        type=float,
-        metavar="P",
-        help="limit for every record: how often the attack may recognise it, at 1 %% false alarms, "
+    add(
+        "--max-power P",
+        "limit for every record: how often the attack may recognise it, at 1 %% false alarms, "
         "in (0.01, 1)",
-    )
-    group.add_argument(
-        "--epsilon",
         type=float,
-        metavar="E",
-        help="limit for every record: a Gaussian epsilon (one of the three)",
     )
-    group.add_argument(
-        "--delta", type=float, default=1e-5, metavar="D", help="with --epsilon and --audit (1e-5)"
-    )
-    group.add_argument(
-        "--max-noise",
-        type=float,
-        default=1.0,
-        metavar="X",
-        help="the most noise worth publishing with, in standard errors of the mean (1)",
+    add("--epsilon E", "limit for every record: a Gaussian epsilon (one of the three)", type=float)
+    add("--delta D", "with --epsilon and --audit", 1e-5)
+    add(
+        "--max-noise X", "the most noise worth publishing with, in standard errors of the mean", 1.0
     )
     _add_noise_options(group)
-    group.add_argument(
-        "--check", action="store_true", help="the exit code is the verdict: 0, 2, 3 or 4, see below"
-    )
+    add("--check", "the exit code is the verdict: 0, 2, 3 or 4, see below")
 
 
 def _add_noise_options(group: Any) -> None:
-    group.add_argument(
-        "--noise-shape",
-        choices=("optimal", "independent", "same"),
-        help="of the noise: optimal costs least and is correlated between columns; independent is "
+    add = _cli.adder(group)
+    add(
+        "--noise-shape optimal|independent|same",
+        "of the noise: optimal costs least and is correlated between columns; independent is "
         "the best that is not; same is the same number of standard errors in every column "
         "(default: optimal, or same where no other is computed)",
     )
-    group.add_argument(
-        "--draw-noise",
+    add(
+        "--draw-noise SEED",
+        "print the numbers to publish, with one draw of the noise where the verdict asks for "
+        "noise; without a seed one is drawn and kept nowhere, one of yours needs 16 digits or more "
+        "that nobody guesses or sees, and serves once",
         type=_cli.converted(int, "is no number: write the table before --draw-noise"),
         nargs="?",
         const=True,
-        metavar="SEED",
-        help="print the numbers to publish, with one draw of the noise where the verdict asks for "
-        "noise; without a seed one is drawn and kept nowhere, one of yours needs 16 digits or more "
-        "that nobody guesses or sees, and serves once",
     )
 
 
 def _add_game_options(group: Any) -> None:
-    group.add_argument(
-        "--rounds", type=int, metavar="R", help="of each game (default: 20000, less for large n)"
-    )
-    group.add_argument("--seed", type=int, default=0, metavar="S", help="of the games (0)")
-    group.add_argument(
-        "--audit", action="store_true", help="certify an epsilon of the worst record's game"
-    )
-    group.add_argument(
-        "--confidence", type=float, default=0.95, metavar="C", help="of audit and interval (0.95)"
-    )
+    add = _cli.adder(group)
+    add("--rounds R", "of each game (default: 20000, less for large n)", type=int)
+    add("--seed S", "of the games", 0)
+    add("--audit", "certify an epsilon of the worst record's game")
+    add("--confidence C", "of audit and interval", 0.95)
 
 
 def _add_cluster_options(group: Any) -> None:
-    group.add_argument(
-        "--workers",
-        type=int,
-        metavar="N",
-        help="read with N processes on this machine (extra dask); for csv, parquet and npy "
+    add = _cli.adder(group)
+    add(
+        "--workers N",
+        "read with N processes on this machine (extra dask); for csv, parquet and npy "
         "files, and only above 65536 records",
+        type=int,
     )
-    group.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="read with the workers of your own dask cluster, as tcp://host:8786; they need the "
+    add(
+        "--scheduler ADDRESS",
+        "read with the workers of your own dask cluster, as tcp://host:8786; they need the "
         "files at the same paths",
     )
 
 
 def _add_output_options(group: Any) -> None:
-    group.add_argument(
-        "--worst", type=int, default=5, metavar="K", help="records that are listed (5)"
-    )
+    add = _cli.adder(group)
+    add("--worst K", "records that are listed", 5)
     _cli.add_outputs(group, "no text, no progress")
-    group.add_argument(
-        "--csv",
-        metavar="PATH",
-        help="write the numbers to publish, as --draw-noise does; an error if the verdict is not "
+    add(
+        "--csv PATH",
+        "write the numbers to publish, as --draw-noise does; an error if the verdict is not "
         "to publish (- for stdout)",
     )
-    group.add_argument(
-        "--records",
-        choices=("all", "worst", "none"),
-        help="which records the JSON lists, beside the summaries (default: all up to 10000, the "
+    add(
+        "--records all|worst|none",
+        "which records the JSON lists, beside the summaries (default: all up to 10000, the "
         "worst of more)",
     )
-    group.add_argument(
-        "--show-values", action="store_true", help="show values of the worst records"
-    )
-    group.add_argument(
-        "--progress",
-        action="store_true",
-        help="tell on standard error how far the work is, also where that is no terminal",
-    )
+    add("--show-values", "show values of the worst records")
+    add("--progress", "tell on standard error how far the work is, also where that is no terminal")
 
 
 def _shrinkage(text: str) -> float | str:

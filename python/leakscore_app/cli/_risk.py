@@ -48,51 +48,39 @@ def add_risk(commands: Any) -> None:
     _cli.add_models(group)
     _cli.add_memory(group)
     group = parser.add_argument_group("the output")
-    group.add_argument(
-        "--worst", type=int, default=20, metavar="K", help="records that are listed (20)"
-    )
-    group.add_argument(
-        "--order-by",
-        type=int,
-        default=0,
-        metavar="A",
-        help="of scores of several attacks, which puts the records in order, from 0 (0)",
-    )
+    add = _cli.adder(group)
+    add("--worst K", "records that are listed", 20)
+    add("--order-by A", "of scores of several attacks, which puts the records in order, from 0", 0)
     _cli.add_outputs(group)
-    group.add_argument(
-        "--check", action="store_true", help="the exit code says whether a record is certified"
-    )
+    add("--check", "the exit code says whether a record is certified")
 
 
 def _add_judging(group: Any) -> None:
+    add = _cli.adder(group)
     share = _cli.converted(_between, "is not a number in (0, 1)")
-    group.add_argument(
-        "--false-positive-rate",
+    add(
+        "--false-positive-rate P",
+        "of the attack's common threshold, over all records",
+        0.01,
         type=share,
-        default=0.01,
-        metavar="P",
-        help="of the attack's common threshold, over all records (0.01)",
     )
-    group.add_argument(
-        "--least-power",
+    add(
+        "--least-power P",
+        "a record is certified if it is found in more than this share of the models that were "
+        "trained on it",
+        0.5,
         type=share,
-        default=0.5,
-        metavar="P",
-        help="a record is certified if it is found in more than this share of the models that were "
-        "trained on it (0.5)",
     )
-    group.add_argument(
-        "--confidence",
+    add(
+        "--confidence C",
+        "of each interval, and of all certified records together",
+        0.95,
         type=share,
-        default=0.95,
-        metavar="C",
-        help="of each interval, and of all certified records together (0.95)",
     )
-    group.add_argument(
-        "--delta",
+    add(
+        "--delta D",
+        "certify a lower bound on each record's epsilon at this delta, too, all at once",
         type=float,
-        metavar="D",
-        help="certify a lower bound on each record's epsilon at this delta, too, all at once",
     )
 
 

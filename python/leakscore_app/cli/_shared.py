@@ -55,6 +55,31 @@ def _character(text: str) -> str:
     return text
 
 
+def adder(group: Any) -> Callable[..., None]:
+    """Return what adds options to a group, each spelt as its help shows it: "--delta D".
+
+    Without a value it is a flag; "a|b" are choices. A number by default says what type the value
+    is, and stands behind the text.
+    """
+
+    def add(spelt: str, text: str, default: Any = None, **more: Any) -> None:
+        name, _, value = spelt.partition(" ")
+        if "|" in value:
+            more["choices"] = tuple(value.split("|"))
+        elif value:
+            more["metavar"] = value
+        else:
+            more["action"] = "store_true"
+        if isinstance(default, int | float):
+            more = {"type": type(default), **more}
+            text = f"{text} ({default:g})".replace("e-0", "e-").lstrip()
+        if default is not None:
+            more["default"] = default
+        group.add_argument(name, help=text, **more)
+
+    return add
+
+
 def add_names(group: Any, option: str, text: str) -> None:
     """Add an option for a list of names, which may be given several times."""
     group.add_argument(option, type=names, action="extend", metavar="A,B,...", help=text)
@@ -65,20 +90,19 @@ def add_reading(parser: Any) -> None:
     group = parser.add_argument_group(
         "reading the file", "What is not given is found out; where it cannot be, nothing is judged."
     )
-    group.add_argument(
-        "--delimiter",
+    add = adder(group)
+    add(
+        "--delimiter C",
+        "between cells: a character, tab or space",
         type=converted(_character, "is neither one character nor tab nor space"),
-        metavar="C",
-        help="between cells: a character, tab or space",
     )
-    group.add_argument("--decimal", choices=(".", ","), metavar="MARK", help="the decimal mark")
-    group.add_argument(
-        "--thousands",
+    add("--decimal MARK", "the decimal mark", choices=(".", ","))
+    add(
+        "--thousands MARK",
+        "the mark between thousands: , . ' or a space; or none",
         choices=(",", ".", "'", " ", "none"),
-        metavar="MARK",
-        help="the mark between thousands: , . ' or a space; or none",
     )
-    group.add_argument("--encoding", metavar="NAME", help="of a text: utf-8, cp1252, ...")
+    add("--encoding NAME", "of a text: utf-8, cp1252, ...")
     _add_parts(group)
     _add_meaning(group)
     add_memory(group)
@@ -86,56 +110,46 @@ def add_reading(parser: Any) -> None:
 
 def add_models(group: Any) -> None:
     """Add the options for archives of the outputs of shadow models."""
-    group.add_argument(
-        "--attack",
-        choices=("choose", "base", "one-step", "paired", "bayes", "lira"),
-        help="by which to score the outputs of shadow models, see below (choose: the best of base, "
+    add = adder(group)
+    add(
+        "--attack choose|base|one-step|paired|bayes|lira",
+        "by which to score the outputs of shadow models, see below (choose: the best of base, "
         "one-step and paired on shadow models that are left out)",
     )
-    group.add_argument(
+    add(
         "--few-records",
-        action="store_true",
-        help="there are fewer records than models, which otherwise is refused as transposed",
+        "there are fewer records than models, which otherwise is refused as transposed",
     )
 
 
 def _add_parts(group: Any) -> None:
     """Add the options for which part of a file is the table."""
-    group.add_argument(
-        "--header",
-        choices=("auto", "yes", "no"),
-        default="auto",
-        help="whether the first line names the columns",
-    )
-    group.add_argument(
-        "--skip-lines", type=int, default=0, metavar="K", help="leave out the first K lines"
-    )
-    group.add_argument(
-        "--skip-last",
+    add = adder(group)
+    add("--header auto|yes|no", "whether the first line names the columns", default="auto")
+    add("--skip-lines K", "leave out the first K lines", 0)
+    add(
+        "--skip-last K",
+        "leave out the last K records; 0: keep a last one that is the others' sum or mean",
         type=int,
-        metavar="K",
-        help="leave out the last K records; 0: keep a last one that is the others' sum or mean",
     )
-    group.add_argument("--sheet", metavar="NAME", help="which sheet of a workbook")
-    group.add_argument("--key", metavar="NAME", help="which array or file of an archive")
+    add("--sheet NAME", "which sheet of a workbook")
+    add("--key NAME", "which array or file of an archive")
 
 
 def _add_meaning(group: Any) -> None:
     """Add the options for what cells and columns mean."""
+    add = adder(group)
     add_names(
         group,
         "--missing-values",
         "what stands for a missing value, -999 for example; none: every number is a value",
     )
-    group.add_argument(
-        "--bad-cells",
-        choices=("refuse", "missing"),
+    add(
+        "--bad-cells refuse|missing",
+        "what to do where cells of a column of numbers are no numbers (default: refuse)",
         default="refuse",
-        help="what to do where cells of a column of numbers are no numbers (default: refuse)",
     )
-    group.add_argument(
-        "--id", metavar="COLUMN", help="tells who a record belongs to; it is not published"
-    )
+    add("--id COLUMN", "tells who a record belongs to; it is not published")
     add_names(group, "--proportions", "columns of categories: the share of each one is published")
 
 
@@ -160,11 +174,10 @@ def reading(
 
 def add_outputs(group: Any, quiet: str = "no text") -> None:
     """Add the options for the files of the numbers and the page, and for no text."""
-    group.add_argument("--json", metavar="PATH", help="write all numbers as JSON (- for stdout)")
-    group.add_argument(
-        "--html", metavar="PATH", help="write one self-contained page (- for stdout)"
-    )
-    group.add_argument("--quiet", action="store_true", help=quiet)
+    add = adder(group)
+    add("--json PATH", "write all numbers as JSON (- for stdout)")
+    add("--html PATH", "write one self-contained page (- for stdout)")
+    add("--quiet", quiet)
 
 
 def add_memory(group: Any) -> None:
