@@ -52,42 +52,36 @@ Fitted: TypeAlias = GLM | Cox | Regression | Correlations | WeightedRatio
 
 @dataclass(frozen=True, eq=False)
 class ProjectionLaw:
-    """The others' projections on an attack, mean 0.
+    """The law of the others' projections on an attack, about their mean.
 
     Attributes
     ----------
     unit : float
-        Root of their second moment.
-    moments : tuple of float
-        The second, third and fourth one in this unit.
-    variance, largest : float
-        What all of them, and the one of largest size, add to the variance of one, noise apart.
+        Root of their second moment; 0 if all are 0.
+    third, fourth : float
+        Their moments in this unit.
+    largest : float
+        What the one of largest size adds to the second moment.
     row : int
         The number of that one.
     """
 
     unit: float
-    moments: tuple[float, float, float]
-    variance: float
+    third: float
+    fourth: float
     largest: float
     row: int
 
     @classmethod
     def of(cls, others: Doubles, rows: npt.NDArray[np.int64]) -> ProjectionLaw:
         """Look at projections and the numbers of their records."""
-        unit = float(np.sqrt(np.mean(others**2)))
-        moments = (float("nan"),) * 3
-        if unit > 0:
-            z = others / unit
-            moments = (
-                float(np.mean(z**2)),
-                float(np.mean(z**3)),
-                float(np.mean(z**4)),
-            )
-        variances = others**2 / len(others)
-        place = int(variances.argmax())
-        total = float(variances.sum())
-        return cls(unit, moments, total, float(variances[place]), int(rows[place]))
+        place = int(np.abs(others).argmax())
+        largest = abs(float(others[place]))
+        z = others / (largest or 1.0)  # whose powers are float64
+        root = float(np.sqrt(np.mean(z**2)))
+        z /= root or 1.0
+        third, fourth = float(np.mean(z**3)), float(np.mean(z**4))
+        return cls(largest * root, third, fourth, largest**2 / len(others), int(rows[place]))
 
     def share(self, quantity: str, attack: LinearAttack) -> float:
         """Return power or advantage by the Edgeworth expansion to second order.
@@ -98,8 +92,7 @@ class ProjectionLaw:
         if not self.unit > 0:
             return float("nan")
         record = float(attack.target[0]) / self.unit
-        second, third, fourth = self.moments
-        cumulants = np.array([0.0, second, third, fourth - 3 * second**2])
+        cumulants = np.array([0.0, 1.0, self.third, self.fourth - 3.0])
         added = np.array([0.0, (attack.n * attack.noise / self.unit) ** 2, 0.0, 0.0])
         without = attack.n * cumulants + added
         with_it = (attack.n - 1) * cumulants + added + np.array([record, 0.0, 0.0, 0.0])
@@ -129,16 +122,8 @@ class Others(Protocol):
     """The projections of all other records on the direction of a strand, about their mean."""
 
     @property
-    def powers(self) -> tuple[float, float]:
-        """Means of their squares and of their cubes."""
-
-    @property
-    def skewness(self) -> float:
-        """The third moment in units of the second; 0 of numbers that are all 0."""
-
-    @property
-    def law(self) -> ProjectionLaw | None:
-        """What explains a difference from the theory; None if there is none."""
+    def law(self) -> ProjectionLaw:
+        """Their moments, and the largest."""
 
     def records(self, *, replace: bool) -> games.Empirical:
         """Return what a game draws from."""
@@ -157,24 +142,8 @@ class ProjectedRecords:
         """The projections of the other records."""
         return np.delete(self.every, self.excluded)
 
-    @property
-    def powers(self) -> tuple[float, float]:
-        """See `Others`."""
-        return float(np.mean(self.others**2)), float(np.mean(self.others**3))
-
-    @property
-    def skewness(self) -> float:
-        """See `Others`."""
-        values = self.others
-        largest = float(np.abs(values).max())
-        if largest == 0:
-            return 0.0
-        if not 1e-90 < largest < 1e90:  # whose powers are no float64
-            values = values / largest
-        return float(np.mean(values**3) / np.mean(values**2) ** 1.5)
-
-    @property
-    def law(self) -> ProjectionLaw | None:
+    @cached_property
+    def law(self) -> ProjectionLaw:
         """See `Others`."""
         return ProjectionLaw.of(self.others, np.delete(self.numbers, self.excluded))
 
@@ -192,33 +161,15 @@ class ProjectedBins:
     line: Line
     step: float
 
-    @cached_property
-    def _moments(self) -> list[float]:
-        moments: list[float] = (self.line.powers / self.line.count).tolist()
-        return moments
-
     @property
-    def powers(self) -> tuple[float, float]:
+    def law(self) -> ProjectionLaw:
         """See `Others`."""
-        return self._moments[1], self._moments[2]
-
-    @property
-    def skewness(self) -> float:
-        """See `Others`."""
-        _, second, third, _ = self._moments
+        _, second, third, fourth = (self.line.powers / self.line.count).tolist()
         unit = float(np.sqrt(second))
-        return third / unit**3 if unit > 0 else 0.0
-
-    @property
-    def law(self) -> ProjectionLaw | None:
-        """See `Others`."""
-        _, second, third, fourth = self._moments
-        unit = float(np.sqrt(second))
-        if not unit > 0:
-            return None
-        largest, row = self.line.largest
-        moments = (1.0, third / unit**3, fourth / unit**4)
-        return ProjectionLaw(unit, moments, second, largest**2 / self.line.count, row + 1)
+        size, (largest, row) = unit or 1.0, self.line.largest
+        return ProjectionLaw(
+            unit, third / size**3, fourth / size**4, largest**2 / self.line.count, row + 1
+        )
 
     def records(self, *, replace: bool) -> games.Empirical:
         """See `Others`."""
@@ -268,11 +219,12 @@ class LinearAttack:
 
 def skewness_of(attack: LinearAttack, others: Sequence[Others]) -> float:
     """Return the skewness of a round without the person, without noise."""
-    if len(attack.strands) == 1:
-        return others[0].skewness / float(np.sqrt(attack.strands[0].size))
-    pairs = [(strand.size, *of.powers) for strand, of in zip(attack.strands, others, strict=True)]
-    third = sum(cubes / size**2 for size, _, cubes in pairs)
-    second = sum(squares / size for size, squares, _ in pairs)
+    laws = [of.law for of in others]
+    if len(laws) == 1:
+        return laws[0].third / float(np.sqrt(attack.strands[0].size))
+    pairs = list(zip(attack.strands, laws, strict=True))
+    third = sum(law.third * law.unit**3 / strand.size**2 for strand, law in pairs)
+    second = sum(law.unit**2 / strand.size for strand, law in pairs)
     return third / second**1.5 if second > 0 else 0.0
 
 

@@ -145,8 +145,7 @@ def played(
     game = against_theory(attack, row, outcomes, rng, skewness_of(attack, others))
     if not game.differs or population.finite or not attack.plain:
         return game
-    law = others[0].law
-    return game if law is None else replace(game, reason=reason_of(game, law, attack))
+    return replace(game, reason=reason_of(game, others[0].law, attack))
 
 
 def against_theory(
@@ -323,7 +322,7 @@ def reason_of(game: Game, law: ProjectionLaw, attack: LinearAttack) -> Reason | 
     difference = abs(compared.simulated - compared.theory)
     if not abs(expected - compared.simulated) <= difference / 2:
         return None
-    total = law.variance + attack.n * attack.noise**2
+    total = law.unit**2 + attack.n * attack.noise**2
     return Reason(quantity, expected, law.row, law.largest / total)
 
 
