@@ -571,23 +571,37 @@ class Observations:
     listed: Listed | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Content:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Listing:
+    """What a report says of all records; `places` are those of the population's persons in it."""
+
+    rows: npt.NDArray[np.int64]
+    places: npt.NDArray[np.intp]
+    in_sample: Doubles
+    informed: Risk
+    weaker: Risk
+    counts: tuple[IdentifiedCounts, IdentifiedCounts]
+    lines: npt.NDArray[np.int64] | None = None
+    owned: Owned | None = None
+    cells: tuple[Cell, ...] = ()
+    pooled_cells: tuple[str, ...] = ()  # judged by the covariance within all cells
+    previous: Previous | None = None
+    effective_n: float | None = None  # of a plain mean that varies as that with known weights
+    bars: tuple[Bars, Bars] | None = None  # of a table whose records are not all in `rows`
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Content(Listing):
     """All that an analysis finds; verdict and notices of `Report` follow from it."""
 
     seed: int
     input: ReportInput
     release: Release
     threat_models: tuple[ThreatModel, ThreatModel]
-    rows: npt.NDArray[np.int64]
-    in_sample: Doubles
-    informed: Risk
-    weaker: Risk
     listed: npt.NDArray[np.int64]  # indices of the records that the JSON lists
     listed_as: str  # "all", "worst" or "none"
     gaussian_epsilon: Doubles  # of these
     gaussian_delta: float
-    counts: tuple[IdentifiedCounts, IdentifiedCounts]
     worst: tuple[int, ...]
     drivers: tuple[Drivers, ...]
     covariance: CovarianceQuality
@@ -596,18 +610,11 @@ class Content:
     remedies: tuple[Remedy, ...]
     audit: AuditResult | None
     observations: Observations
-    arithmetic: Arithmetic = Arithmetic()
-    previous: Previous | None = None
-    lines: npt.NDArray[np.int64] | None = None
-    owned: Owned | None = None
-    cells: tuple[Cell, ...] = ()
-    min_cell: int = 10
-    pooled_cells: tuple[str, ...] = ()  # judged by the covariance within all cells
-    effective_n: float | None = None  # of a plain mean that varies as that with known weights
-    bars: tuple[Bars, Bars] | None = None  # of a table whose records are not all in `rows`
-    sensitive: SensitiveValue | None = None
-    exact: dict[str, float] | None = None  # numbers without noise, where they may be published
-    ranked: int = 0  # how many persons the law of the sums ranks, too
+    arithmetic: Arithmetic
+    min_cell: int
+    sensitive: SensitiveValue | None
+    exact: dict[str, float] | None  # numbers without noise, where they may be published
+    ranked: int  # how many persons the law of the sums ranks, too
 
     @property
     def records(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,15 +24,15 @@ from leakscore_app.report._verdict import named, to_publish, verdict_of, with_th
 from leakscore_app.report.engine.leakage import Budget
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Report(Content, Findings):
     """What leaks when the mean of n records is published; see `leakscore_app.analyse`."""
 
     command = "report"
     schema_version = 2
 
-    budget: Budget = field(kw_only=True)
-    max_noise: float = field(kw_only=True)
+    budget: Budget
+    max_noise: float
 
     def __repr__(self) -> str:
         columns, index = len(self.input.columns_judged), self.worst[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -278,14 +278,13 @@ class Analysis:
     ) -> Report:
         options, table, population = self.options, self.table, self.table.population
         listing = table.listing(self.scores, self.release.base_rate)
-        of_records = {field.name: getattr(listing, field.name) for field in fields(listing)}
-        worst = [int(i) for i in of_records.pop("places")[self.order[: options.worst]]]
+        worst: list[int] = listing.places[self.order[: options.worst]].tolist()
         which = options.records or (None if population.whole else "worst")
         listed_as, listed = listed_of(which, len(listing.rows), worst)
         leakage = listing.informed.leakage[listed]
         several = not bool(population.owned.alone.all())
         return Report(
-            **of_records,
+            **vars(listing),
             seed=options.seed,
             input=table.input,
             release=self.release,

@@ -46,6 +46,7 @@ from leakscore_app.report._model import (
     Bars,
     Doubles,
     IdentifiedCounts,
+    Listing,
     Narrowing,
 )
 from leakscore_app.report.engine.attack import (
@@ -80,7 +81,6 @@ from leakscore_app.report.engine.population import Population
 from leakscore_app.report.engine.remedies import CLIPS
 from leakscore_app.report.engine.setup import (
     AnalysisOptions,
-    Listing,
     nothing_to_play,
 )
 from leakscore_app.tables.sources.blocks import Block

@@ -19,6 +19,7 @@ from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.report._model import (
     Doubles,
     Listed,
+    Listing,
     Narrowing,
     Noise,
     Observations,
@@ -35,7 +36,6 @@ from leakscore_app.report.engine.noise import Slopes, TheoryNoise
 from leakscore_app.report.engine.population import Population
 from leakscore_app.report.engine.setup import (
     AnalysisOptions,
-    Listing,
     budget_of,
     columns_of_file,
     of_categories,

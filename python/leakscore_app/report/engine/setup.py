@@ -13,20 +13,7 @@ from leakscore import validation
 from leakscore.statistics import Statistic
 from leakscore_app._visible import visible
 from leakscore_app.document.text import counted
-from leakscore_app.report._model import (
-    ALPHA,
-    LOW_PRIOR,
-    Bars,
-    Cell,
-    Doubles,
-    IdentifiedCounts,
-    Owned,
-    Previous,
-    Release,
-    ReportInput,
-    Risk,
-    ThreatModel,
-)
+from leakscore_app.report._model import ALPHA, LOW_PRIOR, Release, ReportInput, ThreatModel
 from leakscore_app.report._published import Published
 from leakscore_app.report.engine.game import default_rounds
 from leakscore_app.report.engine.leakage import Budget
@@ -75,25 +62,6 @@ class AnalysisOptions:
     distinct_records: bool = False
     sensitive: str | None = None
     synthetic: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Listing:
-    """What a report says of all records; `places` are those of the population's persons in it."""
-
-    rows: npt.NDArray[np.int64]
-    places: npt.NDArray[np.intp]
-    in_sample: Doubles
-    informed: Risk
-    weaker: Risk
-    counts: tuple[IdentifiedCounts, IdentifiedCounts]
-    lines: npt.NDArray[np.int64] | None = None
-    owned: Owned | None = None
-    cells: tuple[Cell, ...] = ()
-    pooled_cells: tuple[str, ...] = ()
-    previous: Previous | None = None
-    effective_n: float | None = None
-    bars: tuple[Bars, Bars] | None = None
 
 
 def checked(options: AnalysisOptions) -> AnalysisOptions:
@@ -267,7 +235,7 @@ def listed_of(
     return which, np.array(worst if which == "worst" else [], dtype=np.int64)
 
 
-def shrinkage_of(values: Doubles, shrinkage: Shrinkage, largest: int) -> Shrinkage:
+def shrinkage_of(values: npt.NDArray[np.float64], shrinkage: Shrinkage, largest: int) -> Shrinkage:
     """Shrink as asked, or automatically where the records are too few for their columns.
 
     Records that count are those of all but a person with the `largest` number of them, and one.

@@ -22,6 +22,7 @@ from leakscore_app.report._model import (
     Batch,
     Doubles,
     Listed,
+    Listing,
     Narrowing,
     Noise,
     Owned,
@@ -47,7 +48,6 @@ from leakscore_app.report.engine.population import Population
 from leakscore_app.report.engine.remedies import CLIPS
 from leakscore_app.report.engine.setup import (
     AnalysisOptions,
-    Listing,
     published_of,
     require_plain,
     shrinkage_of,
