@@ -54,3 +54,8 @@ class Passes:
         """Tell what is done now, and the share of the present step that is done."""
         if self.progress is not None:
             self.progress(what, min((self.done + share) / _EXPECTED, 0.99))
+
+    def step(self, what: str) -> None:
+        """Tell what is done now, in one step without a pass."""
+        self.say(what)
+        self.done += 1

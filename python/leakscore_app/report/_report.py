@@ -14,6 +14,7 @@ import numpy.typing as npt
 from leakscore import single_threaded_blas, validation
 from leakscore.statistics import Statistic
 from leakscore_app._visible import visible
+from leakscore_app.passes.runner import Passes, Progress
 from leakscore_app.report.engine.analysis import Analysis
 from leakscore_app.report.engine.features import categories_of, parts_of
 from leakscore_app.report.engine.population import Shrinkage
@@ -35,8 +36,6 @@ from leakscore_app.tables.table import (
 )
 
 _FEW_COLUMNS = 500
-_STEPS = 8  # of an analysis, mostly
-Progress: TypeAlias = Callable[[str, float], None]
 
 
 def analyse(
@@ -220,7 +219,6 @@ def analyse(
         table = whole_of(table, opened, why)
         opened, why = opened_of(table, options), ""
     if not why and opened.is_longer_than(LONG):
-        from leakscore_app.passes.runner import Passes
         from leakscore_app.report.engine.blocks import BlockTable
 
         with single_threaded_blas():  # waiting threads took a tenth of the work
@@ -228,19 +226,7 @@ def analyse(
     whole = whole_of(table, opened, why)
     # Threads of BLAS wait for each other longer than they work on so few columns.
     with single_threaded_blas() if whole.values.shape[1] <= _FEW_COLUMNS else nullcontext():
-        return Analysis(WholeTable(whole, options, _StepCounter(progress))).report()
-
-
-class _StepCounter:
-    """Tell how much of the work is done before each of its steps, as far as that is known."""
-
-    def __init__(self, progress: Progress | None) -> None:
-        self._progress, self._done = progress, 0
-
-    def __call__(self, step: str) -> None:
-        if self._progress is not None:
-            self._progress(step, min(self._done / _STEPS, 1.0))
-        self._done += 1
+        return Analysis(WholeTable(whole, options, Passes(progress).step)).report()
 
 
 def open_table(path: str | PathLike[str], **reading: Any) -> Table | Opened:

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from leakscore.leakage.table_law import TableLaw
-from leakscore.reference import Moments, Reference
+from leakscore.reference import Moments
 from leakscore.statistics import Correlations, Mean, Regression, WeightedRatio
 from leakscore_app.document.document import Notice, note
 from leakscore_app.passes.lattices import Off
@@ -39,7 +39,6 @@ from leakscore_app.passes.scores import (
     SparseHistogram,
     Ties,
     Views,
-    WorstRows,
     lower_end,
 )
 from leakscore_app.report._model import (
@@ -144,37 +143,15 @@ class BlockTable(JudgedTable):
         at = finite[[(len(finite) - 1) // 2]]
         self._middle = int(sampled.rows[at[0]])
         kept = self.scored.kept
-        if self._middle not in kept.rows:
-            middle = WorstRows(sampled.rows[at], scores[at], scores[at], sampled.taken(at))
-            kept = kept.joined(middle)
-        self.population = self._crowd(kept, {})
+        order = np.argsort(kept.rows, kind="stable")
+        values, rows, n = kept.values[order], kept.rows[order], self.released.n
+        crowd = Crowd(self.law, values, rows, n, finite=self.finite)
+        self.population = crowd.joined(sampled.rows[at], sampled.taken(at))
         dominant = self.population.dominant()[:_REFITTED]
         if dominant:
             moments = self._without([frozenset([row]) for row in dominant])
-            refitted = [of.reference() for of in moments]
-            again = dict(zip(dominant, refitted, strict=True))
-            self.population = self._crowd(self._kept(), again)
-
-    def _crowd(self, kept: WorstRows, refitted: dict[int, Reference]) -> Crowd:
-        order = np.argsort(kept.rows, kind="stable")
-        return Crowd(
-            self.law,
-            kept.values[order],
-            kept.rows[order],
-            self.released.n,
-            finite=self.finite,
-            refitted=refitted,
-        )
-
-    def _kept(self) -> WorstRows:
-        none = np.zeros(len(self.population.numbers))
-        return WorstRows(self.population.numbers, none, none, self.population.raw)
-
-    def _join(self, rows: np.ndarray, values: Doubles) -> None:
-        """Keep further records."""
-        none = np.zeros(len(rows))
-        joined = self._kept().joined(WorstRows(rows, none, none, values))
-        self.population = self._crowd(joined, self.population.refitted)
+            refitted = dict(zip(dominant, (of.reference() for of in moments), strict=True))
+            self.population = self.population.knowing(refitted)
 
     def _without(self, rows: Sequence[frozenset[int]]) -> tuple[Moments, ...]:
         """Read the moments of all records but some, in units of the law."""
@@ -225,8 +202,7 @@ class BlockTable(JudgedTable):
         for theory, counted in zip(theories, views.counts, strict=True):
             kept = counted.kept
             if kept.scores[0] / self.divisor > float(theory.scores.max()) * (1 + 1e-12):
-                new = ~np.isin(kept.rows, self.population.numbers)
-                self._join(kept.rows[new], kept.values[new])
+                self.population = self.population.joined(kept.rows, kept.values)
         return len(self.population.numbers) == before
 
     # --- the third pass and the games ------------------------------------------------------------
@@ -294,9 +270,8 @@ class BlockTable(JudgedTable):
     def keep(self, off: Sequence[Off], worst: Sequence[int]) -> None:
         """Keep the worst records off steps."""
         for records in off:
-            new = np.isin(records.rows, worst) & ~np.isin(records.rows, self.rows)
-            if new.any():
-                self._join(records.rows[new] - 1, records.values[new])
+            told = np.isin(records.rows, worst)
+            self.population = self.population.joined(records.rows[told] - 1, records.values[told])
 
     @property
     def means(self) -> Doubles:

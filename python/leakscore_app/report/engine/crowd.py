@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -122,19 +122,33 @@ class Crowd(LawPopulation):
         """Leakage with the record in the reference: too small for the unusual ones."""
         return np.asarray(self.reference.squared_mahalanobis(self.values) / self.divisors)
 
+    def _changed(self, **changes: Any) -> Crowd:
+        given = {"law": self.law, "values": self.raw, "rows": self.numbers, "n": self.n}
+        given |= {"finite": self.finite, "refitted": self.refitted}
+        return Crowd(**{**given, **changes})
+
+    def knowing(self, refitted: dict[int, Reference]) -> Crowd:
+        """Return the same with estimates of all others than these records."""
+        return self._changed(refitted=refitted)
+
+    def joined(self, rows: Integers, values: Doubles) -> Crowd:
+        """Return the same with those of other records that are not among these."""
+        new = ~np.isin(rows, self.numbers)
+        numbers = np.concatenate([self.numbers, rows[new]])
+        order = np.argsort(numbers, kind="stable")
+        values = np.concatenate([self.raw, values[new]])
+        return self._changed(rows=numbers[order], values=values[order])
+
     def larger(self, size: int) -> Crowd:
         """Return the same with so many records in the mean."""
-        return Crowd(
-            self.law, self.raw, self.numbers, size, finite=self.finite, refitted=self.refitted
-        )
+        return self._changed(n=size)
 
     def with_columns(self, kept: Sequence[int]) -> Crowd:
         """Return the release of some of the columns."""
-        law, columns = self.law.with_columns(kept), list(kept)
+        columns = list(kept)
         refitted = {row: part_of(others, columns) for row, others in self.refitted.items()}
-        return Crowd(
-            law, self.raw[:, columns], self.numbers, self.n, finite=self.finite, refitted=refitted
-        )
+        law = self.law.with_columns(kept)
+        return self._changed(law=law, values=self.raw[:, columns], refitted=refitted)
 
     def with_slopes(self, slopes: csr_array) -> Crowd:
         """Return the release of numbers that change with several of the values."""

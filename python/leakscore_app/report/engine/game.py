@@ -166,9 +166,32 @@ def against_theory(
     # The score's slope, a/n over the variance of the mean, carries the noise over to the score.
     mean_variance = float(line.cov[0]) / attack.n + attack.noise**2
     noise = 0.0 if noise_drawn else float(target[0]) / attack.n / mean_variance * attack.noise
-    drawn = _Drawn(*outcomes, noise)
-    game = _game(drawn, score, rng, skewness=skewness)
-    return Game(row=row, attacker=attack.attacker, noise_std=attack.noise, reason=None, **game)
+    curve = tradeoff.gaussian(leakage=score)
+    members, nonmembers = outcomes
+    if noise:
+        advantage, power, false_positives = _averaged(curve, _Drawn(*outcomes, noise), score)
+        members = members + noise * rng.standard_normal(len(members))
+        nonmembers = nonmembers + noise * rng.standard_normal(len(nonmembers))
+    else:
+        advantage, power, false_positives = _counted(curve, members, nonmembers, score)
+    return Game(
+        row=row,
+        attacker=attack.attacker,
+        rounds=len(members) + len(nonmembers),
+        leakage=score,
+        noise_std=attack.noise,
+        advantage=advantage,
+        power=power,
+        false_positives=false_positives,
+        mean=(_mean(-score / 2, score, nonmembers), _mean(score / 2, score, members)),
+        variance=(_variance(score, nonmembers), _variance(score, members)),
+        skewness=skewness,
+        differs=_differ(advantage, power, false_positives),
+        reason=None,
+        roc=_roc(curve, members, nonmembers),
+        members=members,
+        nonmembers=nonmembers,
+    )
 
 
 def _with_better(game: Game, attacks: Sequence[tuple[Doubles, Doubles]]) -> Game:
@@ -196,34 +219,6 @@ class _Drawn:
     members: Doubles
     nonmembers: Doubles
     noise: float
-
-
-def _game(
-    drawn: _Drawn, score: float, rng: np.random.Generator, *, skewness: float
-) -> dict[str, Any]:
-    """Hold the scores of a game against the theory."""
-    curve = tradeoff.gaussian(leakage=score)
-    members, nonmembers = drawn.members, drawn.nonmembers
-    if drawn.noise:
-        members = members + drawn.noise * rng.standard_normal(len(members))
-        nonmembers = nonmembers + drawn.noise * rng.standard_normal(len(nonmembers))
-        advantage, power, false_positives = _averaged(curve, drawn, score)
-    else:
-        advantage, power, false_positives = _counted(curve, members, nonmembers, score)
-    return {
-        "rounds": len(members) + len(nonmembers),
-        "leakage": score,
-        "advantage": advantage,
-        "power": power,
-        "false_positives": false_positives,
-        "mean": (_mean(-score / 2, score, nonmembers), _mean(score / 2, score, members)),
-        "variance": (_variance(score, nonmembers), _variance(score, members)),
-        "skewness": skewness,
-        "differs": _differ(advantage, power, false_positives),
-        "roc": _roc(curve, members, nonmembers),
-        "members": members,
-        "nonmembers": nonmembers,
-    }
 
 
 def _counted(
