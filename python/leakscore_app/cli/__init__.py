@@ -22,9 +22,6 @@ from leakscore_app.cli.program import Parser, run
 __all__ = ["main"]
 
 _COMMANDS = ("report", "audit", "audit-synthetic", "risk", "ask", "epsilon")
-_MOVED = (
-    "leakscore reproduce has moved to the source: git clone it, and there python -m reproduce NAME"
-)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -73,8 +70,7 @@ def _parser(argv: Sequence[str]) -> Parser:
         name = each.replace("-", "_")
         module = import_module(f"leakscore_app.cli._{name}")
         getattr(module, f"add_{name}")(commands)
-    _refuse(commands, "reproduce", _MOVED)
-    if command is None and argv and not argv[0].startswith("-") and argv[0] != "reproduce":
+    if command is None and argv and not argv[0].startswith("-"):
         _refuse(commands, argv[0], _no_command(argv[0]))
     return parser
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Moments
 from leakscore.statistics import Correlations, Mean, Regression, WeightedRatio
-from leakscore_app.document.document import Notice, note
+from leakscore_app.document.document import note
 from leakscore_app.passes.lattices import Off
 from leakscore_app.passes.projections import (
     Direction,
@@ -47,6 +47,7 @@ from leakscore_app.report._model import (
     IdentifiedCounts,
     Listing,
     Narrowing,
+    Observations,
 )
 from leakscore_app.report.engine.attack import (
     NEARLY_LINEAR,
@@ -66,7 +67,7 @@ from leakscore_app.report.engine.crowd import (
     view_without,
 )
 from leakscore_app.report.engine.features import Features, by_group, features_of
-from leakscore_app.report.engine.judged import Change, Clipped, JudgedRelease, JudgedTable, Outcome
+from leakscore_app.report.engine.judged import Change, Clipped, JudgedTable, Outcome
 from leakscore_app.report.engine.leakage import (
     by_level,
     identified,
@@ -328,19 +329,9 @@ class BlockTable(JudgedTable):
 
     def outcomes(self, changes: Sequence[Change]) -> list[Outcome]:
         """Return what each changed release leaves, by one pass where the kept ones do not tell."""
-        views = [change.release for change in changes if isinstance(change.release, View)]
-
-        def count(measure: Count) -> Views:
-            counted: Views = self._pass(measure, "scoring the remedies")
-            return counted
-
-        scored = iter(outcomes(views, self.population, self.least, count, self._without))
-        return [
-            Outcome.of(change.release)
-            if isinstance(change.release, JudgedRelease)
-            else next(scored)
-            for change in changes
-        ]
+        views = [change.release for change in changes]
+        count = partial(self._pass, what="scoring the remedies")
+        return outcomes(views, self.population, self.least, count, self._without)
 
     # --- what is written -------------------------------------------------------------------------
 
@@ -399,8 +390,12 @@ class BlockTable(JudgedTable):
             counts.append(identified(attacker, self.size, above, scores=scores, rows=rows))
         return counts[0], counts[1]
 
-    def about_length(self) -> list[Notice]:
-        """Say what is done otherwise because the table is long."""
+    def observations(self, listing: Listing) -> Observations:
+        """Say what was seen of the records, and what is done otherwise as they are many."""
+        seen = super().observations(listing)
+        return replace(seen, records=(*seen.records, note("long-table", self._length())))
+
+    def _length(self) -> str:
         plain, copies = isinstance(self.statistic, Mean), self.judged.seen.copies
         sample = f"a sample of {len(self.scored.sample.rows):,} records"
         clipped = f"Values are clipped at quantiles of {sample}. " if plain else ""
@@ -419,9 +414,9 @@ class BlockTable(JudgedTable):
             text += " The JSON lists the worst records (--records all lists all)."
         if not copies.whole:
             text += f" Equal records are looked for among {len(copies.hashes):,} different ones."
-        return [note("long-table", text)]
+        return text
 
-    def narrowing(self, listing: Listing) -> Narrowing | None:  # noqa: ARG002
+    def narrowing(self, leakage: Doubles) -> Narrowing | None:  # noqa: ARG002
         """Return the record that narrows the spread of what is published most."""
         source, of = self.judged.source, self.statistic
         if not isinstance(of, Narrowed) or not isinstance(source, Features):

@@ -216,6 +216,13 @@ class View:
     kept: WorstRows | None = None
     bound: float = np.inf
 
+    def corrected(self, rows: Integers, scores: Doubles) -> Doubles:
+        """Return scores of rows, those that are known better in place of others."""
+        scores = scores.copy()
+        for row, score in self.rescored.items():
+            scores[rows == row] = score
+        return scores
+
 
 def divisor_of(crowd: Crowd) -> float:
     """Return what the scores of a release are divided by."""
@@ -408,18 +415,9 @@ def outcomes(
     estimate : callable
         Reads it without some records, where one is left that has nearly all of a variance.
     """
-    settled_rows: dict[int, _ScoredRows] = {}
-    open_: list[int] = []
-    for place, view in enumerate(views):
-        scored = _by_kept(view, crowd)
-        bound = view.bound
-        if view.kept is None:
-            bound = least * view.grown if least > 0 else 0.0
-        settled = bound / view.divisor
-        if settled <= min(scored.outcome(view).leakage, float(THRESHOLDS.min())):
-            settled_rows[place] = scored
-        else:
-            open_.append(place)
+    scored = [_by_kept(view, crowd) for view in views]
+    pairs = enumerate(zip(views, scored, strict=True))
+    open_ = [place for place, (view, rows) in pairs if not _is_settled(view, rows, least)]
     if open_:
         chosen = [views[place] for place in open_]
         counting = Count(
@@ -427,17 +425,11 @@ def outcomes(
             tuple(THRESHOLDS * view.divisor for view in chosen),
             tuple(view.without for view in chosen),
         )
-        counted = count(counting)
-        for place, view, counts in zip(open_, chosen, counted.counts, strict=True):
-            scores = counts.kept.scores.copy()
-            for row, score in view.rescored.items():
-                scores[counts.kept.rows == row] = score
-            settled_rows[place] = _ScoredRows(
-                counts.kept.rows, scores, counts.kept.values, counts.above
-            )
-    ordered = [settled_rows[place] for place in range(len(views))]
-    _refit(views, ordered, crowd, estimate)
-    return [scored.outcome(view) for view, scored in zip(views, ordered, strict=True)]
+        for place, counts in zip(open_, count(counting).counts, strict=True):
+            kept, scores = counts.kept, views[place].corrected(counts.kept.rows, counts.kept.scores)
+            scored[place] = _ScoredRows(kept.rows, scores, kept.values, counts.above)
+    _refit(views, scored, crowd, estimate)
+    return [rows.outcome(view) for view, rows in zip(views, scored, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -457,14 +449,21 @@ class _ScoredRows:
         return Outcome(int(self.rows[worst]) + 1, leakage, by_level(self.above))
 
 
+def _is_settled(view: View, scored: _ScoredRows, least: float) -> bool:
+    """Tell whether no record that is not kept can be worse, or count."""
+    bound = view.bound
+    if view.kept is None:
+        bound = least * view.grown if least > 0 else 0.0
+    settled = bound / view.divisor
+    return bool(settled <= min(scored.outcome(view).leakage, float(THRESHOLDS.min())))
+
+
 def _by_kept(view: View, crowd: Crowd) -> _ScoredRows:
     rows, values = crowd.numbers, crowd.raw
     if view.kept is not None:
         rows, values = view.kept.rows, view.kept.values
     values = values[:, np.isin(crowd.law.kept, view.law.kept)]
-    scores = view.law.distances(values)
-    for row, score in view.rescored.items():
-        scores[rows == row] = score
+    scores = view.corrected(rows, view.law.distances(values))
     scores[np.isin(rows, list(view.without))] = -np.inf
     leakages = scores / view.divisor
     above = np.array([int((leakages > at).sum()) for at in THRESHOLDS])

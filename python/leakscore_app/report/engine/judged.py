@@ -13,18 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.statistics import GroupMeans, Statistic
-from leakscore_app.document.document import Notice
 from leakscore_app.passes.lattices import ColumnSteps, Off, lattices_of, share_of
 from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.report._model import (
     Doubles,
-    Listed,
     Listing,
     Narrowing,
     Noise,
     Observations,
-    Owned,
-    Refit,
     Release,
     Remedy,
     ReportInput,
@@ -340,40 +336,18 @@ class JudgedTable(ABC):
         # Of categories many records are equal.
         copies = None if of_categories(statistic, self.columns, opened) else judged.seen.copies
         notices, doubts = about_records(copies, self.size, self.shared, judged.seen.rows)
-        if listing.owned is not None:
-            notices = self.about_persons(listing.owned)
-        if listing.owned is not None or self.options.distinct_records:
-            doubts = []
         return Observations(
             judged.counting,
-            (*notices, *self.about_length()),
+            tuple(notices),
             embedded=opened.notes[0] if opened.embedded else None,
-            doubt=doubt_of(doubts),
-            narrowing=self.narrowing(listing),
-            refits=self.refitted(),
-            listed=self.listed(),
+            doubt="" if self.options.distinct_records else doubt_of(doubts),
+            narrowing=self.narrowing(listing.informed.leakage),
         )
 
-    def about_persons(self, owned: Owned) -> list[Notice]:  # noqa: ARG002
-        """Say how many records a person has."""
-        return []
-
-    def about_length(self) -> list[Notice]:
-        """Say what is done otherwise because a table is long."""
-        return []
-
-    def narrowing(self, listing: Listing) -> Narrowing | None:  # noqa: ARG002
-        """Return the record that narrows the spread of a regression's coefficients most."""
-        return None
-
-    def refitted(self) -> tuple[Refit, ...]:
-        """Return the shifts of the records without which a model was fitted again."""
-        return ()
+    @abstractmethod
+    def narrowing(self, leakage: Doubles) -> Narrowing | None:
+        """Return the record that narrows the spread of what is published most."""
 
     def hidden_from_lists(self, noise: Noise | None) -> Noise | None:
         """Return noise that hides records from who lists all sets, too, where they are few."""
         return noise
-
-    def listed(self) -> Listed | None:
-        """Return what the list of all sets of a finite population tells, where they are few."""
-        return None

@@ -46,12 +46,9 @@ def risk_of(scores: Doubles, base_rate: float | None) -> Risk:
 
 def shares_of(score: float) -> dict[str, Any]:
     """Return a leakage score beside its advantage and its power, by name."""
-    risk = risk_of(np.array([score]), None)
-    return {
-        "leakage": score,
-        "advantage": float(risk.advantage[0]),
-        "power": float(risk.power[0]),
-    }
+    curve = tradeoff.gaussian(leakage=score)
+    advantage, power = float(curve.advantage()), float(curve.power(ALPHA))
+    return {"leakage": score, "advantage": advantage, "power": power}
 
 
 _THIN, _UNSEEN = 1e-3, 0.05

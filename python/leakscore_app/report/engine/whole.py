@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from leakscore import tradeoff, validation
 from leakscore.statistics import GLM, Cox, Regression
-from leakscore_app.document.document import Notice
 from leakscore_app.passes.lattices import Off
 from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.passes.scores import sampled_rows
@@ -25,6 +24,7 @@ from leakscore_app.report._model import (
     Listing,
     Narrowing,
     Noise,
+    Observations,
     Owned,
     Previous,
     Refit,
@@ -279,34 +279,40 @@ class WholeTable(JudgedTable):
         limit = self.budget.allowed_advantage
         return enough_noise(noise, self._sets, worst, limit, self.options.seed)
 
-    def listed(self) -> Listed | None:
+    def observations(self, listing: Listing) -> Observations:
+        """Say what was seen of the records, and of whose they are."""
+        seen = replace(
+            super().observations(listing), refits=self._refitted(), listed=self._listed()
+        )
+        if listing.owned is None:
+            return seen
+        persons = tuple(about_persons(listing.owned, self.table, self.records))
+        return replace(seen, records=persons, doubt="")
+
+    def _listed(self) -> Listed | None:
         """Return what the list of all sets of a finite population tells, where they are few."""
         if self._sets is None:
             return None
         decimals = self.options.decimals if self.released.exact == "exact" else None
         return list_sets(self._sets, self.rows, decimals, self.budget.allowed_advantage)
 
-    def about_persons(self, owned: Owned) -> list[Notice]:
-        """Say how many records a person has, and of whom some are not judged."""
-        return list(about_persons(owned, self.table, self.records))
-
-    def refitted(self) -> tuple[Refit, ...]:
+    def _refitted(self) -> tuple[Refit, ...]:
         """Return the shifts of the records without which a model was fitted again."""
         model, block = self.statistic, self.featured.block
         if not isinstance(model, GLM | Cox) or block is None or not self.persons.owned.alone.all():
             return ()
         return refits_of(model, block, self.rows)
 
-    def narrowing(self, listing: Listing) -> Narrowing | None:
+    def narrowing(self, leakage: Doubles) -> Narrowing | None:
         """Return the record, or the person, that narrows the spread of what is published most."""
         regression, block, persons = self.statistic, self.featured.block, self.persons.owned.of_row
         if not isinstance(regression, Regression) or block is None:
-            return thinning_of(self.population, self.rows, listing.informed.leakage, self.budget)
+            return thinning_of(self.population, self.rows, leakage, self.budget)
         return narrowing_of(
             regression,
             block,
             self.rows[persons],
-            listing.informed.leakage[persons],
+            leakage[persons],
             n=self.released.n,
             budget=self.budget,
             owners=persons,
