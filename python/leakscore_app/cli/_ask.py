@@ -68,19 +68,15 @@ def add_ask(commands: Any) -> None:
 def _add_ledger_options(group: Any) -> None:
     add = _cli.adder(group)
     add("--ledger PATH", "of all answers so far", required=True)
-    for option, letter, text in (
-        ("--max-advantage", "A", "limit for every record, in (0, 1) (0.2)"),
-        ("--max-power", "P", "in its place: the power of an attack with 1 %% false alarms"),
-        ("--epsilon", "E", "in their place: a Gaussian epsilon, with --delta"),
-        ("--delta", "D", "with --epsilon (1e-5)"),
-        ("--max-noise", "X", "the most noise of an answer, in its own standard errors (1)"),
-        (
-            "--share",
-            "S",
-            "what part of what remains to a record an answer with noise may take (0.5)",
-        ),
-    ):
-        add(f"{option} {letter}", text, type=float)
+    add("--max-advantage A", "limit for every record, in (0, 1) (0.2)", type=float)
+    power = "in its place: the power of an attack with 1 %% false alarms"
+    add("--max-power P", power, type=float)
+    add("--epsilon E", "in their place: a Gaussian epsilon, with --delta", type=float)
+    add("--delta D", "with --epsilon (1e-5)", type=float)
+    noise = "the most noise of an answer, in its own standard errors (1)"
+    add("--max-noise X", noise, type=float)
+    share = "what part of what remains to a record an answer with noise may take (0.5)"
+    add("--share S", share, type=float)
     add("--rule exact|public", "see below (public with --bounds, else exact)")
     add(
         "--bounds A=LOW:HIGH,...",

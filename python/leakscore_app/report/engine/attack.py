@@ -293,20 +293,14 @@ def projected(
 
 def bins_of(line: Line, unit: float) -> Bins:
     """Return numbers about 0 of which a line keeps bins as the games draw them, in a unit."""
-    inside = line.inside
+    inside, ends = line.inside, (len(line.low), len(line.high))
     full = inside.sizes > 0
-    low, high = line.low, line.high
-    ones, zeros = np.ones(len(low), np.int64), np.zeros(len(low))
-    more, none = np.ones(len(high), np.int64), np.zeros(len(high))
-    sizes = np.concatenate([ones, inside.sizes[full], more])
-    means = np.concatenate([low, inside.means[full], high]) / unit
-    variances = inside.scatters[full] / inside.sizes[full] / unit**2
-    widths = (inside.high[full] - inside.low[full]) / unit
+    sizes = inside.sizes[full]
     return Bins(
-        sizes,
-        means,
-        np.concatenate([zeros, variances, none]),
-        np.concatenate([zeros, widths, none]),
+        np.pad(sizes, ends, constant_values=1),
+        np.concatenate([line.low, inside.means[full], line.high]) / unit,
+        np.pad(inside.scatters[full] / sizes / unit**2, ends),
+        np.pad((inside.high[full] - inside.low[full]) / unit, ends),
         0.0,
         unit,
     )
@@ -500,18 +494,17 @@ class Refits:
         The second one of numbers that follow from sums is learned: a record may hold all of them
         fast, or those of one column.
         """
-        if isinstance(self.equations, SampleSums):
-            weight = attack.strands[0].weight
-            both = zip((drawn, seen), learned.normal(drawn, seen), strict=True)
-            return [
-                (
-                    np.column_stack([moves[0] @ weight, more[0]]),
-                    np.column_stack([moves[1] @ weight, more[1]]),
-                )
-                for moves, more in both
-            ]
-        directions = self._directions(population, attack, self.equations)
-        return [_along(drawn, directions), _along(seen, directions)]
+        if not isinstance(self.equations, SampleSums):
+            directions = self._directions(population, attack, self.equations)
+            return [_along(drawn, directions), _along(seen, directions)]
+        weight = attack.strands[0].weight
+
+        def beside(moves: Doubles, scores: Doubles) -> Doubles:
+            return np.column_stack([moves @ weight, scores])
+
+        normal = learned.normal(drawn, seen)
+        pairs = zip((drawn, seen), normal, strict=True)
+        return [(beside(of[0], more[0]), beside(of[1], more[1])) for of, more in pairs]
 
     def _moves(
         self, population: Population, attack: LinearAttack, rounds: int, rng: np.random.Generator

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore.statistics import Statistic
 from leakscore_app.passes.scores import InCells
-from leakscore_app.report._model import LEVELS, Cell, Risk
-from leakscore_app.report.engine.crowd import Crowd
-from leakscore_app.report.engine.features import Featured, Tabled, by_group
+from leakscore_app.report._model import LEVELS, Cell, Doubles
+from leakscore_app.report.engine.crowd import THRESHOLDS, Crowd
+from leakscore_app.report.engine.features import Featured, by_group
 from leakscore_app.report.engine.leakage import shares_of
 
 
 def cells_of(
-    featured: Featured, owner: npt.NDArray[np.intp], rows: npt.NDArray[np.int64], risk: Risk
-) -> tuple[Cell, ...]:
-    """Return the cells of a table by group with their worst records, in the order of the table.
+    featured: Featured, owner: npt.NDArray[np.intp], rows: npt.NDArray[np.int64], leakage: Doubles
+) -> Iterator[Cell]:
+    """Yield the cells of a table by group with their worst records, in the order of the table.
 
     Parameters
     ----------
@@ -28,28 +29,29 @@ def cells_of(
         The person of each record; without ids each is a person's only one.
     rows : (P,) ndarray of int
         Which record names each person.
-    risk : Risk
+    leakage : (P,) ndarray
         Of each person.
     """
-    return tuple(each for table in featured.tables for each in _cells_of(table, owner, rows, risk))
+    for table in featured.tables:
+        names = table.names
+        cell, person = np.divmod(np.unique(table.cell * len(rows) + owner), len(rows))
+        persons = InCells.of(cell, len(names), rows[person], leakage[person], THRESHOLDS)
+        yield from _named(names, persons, persons.worst, np.bincount(table.cell).tolist())
 
 
-def _cells_of(
-    table: Tabled, owner: npt.NDArray[np.intp], rows: npt.NDArray[np.int64], risk: Risk
+def _named(
+    names: Sequence[str], persons: InCells, leakages: Doubles, records: Sequence[int]
 ) -> Iterator[Cell]:
-    cell = table.cell
-    inside, person = np.divmod(np.unique(cell * len(rows) + owner), len(rows))
-    numbers, first = np.unique(inside, return_index=True)
-    records = np.bincount(cell)
-    for k, people in zip(numbers.tolist(), np.split(person, first[1:]), strict=True):
-        worst = people[int(risk.leakage[people].argmax())]
+    """Yield the cells that hold persons, of leakages (K,)."""
+    above = persons.above[LEVELS.index(0.5)]
+    for k in np.flatnonzero(persons.records).tolist():
         yield Cell(
-            cell=table.names[k],
-            records=int(records[k]),
-            persons=len(people),
-            row=int(rows[worst]),
-            **shares_of(float(risk.leakage[worst])),
-            above_half=int((risk.power[people] > 0.5).sum()),
+            cell=names[k],
+            records=records[k],
+            persons=int(persons.records[k]),
+            row=int(persons.rows[k]),
+            **shares_of(float(leakages[k])),
+            above_half=int(above[k]),
         )
 
 
@@ -79,17 +81,8 @@ def cells_of_blocks(
     divisor : float
         Leakages are scores over it.
     """
-    half = LEVELS.index(0.5)
-    informed = dict(zip(crowd.numbers.tolist(), crowd.informed().tolist(), strict=True))
     for (table, _), cells in zip(by_group(statistic), counted, strict=True):
-        names = table.cells
-        for k in np.flatnonzero(cells.records).tolist():
-            row = int(cells.rows[k])
-            yield Cell(
-                cell=names[k],
-                records=int(cells.records[k]),
-                persons=int(cells.records[k]),
-                row=row + 1,
-                **shares_of(informed.get(row, float(cells.worst[k]) / divisor)),
-                above_half=int(cells.above[half, k]),
-            )
+        leakages, kept = cells.worst / divisor, np.isin(cells.rows, crowd.numbers)
+        leakages[kept] = crowd.informed()[np.searchsorted(crowd.numbers, cells.rows[kept])]
+        numbered = replace(cells, rows=cells.rows + 1)
+        yield from _named(table.cells, numbered, leakages, cells.records.tolist())

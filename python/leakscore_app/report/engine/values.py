@@ -85,7 +85,7 @@ def sensitive_value(
     if numeric:
         at, n = places[0], table.n
         spread = float(np.sqrt(reference.variances[at]))
-        before = float(_precision(reference, at)[at] ** -0.5)
+        before = float(reference.solve(np.eye(reference.dim)[at])[at] ** -0.5)
         after = leakage.posterior_std(reference, n, at)
         members = leakage.members_to_disclose(reference, n, at, WITHIN * spread)
         if noise is not None and noise.standard_errors > 0:
@@ -186,11 +186,6 @@ def _pair(
     if prior < 0.5:
         first, second, prior = second, first, 1.0 - prior
     return _Pair(place, first, second, m, prior, law)
-
-
-def _precision(reference: Reference, at: int) -> Doubles:
-    """Return a row of the inverse covariance: what tells a column from the others."""
-    return np.asarray(reference.solve(np.eye(reference.dim)[at]))
 
 
 def _played(

@@ -255,7 +255,7 @@ class WholeTable(JudgedTable):
             ),
             lines=self.records.lines,
             owned=who,
-            cells=cells_of(self.featured, owned.of_row, rows, informed),
+            cells=tuple(cells_of(self.featured, owned.of_row, rows, scores)),
             pooled_cells=() if cells is None else cells.small,
             previous=None
             if self.earlier is None
