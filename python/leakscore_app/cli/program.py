@@ -7,7 +7,7 @@ import contextlib
 import itertools
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -144,20 +144,14 @@ def _run(parser: Parser, argv: Sequence[str] | None) -> int:
         options = parser.parse_args(argv)
     except SystemExit as stop:  # argparse: --help, --version, a wrong argument
         return stop.code if isinstance(stop.code, int) else 1
-    with _in_words_of(options):
-        return int(options.run(options))
-
-
-@contextlib.contextmanager
-def _in_words_of(options: argparse.Namespace) -> Iterator[None]:
-    """Name in errors the command's options instead of arguments of functions."""
     try:
-        yield
+        return int(options.run(options))
     except (TypeError, ValueError) as error:
         raise ValueError(_in_options(str(error), vars(options))) from error
 
 
 def _in_options(message: str, options: Mapping[str, Any]) -> str:
+    """Name in an error the command's options instead of arguments of functions."""
     for name in (name for name, value in options.items() if not callable(value)):
         spelt = f"--{name.replace('_', '-')}"
         value = r"\[[^\]]*\]|\([^)]*\)|'[^']*'|[^\s,;:]+"

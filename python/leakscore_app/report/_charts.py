@@ -15,6 +15,7 @@ from leakscore_app.document import document as doc
 from leakscore_app.document.svg import Axis, Chart, decades, nice_ticks
 from leakscore_app.report._model import ALPHA, LEVELS, Bars, Content, Doubles, Game
 from leakscore_app.report._verdict import capitalised, named, number, percent
+from leakscore_app.report.engine.leakage import THRESHOLDS
 
 _RATES = (0.001, 0.01, 0.1, 0.5)  # of false positives, in the table of the ROC
 _MERGED = 5  # bars of a chart in a line of its table
@@ -66,8 +67,7 @@ def leakages(report: Content) -> str:
     for scores, style in zip(positive, ("informed", "weaker"), strict=True):
         bars = _counted(scores, edges)
         chart.bars(edges.tolist(), bars.tolist(), f"bar {style}", f"{style} attacker")
-    for level in LEVELS:
-        threshold = _leakage_of_power(level)
+    for level, threshold in zip(LEVELS, THRESHOLDS.tolist(), strict=True):
         if edges[0] < threshold < edges[-1]:
             chart.vertical(threshold, f"{100 * level:g}\u00a0%")
     chart.legend(f"power at {100 * ALPHA:g} % false positives", "line guide")
@@ -139,11 +139,6 @@ def leakages_table(report: Content) -> doc.TextTable:
 def _between(edges: Doubles) -> list[str]:
     """Name the bins between edges."""
     return [f"{number(low)} to {number(high)}" for low, high in pairwise(edges.tolist())]
-
-
-def _leakage_of_power(power: float) -> float:
-    """Leakage at which the power at 1 % false positives is `power`."""
-    return float((norm.ppf(power) - norm.ppf(ALPHA)) ** 2)
 
 
 def _reach(game: Game) -> float:

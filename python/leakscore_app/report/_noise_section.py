@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import floor, log10
+from decimal import ROUND_FLOOR
+from math import floor
 
 from leakscore_app.document import document as doc
 from leakscore_app.report._model import Compared, Content, Noise, Told, Verdict
@@ -11,11 +12,11 @@ from leakscore_app.report._verdict import (
     PUBLISH,
     budget,
     capitalised,
+    in_digits,
     named,
     number,
     percent,
     plus_minus,
-    rounded_up,
     several,
     to_publish,
 )
@@ -54,9 +55,9 @@ def _followed(report: Content) -> Iterator[str]:
 def _columns(noise: Noise, statistic: str) -> doc.InWords:
     """List the noise on every number, in its units; in standard errors, too, where they differ."""
     names, errors, unit = list(noise.noise_std), noise.column_standard_errors, ""
-    columns = {"column": names, "noise": [rounded_up(noise.noise_std[name], 4) for name in names]}
+    columns = {"column": names, "noise": [in_digits(noise.noise_std[name], 4) for name in names]}
     if errors:
-        columns["standard errors"] = [rounded_up(errors[name]) for name in names]
+        columns["standard errors"] = [in_digits(errors[name]) for name in names]
         unit = " (in standard errors of the mean)"
     of_column = "the column's units" if statistic == "mean" else "the units of what is published"
     table = doc.TextTable.of(columns, f"Standard deviation of the noise, in {of_column}")
@@ -101,7 +102,7 @@ def _paragraphs(report: Content, noise: Noise) -> Iterator[str]:
 
 
 def _asked(noise: Noise) -> str:
-    size = rounded_up(noise.standard_errors)
+    size = in_digits(noise.standard_errors)
     if noise.shape == "same":
         return f"add Gaussian noise of {size} standard errors of the mean to each column."
     kind = {
@@ -115,7 +116,7 @@ def _asked(noise: Noise) -> str:
 
 
 def _confirmed(noise: Noise) -> str:
-    required, offered = rounded_up(noise.theory_standard_errors), rounded_up(noise.standard_errors)
+    required, offered = in_digits(noise.theory_standard_errors), in_digits(noise.standard_errors)
     if not noise.confirmed:
         return f"The theory asks for {required}; the simulated game did not confirm {offered}."
     if noise.standard_errors == noise.theory_standard_errors:
@@ -208,16 +209,8 @@ def _played(revealed: Told) -> str:
 def _radius(noise: Noise) -> str:
     if noise.protected_radius is None:
         return ""
-    return (
-        f": beyond the table, whoever is within a Mahalanobis distance of "
-        f"{_rounded_down(noise.protected_radius)} of the mean"
-    )
-
-
-def _rounded_down(value: float) -> str:
-    """Return a number in three digits, never more than it is."""
-    step = 10.0 ** (floor(log10(value)) - 2)
-    return f"{floor(value / step) * step:.3g}"
+    radius = in_digits(noise.protected_radius, way=ROUND_FLOOR)
+    return f": beyond the table, whoever is within a Mahalanobis distance of {radius} of the mean"
 
 
 def numbers_to_publish(report: Content, verdict: Verdict) -> Iterator[doc.Section]:
@@ -254,5 +247,5 @@ def _beside(beside: dict[str, float]) -> str:
     return (
         "If the noise must be independent between columns, it takes "
         f"{several(beside['independent'])} in theory (--noise-shape independent), and the same in "
-        f"every column {rounded_up(beside['same'])} (--noise-shape same)."
+        f"every column {in_digits(beside['same'])} (--noise-shape same)."
     )

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, Decimal
+from decimal import ROUND_CEILING, Context
 
 import numpy as np
 import numpy.typing as npt
@@ -87,18 +87,14 @@ def plus_minus(share: Compared) -> str:
     return f"{100 * share.simulated:.1f}\u00a0±\u00a0{max(100 * share.std_error, 0.1):.1f}\u00a0%"
 
 
-def rounded_up(value: float, digits: int = 3) -> str:
+def in_digits(value: float, digits: int = 3, way: str = ROUND_CEILING) -> str:
     """Return a number in few digits, never less than it is: less noise would be too little."""
-    if value == 0:
-        return "0"
-    shown = Decimal(value)
-    step = Decimal(1).scaleb(shown.adjusted() - digits + 1)
-    return f"{float(shown.quantize(step, ROUND_CEILING)):.{digits}g}"
+    return f"{float(Context(digits, way).create_decimal_from_float(value)):.{digits}g}"
 
 
 def several(errors: float) -> str:
     """Return 1 standard error, 0.8 standard errors; more rather than less."""
-    shown = rounded_up(errors)
+    shown = in_digits(errors)
     return f"{shown} standard error{'' if shown == '1' else 's'}"
 
 
@@ -580,7 +576,7 @@ def _rounds(verdict: Verdict, basis: VerdictBasis, budget: Budget) -> Iterator[s
     if needed < _MOST_ROUNDS:
         yield (
             f"Theory and simulation are within the limit, but {pairs[0][1]} rounds are too few to "
-            f"confirm it: try --rounds {float(rounded_up(needed, 2)):.0f}."
+            f"confirm it: try --rounds {float(in_digits(needed, 2)):.0f}."
         )
 
 

@@ -57,7 +57,6 @@ from leakscore_app.report.engine.attack import (
 )
 from leakscore_app.report.engine.cells import cells_of_blocks
 from leakscore_app.report.engine.crowd import (
-    THRESHOLDS,
     Crowd,
     View,
     clipped_view,
@@ -69,6 +68,7 @@ from leakscore_app.report.engine.crowd import (
 from leakscore_app.report.engine.features import Features, by_group, features_of
 from leakscore_app.report.engine.judged import Change, Clipped, JudgedTable, Outcome
 from leakscore_app.report.engine.leakage import (
+    THRESHOLDS,
     by_level,
     identified,
     narrowed,

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from leakscore.statistics import Statistic
 from leakscore_app.passes.scores import InCells
 from leakscore_app.report._model import LEVELS, Cell, Doubles
-from leakscore_app.report.engine.crowd import THRESHOLDS, Crowd
+from leakscore_app.report.engine.crowd import Crowd
 from leakscore_app.report.engine.features import Featured, by_group
-from leakscore_app.report.engine.leakage import shares_of
+from leakscore_app.report.engine.leakage import THRESHOLDS, shares_of
 
 
 def cells_of(

@@ -14,14 +14,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from leakscore.distributions import norm
 from leakscore.leakage import ShapedNoise
 from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Moments, Reference, SingularCovarianceError
 from leakscore_app.passes.scores import Count, Views, WorstRows
-from leakscore_app.report._model import ALPHA, LEVELS, Doubles
+from leakscore_app.report._model import Doubles
 from leakscore_app.report.engine.judged import Clipped, Outcome
-from leakscore_app.report.engine.leakage import by_level
+from leakscore_app.report.engine.leakage import THRESHOLDS, above, by_level
 from leakscore_app.report.engine.pooled import LawPopulation, PooledLaw
 from leakscore_app.report.engine.population import Shape
 from leakscore_app.report.engine.survey import law_of
@@ -172,10 +171,6 @@ class Crowd(LawPopulation):
 
 def part_of(reference: Reference, columns: list[int]) -> Reference:
     return Reference(reference.mean[columns], reference.cov[np.ix_(columns, columns)])
-
-
-THRESHOLDS: Doubles = np.asarray((norm.ppf(np.array(LEVELS)) - norm.ppf(ALPHA)) ** 2)
-"""Leakages above which records are recognised with more than each level of power."""
 
 
 Estimate: TypeAlias = Callable[[Sequence[frozenset[int]]], Sequence[Moments]]
@@ -465,9 +460,7 @@ def _by_kept(view: View, crowd: Crowd) -> _ScoredRows:
     values = values[:, np.isin(crowd.law.kept, view.law.kept)]
     scores = view.corrected(rows, view.law.distances(values))
     scores[np.isin(rows, list(view.without))] = -np.inf
-    leakages = scores / view.divisor
-    above = np.array([int((leakages > at).sum()) for at in THRESHOLDS])
-    return _ScoredRows(rows, scores, values, above)
+    return _ScoredRows(rows, scores, values, above(scores / view.divisor))
 
 
 def _refit(

@@ -27,7 +27,7 @@ from leakscore_app.report._model import (
 )
 from leakscore_app.report._notices import about_records, doubt_of
 from leakscore_app.report.engine.attack import LinearAttack, Others, Refits
-from leakscore_app.report.engine.leakage import above, risk_of, shares_of
+from leakscore_app.report.engine.leakage import above, by_level, shares_of
 from leakscore_app.report.engine.noise import Slopes, TheoryNoise
 from leakscore_app.report.engine.population import Population
 from leakscore_app.report.engine.setup import (
@@ -73,8 +73,8 @@ class Outcome:
     def of(cls, release: JudgedRelease) -> Outcome:
         """Return the worst of the records that a changed release leaves."""
         worst = int(np.argmax(release.scores))
-        power = risk_of(release.scores, None).power
-        return cls(int(release.rows[worst]), float(release.scores[worst]), above(power))
+        levels = by_level(above(release.scores))
+        return cls(int(release.rows[worst]), float(release.scores[worst]), levels)
 
 
 @dataclass(frozen=True, eq=False)

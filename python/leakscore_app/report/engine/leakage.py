@@ -29,6 +29,9 @@ from leakscore_app.report._model import (
 )
 from leakscore_app.report.engine.population import Population
 
+THRESHOLDS: Doubles = np.asarray((norm.ppf(np.array(LEVELS)) - norm.ppf(ALPHA)) ** 2)
+"""Leakages above which records are recognised with more than each level of power."""
+
 _SLACK = 0.999  # of mu, so that a try that nearly meets the budget is the last but one
 
 
@@ -198,8 +201,7 @@ def counts_of(attacker: str, scores: Doubles, rows: np.ndarray) -> IdentifiedCou
     ends = order[[(size - 1) // 2, size // 2, -1]]
     middle, _, worst = (int((scores == score).argmax()) for score in ends)
     places = (int(rows[middle]), int(rows[worst]))
-    levels = above(tradeoff.gaussian(leakage=scores).power(ALPHA))
-    return identified(attacker, size, levels, scores=ends, rows=places)
+    return identified(attacker, size, by_level(above(scores)), scores=ends, rows=places)
 
 
 def identified(
@@ -220,9 +222,9 @@ def identified(
     )
 
 
-def above(power: Doubles) -> dict[str, int]:
-    """Count the records above each level of power."""
-    return by_level(np.array([(power > level).sum() for level in LEVELS]))
+def above(scores: Doubles) -> npt.NDArray[np.int64]:
+    """Count the records that are identified with more than each level of power."""
+    return np.array([np.count_nonzero(scores > at) for at in THRESHOLDS])
 
 
 def by_level(counts: np.ndarray) -> dict[str, int]:
