@@ -10,8 +10,8 @@ from scipy import stats
 
 from leakscore_app import report
 from leakscore_app.report._published import Published
-from leakscore_app.report.engine.game import play
 from leakscore_app.report.engine.population import Population
+from tests.helpers.played import play
 from tests.oracles.leakage import groups_left_out
 
 ROWS, DIM = 300, 3

@@ -15,10 +15,10 @@ from leakscore_app import report
 from leakscore_app.cli import main
 from leakscore_app.report._model import Game
 from leakscore_app.report._verdict import verdict_of
-from leakscore_app.report.engine.game import play
 from leakscore_app.report.engine.leakage import Budget
 from leakscore_app.report.engine.noise import Search, TheoryNoise
 from leakscore_app.report.engine.population import Population
+from tests.helpers.played import play
 
 LIMITS = {"max_advantage": "advantage", "max_power": "power"}
 

@@ -49,8 +49,6 @@ from leakscore_app.report.engine.attack import (
     Others,
     ProjectionLaw,
     Refits,
-    attack_on,
-    projected,
     rounds_of_one,
     rounds_of_several,
     rounds_of_weights,
@@ -78,42 +76,6 @@ def default_rounds(n: int, size: int) -> int:
 def records_played(n: int, size: int) -> int:
     """Return how many of the worst records are played, fewer where rounds are dear."""
     return 3 if n <= 10_000 or size > LARGEST_DRAWN else 1
-
-
-def play(
-    population: Population,
-    index: int,
-    row: int,
-    attacker: str,
-    *,
-    rounds: int,
-    rng: np.random.Generator,
-    noise_std: float = 0.0,
-    noise_cov: Doubles | None = None,
-    rows: npt.NDArray[np.int64] | None = None,
-) -> Game:
-    """Play the game of one person, whose records are here, against one attacker.
-
-    Parameters
-    ----------
-    population : Population
-    index, row : int
-        Which person, and the number of the first record in the file.
-    attacker : {"informed", "weaker"}
-    rounds : int
-        Half with the person's records in place of as many others, half without them.
-    rng : numpy.random.Generator
-    noise_std : float
-        Noise on the present mean, in standard deviations of a record.
-    noise_cov : (d, d) ndarray, optional
-        Covariance of such noise instead, in the same units.
-    rows : (N,) ndarray of int, optional
-        Numbers of all records in the file, from 1 by default.
-    """
-    attack = attack_on(population, index, attacker, noise_std, noise_cov)
-    numbers = np.arange(1, population.size + 1) if rows is None else rows
-    others = projected(population, attack, numbers)
-    return played(population, attack, others, row, rounds=rounds, rng=rng)
 
 
 def played(

@@ -1,0 +1,26 @@
+"""One person's game, without an analysis around it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from leakscore_app.report._model import Game
+from leakscore_app.report.engine.attack import attack_on, projected
+from leakscore_app.report.engine.game import played
+from leakscore_app.report.engine.population import Population
+
+
+def play(
+    population: Population,
+    index: int,
+    row: int,
+    attacker: str,
+    *,
+    rounds: int,
+    rng: np.random.Generator,
+    noise_std: float = 0.0,
+) -> Game:
+    """Play a person of a population whose records are numbered from 1."""
+    attack = attack_on(population, index, attacker, noise_std)
+    others = projected(population, attack, np.arange(1, population.size + 1))
+    return played(population, attack, others, row, rounds=rounds, rng=rng)
