@@ -55,7 +55,6 @@ class Chart:
     description: str
     x: Axis
     y: Axis
-    height: int = HEIGHT
     _marks: list[str] = field(default_factory=list)
     _legend: list[tuple[str, str]] = field(default_factory=list)
 
@@ -65,7 +64,7 @@ class Chart:
 
     def top(self, value: float) -> float:
         """Return the vertical position of a value."""
-        return self.height - _BOTTOM - self.y.share(value) * (self.height - _TOP - _BOTTOM)
+        return HEIGHT - _BOTTOM - self.y.share(value) * (HEIGHT - _TOP - _BOTTOM)
 
     def line(self, xs: Iterable[float], ys: Iterable[float], style: str, name: str = "") -> None:
         """Draw a line through points."""
@@ -97,10 +96,10 @@ class Chart:
     def vertical(self, value: float, label: str, *, at_foot: bool = False) -> None:
         """Draw a thin line from bottom to top, with a label at its head or foot."""
         x = self.left(value)
-        height = self.height - _BOTTOM - 7 if at_foot else _TOP + 11
+        height = HEIGHT - _BOTTOM - 7 if at_foot else _TOP + 11
         self._marks.append(
             f'<line class="guide" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" '
-            f'y2="{self.height - _BOTTOM}"/>'
+            f'y2="{HEIGHT - _BOTTOM}"/>'
             f'<text class="note" x="{x - 4:.1f}" y="{height}" text-anchor="end">'
             f"{markup(label)}</text>"
         )
@@ -141,7 +140,7 @@ class Chart:
             for name, style in self._legend
         )
         return (
-            f'<figure><svg class="chart" viewBox="0 0 {WIDTH} {self.height}" role="img" '
+            f'<figure><svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
             f'aria-label="{markup(f"{self.title}. {self.description}")}">'
             f"<title>{markup(self.title)}</title>{body}</svg>"
             f'<ul class="legend">{keys}</ul><figcaption>{markup(self.description)}</figcaption>'
@@ -149,7 +148,7 @@ class Chart:
         )
 
     def _grid(self) -> Iterable[str]:
-        right, bottom = WIDTH - _RIGHT, self.height - _BOTTOM
+        right, bottom = WIDTH - _RIGHT, HEIGHT - _BOTTOM
         for value, label in self.x.ticks:
             x = self.left(value)
             yield f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{bottom}"/>'
@@ -166,11 +165,11 @@ class Chart:
             )
 
     def _names(self) -> Iterable[str]:
-        bottom, middle = self.height - _BOTTOM, (_TOP + self.height - _BOTTOM) / 2
+        bottom, middle = HEIGHT - _BOTTOM, (_TOP + HEIGHT - _BOTTOM) / 2
         yield f'<line class="axis" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{bottom}" y2="{bottom}"/>'
         yield f'<line class="axis" x1="{_LEFT}" x2="{_LEFT}" y1="{_TOP}" y2="{bottom}"/>'
         yield (
-            f'<text class="name" x="{(_LEFT + WIDTH - _RIGHT) / 2}" y="{self.height - 8}" '
+            f'<text class="name" x="{(_LEFT + WIDTH - _RIGHT) / 2}" y="{HEIGHT - 8}" '
             f'text-anchor="middle">{markup(self.x.label)}</text>'
         )
         yield (

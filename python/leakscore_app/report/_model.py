@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from leakscore.leakage.groups import Groups
 from leakscore_app.document.document import Notice
 
 Doubles = npt.NDArray[np.float64]
@@ -411,11 +411,11 @@ class Previous:
 
 @dataclass(frozen=True, eq=False)
 class Owned:
-    """Whose records are judged: labels (P,), and numbers and persons of all records, (N,)."""
+    """Whose records are judged: labels (P,), numbers of all records (N,), and persons of these."""
 
     ids: npt.NDArray[np.str_]
     rows: npt.NDArray[np.int64]
-    person: npt.NDArray[np.intp]
+    persons: Groups
 
     @property
     def alone(self) -> bool:
@@ -424,14 +424,12 @@ class Owned:
 
     def records_of(self, row: int) -> int:
         """Return how many records the owner of a record has."""
-        person = self.person[np.searchsorted(self.rows, row)]
-        return int((self.person == person).sum())
+        person = self.persons.of_row[np.searchsorted(self.rows, row)]
+        return int(self.persons.sizes[person])
 
-    def rows_of(self) -> list[list[int]]:
-        """Return the numbers of each person's records."""
-        rows = self.rows[np.argsort(self.person, kind="stable")].tolist()
-        ends = [0, *np.cumsum(np.bincount(self.person)).tolist()]
-        return [rows[start:stop] for start, stop in pairwise(ends)]
+    def rows_of(self, person: int) -> list[int]:
+        """Return the numbers of a person's records."""
+        return list(self.rows[self.persons.rows(person)].tolist())
 
 
 @dataclass(frozen=True)
@@ -636,5 +634,5 @@ class Content(Listing):
         if self.lines is not None:
             place["line"] = int(self.lines[index])
         if self.owned is not None:
-            place["id"] = str(self.owned.ids[self.owned.person[index]])
+            place["id"] = str(self.owned.ids[self.owned.persons.of_row[index]])
         return place

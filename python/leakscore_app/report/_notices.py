@@ -195,7 +195,7 @@ def _about_previous(report: Content) -> Iterator[Notice]:
 
 def about_persons(owned: Owned, table: Table, records: Records) -> Iterator[Notice]:
     """Say how many records a person has, and of whom some are not judged."""
-    sizes = np.bincount(owned.person)
+    sizes = owned.persons.sizes
     worst = int(sizes.argmax())
     if sizes[worst] > 1:
         yield note(

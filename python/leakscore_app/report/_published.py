@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -107,9 +106,8 @@ class Published:
     def batch_sizes(self) -> list[list[int]]:
         """Return the sizes of the batches that each person is in."""
         person, batch = np.divmod(self._pairs[0], len(self.sizes))
-        sizes = self.sizes[batch].tolist()
-        ends = [0, *np.cumsum(np.bincount(person)).tolist()]
-        return [sizes[start:stop] for start, stop in pairwise(ends)]
+        ends = np.cumsum(np.bincount(person))[:-1]
+        return [sizes.tolist() for sizes in np.split(self.sizes[batch], ends)]
 
     def sums(self, rows: Doubles) -> tuple[Integers, Integers, Doubles]:
         """Add up rows (N, d) by person and batch; return person, batch and sum of each pair."""

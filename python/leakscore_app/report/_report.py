@@ -27,13 +27,7 @@ from leakscore_app.tables.files import open_short
 from leakscore_app.tables.sources import opened as sources
 from leakscore_app.tables.sources.arrays import without_graph
 from leakscore_app.tables.sources.opened import LONG, Opened
-from leakscore_app.tables.table import (
-    Table,
-    table_of,
-    table_of_file,
-    table_of_frame,
-    table_of_path,
-)
+from leakscore_app.tables.table import Table, table_of, table_of_file, table_of_frame, table_of_path
 
 _FEW_COLUMNS = 500
 

@@ -138,8 +138,7 @@ class Report(Content, Findings):
             columns["line"] = first[self.listed].tolist()
         if self.owned is not None:
             columns["id"] = self.owned.ids[self.listed].tolist()
-            rows = self.owned.rows_of()
-            columns["rows"] = [rows[i] for i in self.listed.tolist()]
+            columns["rows"] = [self.owned.rows_of(i) for i in self.listed.tolist()]
         return columns
 
     def _previous_columns(self) -> dict[str, list[Any]]:

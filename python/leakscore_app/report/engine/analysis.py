@@ -34,10 +34,7 @@ from leakscore_app.report.engine.noise import (
     why_same,
 )
 from leakscore_app.report.engine.population import Population
-from leakscore_app.report.engine.remedies import (
-    changes_of,
-    noise_on_every_mean,
-)
+from leakscore_app.report.engine.remedies import changes_of, noise_on_every_mean
 from leakscore_app.report.engine.setup import (
     listed_of,
     nothing_to_play,

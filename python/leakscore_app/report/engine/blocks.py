@@ -49,12 +49,7 @@ from leakscore_app.report._model import (
     Narrowing,
     Observations,
 )
-from leakscore_app.report.engine.attack import (
-    NEARLY_LINEAR,
-    LinearAttack,
-    Others,
-    ProjectedBins,
-)
+from leakscore_app.report.engine.attack import NEARLY_LINEAR, LinearAttack, Others, ProjectedBins
 from leakscore_app.report.engine.cells import cells_of_blocks
 from leakscore_app.report.engine.crowd import (
     Crowd,
@@ -79,10 +74,7 @@ from leakscore_app.report.engine.noise import TheoryNoise
 from leakscore_app.report.engine.pooled import PooledLaw
 from leakscore_app.report.engine.population import Population
 from leakscore_app.report.engine.remedies import CLIPS
-from leakscore_app.report.engine.setup import (
-    AnalysisOptions,
-    nothing_to_play,
-)
+from leakscore_app.report.engine.setup import AnalysisOptions, nothing_to_play
 from leakscore_app.tables.sources.blocks import Block
 from leakscore_app.tables.sources.opened import Opened
 

@@ -242,7 +242,7 @@ class WholeTable(JudgedTable):
         informed = risk_of(scores, base_rate)
         weaker = risk_of(people.weaker(), base_rate)
         owned, ids = self.persons.owned, self.records.ids
-        who = None if ids is None else Owned(ids[owned.first], self.records.rows, owned.of_row)
+        who = None if ids is None else Owned(ids[owned.first], self.records.rows, owned)
         return Listing(
             rows=rows,
             places=np.arange(len(rows)),
