@@ -26,15 +26,15 @@ STATISTICS = (
     *("mean", "sum", "covariance", "correlations", "counts", "cross-products", "regression"),
     *("glm", "cox", *_REFUSED),
 )
-# Options of fitted models: those that name columns, what each model needs, and what it may have.
-_OF_MODELS = ("response", "offset", "time", "event")
-_NEEDED = {
-    "regression": ("response",),
-    "cross-products": ("response",),
-    "glm": ("response", "family"),
-    "cox": ("time", "event"),
+# Fitted models: their class, the options that each needs, and those that it may have besides.
+_MODELS = {
+    "regression": ("Regression", ("response",), ()),
+    "cross-products": ("CrossProducts", ("response",), ()),
+    "glm": ("GLM", ("response", "family"), ("offset", "factors")),
+    "cox": ("Cox", ("time", "event"), ("factors",)),
 }
-_ALLOWED = {"glm": ("offset", "factors"), "cox": ("factors",)}
+_MODEL_COLUMNS = ("response", "offset", "time", "event")
+_OF_MODELS = (*_MODEL_COLUMNS, "family", "factors")
 
 
 def add_report(commands: Any) -> None:
@@ -297,7 +297,7 @@ def _table(options: argparse.Namespace) -> Any:
     if options.data is None:
         return report.embedded_table()
     columns = options.columns
-    named = [getattr(options, name) for name in ("weights", *_OF_MODELS)]
+    named = [getattr(options, name) for name in ("weights", *_MODEL_COLUMNS)]
     if columns is not None:  # what the statistic is by needs no name of its own there
         columns = [*columns, *(name for name in named if name and name not in columns)]
     return report.open_table(
@@ -349,8 +349,7 @@ def _statistic(options: argparse.Namespace) -> Statistic | None:
         raise ValueError(f"{given} cannot be judged together: publish one of them at a time")
     if options.weights_are is not None and options.weights is None:
         raise ValueError(f"--weights-are {options.weights_are} belongs to --weights COLUMN")
-    names = (*_OF_MODELS, "family", "factors")
-    if options.statistic in _NEEDED or any(getattr(options, name) for name in names):
+    if options.statistic in _MODELS or any(getattr(options, name) for name in _OF_MODELS):
         return _model(options)
     if options.group_by:
         table = statistics.Counts if counts else statistics.GroupMeans
@@ -389,21 +388,14 @@ def _model(options: argparse.Namespace) -> Statistic:
     """Return the model that is fitted, with the columns that it needs and may have."""
     from leakscore import statistics
 
-    needed = _NEEDED.get(options.statistic, ())
-    allowed = (*needed, *_ALLOWED.get(options.statistic, ()))
-    for name in (*_OF_MODELS, "family", "factors"):
-        value = getattr(options, name)
-        what = "FAMILY" if name == "family" else "COLUMN"
-        if value and name not in allowed:
-            of = [kind for kind in _NEEDED if name in (*_NEEDED[kind], *_ALLOWED.get(kind, ()))]
+    kind, needed, more = _MODELS.get(options.statistic, ("", (), ()))
+    for name in _OF_MODELS:
+        value, what = getattr(options, name), "FAMILY" if name == "family" else "COLUMN"
+        if value and name not in (*needed, *more):
+            of = [model for model, (_, *names) in _MODELS.items() if name in sum(names, ())]
             raise ValueError(f"--{name} {what} belongs to --statistic {' or '.join(of)}")
         if not value and name in needed:
             raise ValueError(f"--statistic {options.statistic} needs --{name} {what}")
-    factors = tuple(options.factors or ())
-    if options.statistic == "cox":
-        return statistics.Cox(options.time, options.event, by=factors)
-    if options.statistic == "glm":
-        return statistics.GLM(options.response, options.family, options.offset, by=factors)
-    if options.statistic == "regression":
-        return statistics.Regression(options.response)
-    return statistics.CrossProducts(options.response)
+    by = {"by": tuple(options.factors or ())} if "factors" in more else {}
+    named = [getattr(options, name) for name in (*needed, *more) if name != "factors"]
+    return cast("Statistic", getattr(statistics, kind)(*named, **by))
