@@ -134,14 +134,21 @@ def independent_columns(values: Doubles) -> list[int]:
     if not len(varies):
         return []
     if len(chosen) < len(varies) + 2:  # any column is a combination of so many others
-        first: dict[bytes, int] = {}
-        return [j for j in varies.tolist() if first.setdefault(values[:, j].tobytes(), j) == j]
+        copies = copied_columns(chosen)
+        return [j for k, j in enumerate(varies.tolist()) if k not in copies]
     centred = chosen - chosen.mean(axis=0)
     centred /= np.sqrt(np.einsum("ij,ij->j", centred, centred))
     if surely_independent(centred.T @ centred):
         return [int(j) for j in varies]
     explained = combinations(np.asarray(np.linalg.qr(centred, mode="r")))
     return [int(j) for k, j in enumerate(varies) if k not in explained]
+
+
+def copied_columns(values: Doubles) -> dict[int, list[int]]:
+    """Return the columns that equal an earlier one, and which."""
+    first: dict[bytes, int] = {}
+    earlier = {j: first.setdefault(column.tobytes(), j) for j, column in enumerate(values.T)}
+    return {j: [k] for j, k in earlier.items() if j != k}
 
 
 def dependent_columns(names: Sequence[str], sources: dict[int, list[int]]) -> list[LeftColumn]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +15,7 @@ from leakscore.statistics import Statistic
 from leakscore_app._visible import no_column, visible
 from leakscore_app.passes.first import First, Lost, first
 from leakscore_app.passes.projections import Remaining, Triangle, Triangulate
+from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.passes.tree import run
 from leakscore_app.report._model import Doubles
 from leakscore_app.report.engine.pooled import GroupedSource
@@ -30,13 +31,14 @@ from leakscore_app.tables.records import (
     Unexplained,
     cells_by_column,
     combinations,
+    copied_columns,
     dependent_columns,
     differ,
     require_squares,
     surely_independent,
     too_few,
 )
-from leakscore_app.tables.sources.blocks import Block, Source
+from leakscore_app.tables.sources.blocks import Source
 from leakscore_app.tables.sources.opened import Opened, of_table
 from leakscore_app.tables.table import Table
 
@@ -277,10 +279,8 @@ def _law(
     names = [source.columns[j] for j in kept]
     sources: dict[int, list[int]] = {}
     if rows < len(kept) + 2:  # any column is a combination of so many others
-        digests: ColumnDigests = passes(
-            source, DigestColumns(tuple(kept)), "looking for copied columns"
-        )
-        sources = digests.copies()
+        every = passes(source, partial(JudgedRows.of, law), "looking for copied columns")
+        sources = copied_columns(every.different)
     elif not surely_independent(law.cov):
         triangle: Triangle = passes(source, Triangulate(law), "looking for dependent columns")
         sources = combinations(triangle.triangle)
@@ -297,38 +297,6 @@ def _law(
         tuple(names[k] for k in sources),
         [kept[k] for k in independent],
     )
-
-
-@dataclass(frozen=True)
-class ColumnDigests:
-    """A hash of each column; columns with the same one are copies."""
-
-    hashes: tuple[bytes, ...]
-
-    def merge(self, other: ColumnDigests) -> ColumnDigests:
-        """Add later rows."""
-        pairs = zip(self.hashes, other.hashes, strict=True)
-        return ColumnDigests(tuple(hashlib.sha256(a + b).digest() for a, b in pairs))
-
-    def copies(self) -> dict[int, list[int]]:
-        """Return the columns that equal an earlier one, and which."""
-        first: dict[bytes, int] = {}
-        earlier = {j: first.setdefault(each, j) for j, each in enumerate(self.hashes)}
-        return {j: [k] for j, k in earlier.items() if j != k}
-
-
-@dataclass(frozen=True)
-class DigestColumns:
-    """A pass that hashes columns of the complete rows."""
-
-    columns: tuple[int, ...]
-
-    def __call__(self, block: Block) -> ColumnDigests:
-        """Return the hashes of a block."""
-        values = block.values[np.isfinite(block.values).all(axis=1)]
-        return ColumnDigests(
-            tuple(hashlib.sha256(values[:, j].tobytes()).digest() for j in self.columns)
-        )
 
 
 def in_one_block(table: Table) -> Opened:
