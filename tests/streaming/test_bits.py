@@ -111,8 +111,8 @@ def test_leakages_are_those_of_leave_one_out(values: np.ndarray) -> None:
     found: ScorePass = run(source, ScoreRows(law, np.array([4.0, 30.0]), every=True)).result()
     standard = judged / judged.std(axis=0)
     expected = 100 * leakage.leave_one_out(standard, Reference.fit(standard), 100)
-    assert found.every is not None
-    rows, informed, weaker = found.every
+    (every,) = found.every
+    rows, (informed, weaker) = every.rows, every.different.T
     np.testing.assert_array_equal(rows, np.flatnonzero(complete))
     np.testing.assert_allclose(informed / 100, expected / 100, rtol=2e-14, atol=1e-15)
     assert found.above[0].tolist() == [(expected > 4).sum(), (expected > 30).sum()]
@@ -128,7 +128,7 @@ def test_only_the_worst_rows_are_kept(values: np.ndarray, monkeypatch: pytest.Mo
     source = Source((ArrayPart(values, "array", numbered(D)),), numbered(D), SIZE)
     law = law_of(run(source, first).result())
     found = run(source, ScoreRows(law, np.zeros(0), every=True)).result()
-    rows, informed, _ = found.every  # type: ignore[misc]
+    rows, informed = found.every[0].rows, found.every[0].different[:, 0]
     order = np.lexsort((rows, -informed))[:20]
     np.testing.assert_array_equal(found.kept.rows, rows[order])
     np.testing.assert_array_equal(found.kept.scores, informed[order])

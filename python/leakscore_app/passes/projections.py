@@ -211,7 +211,7 @@ class Project:
     ----------
     law : TableLaw
     middle : tuple of (k,) ndarray of int
-        The bins in the middle for the two attackers; an empty array to look for none.
+        The bins in the middle for the two attackers, or none.
     directions : tuple of Direction
     limits : tuple of (2, d) ndarray
         What values are clipped at.
@@ -232,9 +232,8 @@ class Project:
         """Return what the third pass knows of a block."""
         chosen = JudgedRows.of(self.law, block)
         rows, ties = chosen.rows, []
-        functions = (self.law.distances, self.law.weaker)
-        for bins, scores_of in zip(self.middle, functions, strict=False):
-            scores = chosen.each(scores_of(chosen.different)) if len(bins) else np.zeros(0)
+        both = self.law.both(chosen.different) if self.middle else ()
+        for bins, scores in zip(self.middle, map(chosen.each, both), strict=True):
             inside = np.flatnonzero(np.isin(bin_of(scores), bins))
             ties.append(Ties.of(scores[inside], rows[inside]))
         clipped = []

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -69,10 +68,6 @@ class SparseHistogram:
         return np.array([self.holding(rank)[0] for rank in ((size - 1) // 2, size // 2)])
 
 
-_BESIDE = 2.5  # ranks on each side of the middle, over sqrt(rows): five standard errors
-_ALL = (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
-
-
 @dataclass(frozen=True, eq=False)
 class Ties:
     """Different scores, how many rows have each, and the first of these rows."""
@@ -96,56 +91,10 @@ class Ties:
         rows = np.concatenate([self.rows, other.rows])[first]
         return Ties(scores, counts.astype(np.int64), rows)
 
-    def inside(self, low: int, high: int) -> Ties:
-        """Return those in the bins from `low` to `high`."""
-        bins = bin_of(self.scores)
-        chosen = (bins >= low) & (bins <= high)
-        return Ties(self.scores[chosen], self.counts[chosen], self.rows[chosen])
-
     def of_rank(self, rank: int) -> tuple[float, int]:
         """Return the score of this rank, from 0, and the first row that has it."""
         place = int(np.searchsorted(np.cumsum(self.counts), rank, side="right"))
         return float(self.scores[place]), int(self.rows[place])
-
-
-@dataclass(frozen=True, eq=False)
-class Middle:
-    """All scores of some blocks that lie in the bins from `low` to `high`; none if low > high."""
-
-    low: int
-    high: int
-    ties: Ties
-
-    @classmethod
-    def of(cls, scores: Doubles, rows: Integers, histogram: SparseHistogram) -> Middle:
-        """Collect the scores about the median of a block; `histogram` counts them."""
-        low, high = _about(histogram)
-        bins = bin_of(scores)
-        chosen = (bins >= low) & (bins <= high)
-        return cls(low, high, Ties.of(scores[chosen], rows[chosen]))
-
-    def merge(self, other: Middle, histogram: SparseHistogram) -> Middle:
-        """Add later blocks; `histogram` counts the scores of both."""
-        low, high = _about(histogram)
-        low, high = max(low, self.low, other.low), min(high, self.high, other.high)
-        return Middle(low, high, self.ties.merge(other.ties).inside(low, high))
-
-    def found(self, bins: Integers) -> Ties | None:
-        """Return the scores in some neighbouring bins; None if not all were collected."""
-        low, high = int(bins.min()), int(bins.max())
-        covered = self.low <= low and high <= self.high
-        return self.ties.inside(low, high) if covered else None
-
-
-def _about(histogram: SparseHistogram) -> tuple[int, int]:
-    """Return the bins that hold the median of many more such scores; all bins for few scores."""
-    size = histogram.total
-    beside = int(_BESIDE * np.sqrt(size))
-    low, high = (size - 1) // 2 - beside, size // 2 + beside
-    return (
-        histogram.holding(low)[0] if low > 0 else _ALL[0],
-        histogram.holding(high)[0] if high < size - 1 else _ALL[1],
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,36 +168,32 @@ class WorstRows:
         To the informed attacker, and to the weaker one.
     values : (k, d) ndarray
         Of the judged columns.
+    most : int, optional
+        How many are kept.
     """
 
     rows: Integers
     scores: Doubles
     weaker: Doubles
     values: Doubles
+    most: int | None = None
 
     @classmethod
     def of(cls, rows: JudgedRows, scores: Doubles, weaker: Doubles, most: int) -> WorstRows:
         """Return at most so many of some rows."""
         worst = _largest(scores, most)
-        return cls(rows.rows[worst], scores[worst], weaker[worst], rows.taken(worst))
+        return cls(rows.rows[worst], scores[worst], weaker[worst], rows.taken(worst), most)
 
-    def most(self, count: int | None) -> WorstRows:
-        """Return so many of them."""
-        order = np.lexsort((self.rows, -self.scores))[:count]
-        return WorstRows(*(each[order] for each in self._arrays))
-
-    def joined(self, other: WorstRows) -> WorstRows:
-        """Return both, in no order."""
-        pairs = zip(self._arrays, other._arrays, strict=True)
-        return WorstRows(*(np.concatenate(pair) for pair in pairs))
-
-    @property
-    def _arrays(self) -> tuple[npt.NDArray[Any], ...]:
-        return self.rows, self.scores, self.weaker, self.values
+    def merge(self, other: WorstRows) -> WorstRows:
+        """Return the worst of both."""
+        arrays = ((part.rows, part.scores, part.weaker, part.values) for part in (self, other))
+        rows, scores, weaker, values = map(np.concatenate, zip(*arrays, strict=True))
+        worst = np.lexsort((rows, -scores))[: self.most]
+        return WorstRows(rows[worst], scores[worst], weaker[worst], values[worst], self.most)
 
 
 @dataclass(frozen=True, eq=False)
-class ScorePass:
+class ScorePass(Fieldwise):
     """What the second pass knows of some blocks.
 
     Attributes
@@ -259,12 +204,10 @@ class ScorePass:
     kept : WorstRows
     sample : JudgedRows
         Whose keyed hash of their number is below a limit.
-    worst : (float, int)
-        The largest score to the weaker attacker, and its row.
-    middle : tuple of Middle
-        Scores about the median, for both attackers.
-    every : tuple of (rows, scores, weaker, in-sample distances), or None
-        Of all rows, where they are to be listed.
+    worst : WorstRows
+        The one with the largest score to the weaker attacker.
+    every : tuple of JudgedRows
+        Where all rows are to be listed, the scores of each to both attackers.
     cells : tuple of InCells
         Of each table by group.
     """
@@ -274,28 +217,9 @@ class ScorePass:
     above: Integers
     kept: WorstRows
     sample: JudgedRows
-    worst: tuple[float, int]
-    middle: tuple[Middle, Middle]
-    every: tuple[Integers, Doubles, Doubles] | None
+    worst: WorstRows
+    every: tuple[JudgedRows, ...] = ()
     cells: tuple[InCells, ...] = ()
-
-    def merge(self, other: ScorePass) -> ScorePass:
-        """Add later blocks."""
-        every = None
-        if self.every is not None and other.every is not None:
-            every = tuple(map(np.concatenate, zip(self.every, other.every, strict=True)))
-        histograms = self.informed.merge(other.informed), self.weaker.merge(other.weaker)
-        joined = zip(self.middle, other.middle, histograms, strict=True)
-        return ScorePass(
-            *histograms,
-            self.above + other.above,
-            self.kept.joined(other.kept).most(KEPT),
-            self.sample.merge(other.sample),
-            max(self.worst, other.worst, key=lambda worst: worst[0]),
-            tuple(ours.merge(more, counted) for ours, more, counted in joined),  # type: ignore[arg-type]
-            every,  # type: ignore[arg-type]
-            tuple(ours.merge(more) for ours, more in zip(self.cells, other.cells, strict=True)),
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,15 +249,15 @@ class ScoreRows:
         rows = chosen.rows
         informed, weaker = map(chosen.each, law.both(chosen.different))
         above = [[int((each > at).sum()) for at in self.thresholds] for each in (informed, weaker)]
-        histograms = SparseHistogram.of(informed), SparseHistogram.of(weaker)
+        scores = np.stack([informed, weaker], axis=1) if self.every else None
         return ScorePass(
-            *histograms,
+            SparseHistogram.of(informed),
+            SparseHistogram.of(weaker),
             np.array(above, np.int64).reshape(2, len(self.thresholds)),
             WorstRows.of(chosen, informed, weaker, KEPT),
             chosen.chosen(sampled_rows(rows, law.rows)),
-            _worst(weaker, rows),
-            (Middle.of(informed, rows, histograms[0]), Middle.of(weaker, rows, histograms[1])),
-            (rows, informed, weaker) if self.every else None,
+            WorstRows.of(chosen, weaker, weaker, 1),
+            () if scores is None else (JudgedRows(rows, scores),),
             tuple(self._cells(block, rows, informed)),
         )
 
@@ -341,13 +265,6 @@ class ScoreRows:
         for at, count in enumerate(self.cells, start=-len(self.cells)):
             cell = block.each(at)[rows - block.start].astype(np.intp)
             yield InCells.of(cell, count, rows, scores, self.thresholds)
-
-
-def _worst(scores: Doubles, rows: Integers) -> tuple[float, int]:
-    if not len(rows):
-        return -np.inf, -1
-    place = int(scores.argmax())
-    return float(scores[place]), int(rows[place])
 
 
 def _largest(scores: Doubles, most: int) -> Integers:
@@ -368,17 +285,11 @@ def sampled_rows(rows: Integers, size: int) -> npt.NDArray[np.bool_]:
 
 
 @dataclass(frozen=True, eq=False)
-class ThresholdCounts:
-    """How many rows have a score above each threshold (t,), and the worst rows, at most `most`."""
+class ThresholdCounts(Fieldwise):
+    """How many rows have a score above each threshold, (t,), and the worst rows."""
 
     above: Integers
     kept: WorstRows
-    most: int
-
-    def merge(self, other: ThresholdCounts) -> ThresholdCounts:
-        """Add later blocks."""
-        kept = self.kept.joined(other.kept).most(self.most)
-        return ThresholdCounts(self.above + other.above, kept, self.most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -422,4 +333,4 @@ def counted(
     """Count rows above each threshold and keep the worst, at most so many."""
     scores = rows.each(law.distances(rows.different))
     above = np.array([int((scores > at).sum()) for at in thresholds], np.int64)
-    return ThresholdCounts(above, WorstRows.of(rows, scores, scores, most), most)
+    return ThresholdCounts(above, WorstRows.of(rows, scores, scores, most))

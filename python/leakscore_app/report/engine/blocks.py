@@ -208,10 +208,7 @@ class BlockTable(JudgedTable):
         directions = tuple(map(self._direction, attacks))
         project = Project(self.law, directions=directions)
         if self._third is None:
-            bins = tuple(
-                np.zeros(0, np.int64) if ties is not None else histogram.middle
-                for ties, histogram in zip(self._ties, self._histograms, strict=True)
-            )
+            bins = tuple(histogram.middle for histogram in self._histograms)
             guesses = tuple(self._guesses.values())
             project = Project(self.law, bins, directions, self._limits, guesses, self.steps)
         third: Third = self._pass(project, f"projecting records for {what}")
@@ -242,12 +239,6 @@ class BlockTable(JudgedTable):
     @property
     def _histograms(self) -> tuple[SparseHistogram, SparseHistogram]:
         return self.scored.informed, self.scored.weaker
-
-    @cached_property
-    def _ties(self) -> list[Ties | None]:
-        """Scores in the middle for both attackers, where the second pass met all."""
-        pairs = zip(self.scored.middle, self._histograms, strict=True)
-        return [middle.found(histogram.middle) for middle, histogram in pairs]
 
     # --- arithmetic ------------------------------------------------------------------------------
 
@@ -336,11 +327,9 @@ class BlockTable(JudgedTable):
         crowd = self.population
         rows, informed, in_sample = crowd.numbers, scores, crowd.in_sample()
         places = np.arange(len(rows))
-        if self.scored.every is None:
-            weaker = crowd.weaker()
-        else:
-            rows, every, weaker = self.scored.every
-            informed, weaker = every / self.divisor, weaker / self.divisor
+        weaker = crowd.weaker()
+        for every in self.scored.every:
+            rows, (informed, weaker) = every.rows, every.different.T / self.divisor
             places = np.searchsorted(rows, crowd.numbers)
             grow, rest, kept = self.size / (self.size - 1), self.size - 1, in_sample
             with np.errstate(invalid="ignore"):
@@ -365,17 +354,14 @@ class BlockTable(JudgedTable):
 
     def _counts(self, scores: Doubles) -> tuple[IdentifiedCounts, IdentifiedCounts]:
         """Count the records that each attacker identifies, and name those in the middle."""
-        worst = int(scores.argmax())
+        worst, weaker = int(scores.argmax()), self.scored.worst
         ends = (
             (float(scores[worst]), int(self.population.numbers[worst])),
-            (self.scored.worst[0] / self.divisor, self.scored.worst[1]),
+            (float(weaker.scores[0]) / self.divisor, int(weaker.rows[0])),
         )
         counts = []
-        for place, (attacker, ties) in enumerate(
-            zip(("informed", "weaker"), self._ties, strict=True)
-        ):
-            middle = self._read.middle[place] if ties is None else ties
-            scores, row = _middle(self._histograms[place], middle)
+        for place, attacker in enumerate(("informed", "weaker")):
+            scores, row = _middle(self._histograms[place], self._read.middle[place])
             worst_score, worst_row = ends[place]
             scores = np.array([*(scores / self.divisor), worst_score])
             above, rows = by_level(self.scored.above[place]), (row + 1, worst_row + 1)
