@@ -43,9 +43,9 @@ FOUND: dict[str, list[Row]] = {
     "two titles and a blank line": [["Study of doses"], ["Site A"], []],
     "filled up": [["Study of doses", None, None, None], ["Site A", None, None, None], []],
     "three titles": [["Study"], ["Site A"], ["all patients"], []],
-    "a title and two words": [["Study", "of doses", None, None], []],
 }
 REFUSED: dict[str, list[Row]] = {
+    "a title and two words": [["Study", "of doses", None, None], []],
     "two words a line": [["Study", "doses", None, None], ["Site", "A", None, None], []],
     "a year": [["Study", 2024, None, None], ["Site", "A", None, None], []],
     "numbers in several lines": [["Study", "of", "x", None], ["Site", 7, 8, None], []],

@@ -46,7 +46,7 @@ READ = {
     "no header": rows(90, "{a},{b},{k}\n"),
     "semicolons": "x;y\n" + rows(90, "{a};{b}\n"),
     "tabs and carriage returns": "x\ty\r\n" + rows(90, "{a}\t{b}\r\n"),
-    "title and units": "made in 2024\n\nx,y\nmg,mm\n" + rows(90, "{a},{b}\n"),
+    "a title": "made in 2024\n\nx,y\n" + rows(90, "{a},{b}\n"),
     "blank lines": "x,y\n" + rows(40, "{a},{b}\n") + "\n\n,\n" + rows(40, "{a},{b}\n") + "\n",
     "missing": "x,y\n" + rows(40, "{a},{b}\n") + "NA,3.5\n,4\n nan ,1\n" + rows(40, "{a},{b}\n"),
     "infinite": "x,y\n" + rows(40, "{a},{b}\n") + "inf,3.5\n-Infinity,1\n" + rows(40, "{a},{b}\n"),
@@ -68,6 +68,7 @@ READ["decimal commas late"] = "k;x\n" + rows(60, "{k};{k}\n") + rows(30, "{k};1,
 READ["thousands"] = "x;y\n" + rows(90, "1.{k:03d},25;{k}\n")
 AT_ONCE = {
     "yes and no": "x,y\n" + rows(45, "{a},yes\n{a},no\n"),
+    "units below names": "x,y\nmg,mm\n" + rows(90, "{a},{b}\n"),
     "units": "x,y\n" + rows(90, "{a},{b} kg\n"),
     "codes": "x,y\n" + rows(90, "{a},0{k}\n"),
     "runs of blanks": "x  y\n" + rows(90, "{a}   {b}\n"),

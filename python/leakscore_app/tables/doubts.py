@@ -181,6 +181,8 @@ def remedy_above(
     named = all(column.name.strip() for column in cells.values())
     if row == 0 and text[:, row].sum() == 1 and named:
         return {list(cells)[int(text[:, row].argmax())]: f"{remedy} if it is no record"}
+    if row == 0 and named and grid.header != "no":
+        remedy += ", and units below names must be removed"
     shown = ", ".join(repr(visible(word)[:40]) for word in words[text[:, row], row][:4])
     raise ValueError(
         f"{grid.name}, {grid.place(row)}: text above the first numbers ({shown}): {remedy}"

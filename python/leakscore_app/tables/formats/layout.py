@@ -97,7 +97,7 @@ def layout_of(name: str, rows: Sequence[Sequence[str]], header: str) -> Layout:
     first, notes = _above(rows, width)
     row = rows[first] if first < len(rows) else []
     body = rows[first + 1 :]
-    if header == "yes" or (header != "no" and _is_header(name, row, body, notes)):
+    if header == "yes" or (header != "no" and _is_header(name, row, body)):
         return _with_names(name, rows, first, width, notes)
     notes.append("the first line holds a record, no names: columns are numbered from 1")
     return Layout(None, first, width, "no", notes)
@@ -112,10 +112,6 @@ def _with_names(
         if not names[0]:
             names = names[1:]
     body = first + 1
-    if body < len(rows) and _is_units(rows[body], rows[body + 1 :]):
-        shown = ", ".join(visible(cell.strip()) for cell in rows[body] if cell.strip())
-        notes.append(f"the line of units below the names is left out ({shown[:60]})")
-        body += 1
     if len(names) == width - 1:
         return Layout(_completed(name, names, rows[body:], notes), body, width, "short", notes)
     if len(names) > width and not any(names[width:]):
@@ -146,7 +142,8 @@ def _completed(
         return ["", *names]
     raise ValueError(
         f"{name} has {len(names)} names for {len(names) + 1} columns: name each column, or say "
-        "--header no --skip-lines 1 to number them; --delimiter says what separates the cells"
+        "--header no --skip-lines 1 to number them; --skip-lines leaves out lines above the table, "
+        "--delimiter says what separates the cells"
     )
 
 
@@ -178,36 +175,11 @@ def _is_above(rows: Sequence[Sequence[str]], index: int, width: int) -> bool:
         return not (names and index + 1 < len(rows) and not _is_comment(rows[index + 1]))
     if start.lower().startswith("sep="):
         return True
-    if any(map(is_number, filled)):
+    if len(filled) > 1 or width == 1 or is_number(start):
         return False
-    below = _below_titles(rows, index + 1, width)
-    if len(filled) < width and _are_names(rows, below, width):
-        return True
-    if len(row) == width:
-        return width >= 3 and len(filled) == 1 and _are_words(rows, below)
-    return len(row) != width - 1 and len(filled) <= (2 if width > 3 else 1)
-
-
-def _below_titles(rows: Sequence[Sequence[str]], index: int, width: int) -> int:
-    """Return the index of the next row that is neither empty nor, of several columns, one text."""
-    while index < len(rows):
-        filled = [cell for cell in rows[index] if not _is_blank(cell)]
-        if filled and (width == 1 or len(filled) > 1 or is_number(filled[0])):
-            break
-        index += 1
-    return index
-
-
-def _are_names(rows: Sequence[Sequence[str]], index: int, width: int) -> bool:
-    """Whether a row has text in every column, of which some hold numbers below."""
-    row = rows[index] if index < len(rows) else []
-    whole = len(row) == width and all(map(_is_text, row))
-    return whole and bool(_numeric_columns(rows[index + 1 :], width))
-
-
-def _are_words(rows: Sequence[Sequence[str]], index: int) -> bool:
-    row = rows[index] if index < len(rows) else []
-    return sum(map(_is_text, row)) > 1 and not any(map(is_number, row))
+    # One text is a title if the line is too short for names, or names stand below.
+    several = (below for below in rows[index + 1 :] if sum(map(bool, map(str.strip, below))) > 1)
+    return len(row) < width - 1 or all(map(_is_text, next(several, [""])))
 
 
 def _is_comment(row: Sequence[str]) -> bool:
@@ -217,9 +189,7 @@ def _is_comment(row: Sequence[str]) -> bool:
 # --- the header ----------------------------------------------------------------------------------
 
 
-def _is_header(
-    name: str, row: Sequence[str], body: Sequence[Sequence[str]], notes: list[str]
-) -> bool:
+def _is_header(name: str, row: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
     """Whether the first row names the columns: text above numbers, or no number at all."""
     text = [j for j, cell in enumerate(row) if _is_text(cell)]
     numbers = [j for j, cell in enumerate(row) if is_number(cell)]
@@ -227,19 +197,12 @@ def _is_header(
         return bool(text)
     if _is_comment(row):
         return True
-    counted = _count(row, numbers)
-    if counted == "index":
-        notes.append("the first line is read as names: its numbers count the columns")
-        return True
     numeric = _numeric_columns(body, len(row))
     above = [j for j in text if j in numeric]
     if above and len(above) >= len([j for j in numbers if j in numeric]):
         return True
-    if _are_years([row[j] for j in numbers]) and len(numbers) > 1:
-        if not _hold_years(body, numbers):
-            notes.append("the first line is read as names: its numbers are years")
-            return True
-    elif not above and not counted:
+    count = not text and len(row) > 2  # two may be a record by chance
+    if not above and not _may_be_names([row[j].strip() for j in numbers], count=count):
         return False
     raise ValueError(
         f"{name}: the first line ({', '.join(visible(c) for c in row[:4])}, ...) may hold names or "
@@ -247,18 +210,14 @@ def _is_header(
     )
 
 
-def _count(row: Sequence[str], numbers: Sequence[int]) -> str:
-    """Return "all" if the cells count the columns, "index" if the first one is blank beside them.
-
-    Two cells may be a record by chance.
-    """
-    cells = [row[j].strip() for j in numbers]
-    counting = cells in ([str(j) for j in range(k, k + len(cells))] for k in (0, 1))
-    if not counting:
-        return ""
-    if len(cells) == len(row) - 1 > 1 and _is_blank(row[0]):
-        return "index"
-    return "all" if len(cells) == len(row) > 2 else ""
+def _may_be_names(cells: Sequence[str], *, count: bool) -> bool:
+    """Whether numbers are years in equal steps or, where they may, `count` the columns."""
+    whole = [int(cell) for cell in cells if cell.isdecimal()]
+    steps = {b - a for a, b in itertools.pairwise(whole)}
+    if len(whole) < len(cells) or len(steps) != 1 or steps == {0}:
+        return False
+    counting = count and steps == {1} and whole[0] in (0, 1)
+    return whole[0] in _YEARS or counting
 
 
 def _numeric_columns(body: Sequence[Sequence[str]], width: int) -> set[int]:
@@ -272,37 +231,9 @@ def _numeric_columns(body: Sequence[Sequence[str]], width: int) -> set[int]:
     return numeric
 
 
-def _are_years(cells: Sequence[str]) -> bool:
-    years = [int(cell) for cell in map(str.strip, cells) if cell.isdecimal() and len(cell) == 4]
-    steps = {b - a for a, b in itertools.pairwise(years)}
-    return len(years) == len(cells) and years[0] in _YEARS and len(steps) <= 1 and 0 not in steps
-
-
-def _hold_years(body: Sequence[Sequence[str]], columns: Sequence[int]) -> bool:
-    """Whether the cells below could be years as well."""
-    cells = [row[j].strip() for row in body for j in columns if len(row) > j]
-    years = sum(cell.isdecimal() and len(cell) == 4 and int(cell) in _YEARS for cell in cells)
-    return 5 * years > len(cells)
-
-
 def is_amount(cell: str) -> bool:
     """Whether a cell is a number with a unit, or one beyond a limit of detection, such as <0.5."""
     return is_near(cell.strip().lstrip("<>=\u2264\u2265").lstrip())
-
-
-def _is_units(row: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
-    """Whether a row below the names holds text in every column of numbers, two of them at least."""
-    if sum(map(_is_text, row)) < 2:
-        return False
-    numeric = [j for j in _numeric_columns(body, len(row)) if j < len(row)]
-    filled = [j for j in numeric if not _is_blank(row[j])]
-    # Below, these columns hold numbers without exception: what stands above them is no record.
-    return (
-        len(filled) >= 2
-        and len(body) >= 2
-        and all(_is_text(row[j]) and not is_amount(row[j]) for j in filled)
-        and not any(_is_text(other[j]) for other in body for j in filled if len(other) > j)
-    )
 
 
 SPACE = "space"
