@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from leakscore_app import report
+from leakscore_app.passes import rows as judged_rows
 from leakscore_app.passes import scores as second
 from leakscore_app.report import _report
 from leakscore_app.tables.sources import opened as sources
@@ -53,7 +54,7 @@ def test_of_equal_leakages_the_first_record_is_named(
 
 def test_values_are_clipped_at_quantiles_of_one_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table in memory that is longer than the sample has the limits of one in blocks."""
-    monkeypatch.setattr(second, "SAMPLED", 300)
+    monkeypatch.setattr(judged_rows, "SAMPLED", 300)
     values = np.random.default_rng(2).standard_t(4, size=(2000, 3)) + 7
     clipped = [
         [(one.mean_shift, one.worst_row, one.leakage) for one in each.remedies if one.clipped]

@@ -43,6 +43,11 @@ def in_units(
     return np.where(exact, scaled, 0.0).astype(np.int64), exact
 
 
+def in_steps(projections: npt.ArrayLike, step: float | Doubles) -> Doubles:
+    """Round projections to multiples of a step."""
+    return np.asarray(np.rint(np.asarray(projections) / step) * step)
+
+
 def decimals_of(values: Doubles) -> int:
     """Return how many decimals most values are multiples of: the fewest that do it."""
     counts = []

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Moments
 from leakscore.typing import Doubles
-from leakscore_app.passes.lattices import ColumnSteps, Off
+from leakscore_app.passes.lattices import ColumnSteps, Off, in_steps
 from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.passes.scores import GUESSED, Ties, Views, bin_of, counted
 from leakscore_app.passes.tree import Fieldwise
@@ -141,11 +141,6 @@ class Line:
 
 
 _CACHED = 2048  # rows: what lies between stays in the cache
-
-
-def in_steps(projections: npt.ArrayLike, step: float | Doubles) -> Doubles:
-    """Round projections to multiples of a step."""
-    return np.asarray(np.rint(np.asarray(projections) / step) * step)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,10 +10,13 @@ import numpy.typing as npt
 
 from leakscore.leakage.table_law import TableLaw
 from leakscore.typing import Doubles
+from leakscore_app.passes.first import Words, mixed
 from leakscore_app.tables.sources.blocks import Block
 
 Integers = npt.NDArray[np.int64]
 Kind = TypeVar("Kind", bound=np.generic)
+SAMPLED = 65_536
+"""Rows of the sample, or a few more or less."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,3 +84,11 @@ class JudgedRows:
         different = np.concatenate([self.different, other.different])
         place = np.concatenate([self.place, other.place + len(self.different)])
         return JudgedRows(rows, different, place)
+
+
+def sampled_rows(rows: Integers, size: int) -> npt.NDArray[np.bool_]:
+    """Return which rows of a table are in the sample: their hash is below what `size` asks for."""
+    if size <= SAMPLED:
+        return np.ones(len(rows), bool)
+    words: Words = (rows + 1).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return np.asarray(mixed(words) <= np.uint64(int(SAMPLED / size * 2**64)))

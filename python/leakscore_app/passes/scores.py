@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from leakscore.leakage.table_law import TableLaw
 from leakscore.typing import Doubles
-from leakscore_app.passes.first import Words, mixed
-from leakscore_app.passes.rows import JudgedRows
+from leakscore_app.passes.rows import JudgedRows, sampled_rows
 from leakscore_app.passes.tree import Fieldwise
 from leakscore_app.tables.sources.blocks import Block
 
@@ -152,8 +151,6 @@ KEPT = 5000
 GUESSED = 1000
 """The same, where the law is guessed from a sample."""
 _NONE = np.zeros(0)
-SAMPLED = 65_536
-"""Rows of the sample, or a few more or less."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,14 +271,6 @@ def _largest(scores: Doubles, most: int) -> Integers:
         least = np.partition(scores, len(scores) - most)[len(scores) - most]
         places = np.flatnonzero(scores >= least)
     return places[np.argsort(-scores[places], kind="stable")[:most]]
-
-
-def sampled_rows(rows: Integers, size: int) -> npt.NDArray[np.bool_]:
-    """Return which rows of a table are in the sample: their hash is below what `size` asks for."""
-    if size <= SAMPLED:
-        return np.ones(len(rows), bool)
-    words: Words = (rows + 1).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    return np.asarray(mixed(words) <= np.uint64(int(SAMPLED / size * 2**64)))
 
 
 @dataclass(frozen=True, eq=False)

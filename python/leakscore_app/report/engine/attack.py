@@ -29,7 +29,8 @@ from leakscore.statistics import (
     SampleSums,
     WeightedRatio,
 )
-from leakscore_app.passes.projections import Line, in_steps
+from leakscore_app.passes.lattices import in_steps
+from leakscore_app.passes.projections import Line
 from leakscore_app.report._model import ALPHA, Doubles
 from leakscore_app.report._published import Integers
 from leakscore_app.report.engine import learned

@@ -20,7 +20,7 @@ from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Moments
 from leakscore.statistics import Correlations, Mean, Regression, WeightedRatio
 from leakscore_app.document.document import note
-from leakscore_app.passes.lattices import Off
+from leakscore_app.passes.lattices import Off, in_steps
 from leakscore_app.passes.projections import (
     Direction,
     OtherMoments,
@@ -28,7 +28,6 @@ from leakscore_app.passes.projections import (
     Third,
     Without,
     cuts_of,
-    in_steps,
 )
 from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.passes.runner import Passes

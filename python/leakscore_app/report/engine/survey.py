@@ -293,7 +293,7 @@ def _law(
         excluded[column.name] = column.reason
     independent = [k for k in range(len(kept)) if k not in sources]
     return (
-        law.with_columns(independent),
+        law.with_columns(independent) if sources else law,
         tuple(names[k] for k in sources),
         [kept[k] for k in independent],
     )

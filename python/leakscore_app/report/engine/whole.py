@@ -14,8 +14,7 @@ import numpy.typing as npt
 from leakscore import tradeoff, validation
 from leakscore.statistics import GLM, Cox, Regression
 from leakscore_app.passes.lattices import Off
-from leakscore_app.passes.rows import JudgedRows
-from leakscore_app.passes.scores import sampled_rows
+from leakscore_app.passes.rows import JudgedRows, sampled_rows
 from leakscore_app.report._model import (
     ALPHA,
     Batch,
