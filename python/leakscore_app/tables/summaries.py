@@ -18,8 +18,6 @@ from leakscore.typing import Doubles, Flags
 from leakscore_app._visible import visible
 from leakscore_app.tables.cells import Cells, Grid
 
-_CACHED = 2048  # rows
-_TOGETHER = 32  # rows: numpy's loops over the few numbers of one row are slow
 _TAIL = 3  # last rows that may sum up the others
 _CHANCE = 1e-4  # that a record agrees with the sum or mean of the others
 _FEWEST = 4  # records, of which one may sum up the others
@@ -30,6 +28,7 @@ _CODE = re.compile(r"-?(?:9+|8+)(?:\.9+|\.8+|\.0+)?|-9{3,}\.25")  # -999.25 in l
 _HUGE = 1e19  # fill values: 1e20, 9.97e36 of netCDF, the largest of float32 and float64
 _LONG = 99
 _MOST = 3  # such codes at one end of a column
+_KEPT = _MOST + 1  # different values at each end that are remembered
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,12 +73,13 @@ class Columns:
     @classmethod
     def of(cls, values: Doubles) -> Columns:
         """Look at rows, of which none, some or all values are finite."""
-        tail = values[-_TAIL:].copy()
-        if np.isfinite(values).all():
-            return cls(*(*_looked_at(values), tail))
-        parts = [_looked_at(column[np.isfinite(column)][:, np.newaxis]) for column in values.T]
-        *joined, ends = zip(*parts, strict=True)
-        return cls(*(*map(np.concatenate, joined), tuple(each for (each,) in ends), tail))
+        seen = [_looked_at(column[np.isfinite(column)]) for column in values.T]
+        arrays = {
+            name: np.array([each[name] for each in seen], type(nothing))
+            for name, nothing in _NOTHING.items()
+        }
+        ends = tuple(each["ends"] for each in seen)
+        return cls(**arrays, ends=ends, tail=values[-_TAIL:].copy())
 
     @classmethod
     def of_repeated(cls, values: Doubles, place: npt.NDArray[np.int64]) -> Columns:
@@ -88,7 +88,8 @@ class Columns:
         if not len(place):
             return once
         repeats = np.bincount(place, minlength=len(values)).astype(np.float64)
-        counting, stepping = _stepping(values, place)
+        steps = [_stepping(column, place) for column in values.T]
+        counting, stepping = np.array(steps, bool).reshape(-1, 2).T
         return replace(
             once,
             counts=np.full(values.shape[1], len(place), np.int64),
@@ -140,81 +141,60 @@ class Columns:
             self.stepping & other.stepping & (joined | (np.abs(step) == 1)),
             sums,
             sizes,
-            tuple(_joined(each, more) for each, more in zip(self.ends, other.ends, strict=True)),
+            tuple(map(_joined, self.ends, other.ends)),
             np.concatenate([self.tail, other.tail])[-_TAIL:],
         )
 
 
-def _looked_at(values: Doubles) -> tuple[Any, ...]:
-    """Return counts, ends, flags and sums of columns without holes."""
-    rows, dim = values.shape
-    if not rows:
-        nothing, yes = np.full(dim, np.nan), np.ones(dim, bool)
-        zero = np.zeros(dim)
-        ends = ((np.zeros(0), np.zeros(0)),) * dim
-        return np.zeros(dim, np.int64), *[nothing] * 4, *[yes] * 4, zero, zero, ends
-    low, high = _over_rows(values, np.minimum), _over_rows(values, np.maximum)
-    whole = low >= 0
-    whole[whole] = [_are_whole(values[:, j]) for j in np.flatnonzero(whole)]
+_NOTHING: dict[str, Any] = {
+    **{"counts": 0, "sums": 0.0, "sizes": 0.0},
+    **dict.fromkeys(("low", "high", "first", "last"), np.nan),
+    **dict.fromkeys(("whole", "dates", "counting", "stepping"), True),
+}
+"""What `Columns` remembers of a column without values, but its ends."""
+
+
+def _looked_at(values: Doubles) -> dict[str, Any]:
+    """Return what `Columns` remembers of the finite values of a column."""
+    if not len(values):
+        return {**_NOTHING, "ends": (values, values)}
+    low, high = float(values.min()), float(values.max())
+    whole = low >= 0 and bool(values[0] == np.floor(values[0]))
+    whole = whole and bool((values == np.floor(values)).all())
     with np.errstate(over="ignore"):
-        counting, stepping = _stepping(values, np.arange(rows))
-        dates = whole.copy()
-        dates[whole] = [_are_dates(column) for column in values.T[whole]]
-        sums, sizes = _over_rows(values, np.add), np.zeros(dim)
-        for start in range(0, rows, _CACHED):
-            sizes += _over_rows(np.abs(values[start : start + _CACHED]), np.add)
-    counts = np.full(dim, rows, np.int64)
-    ends = tuple(
-        _ends_of(column)
-        if _might_be_code(least) or _might_be_code(most)
-        else (least[None], most[None])
-        for column, least, most in zip(values.T, low, high, strict=True)
-    )
-    flags = (whole, dates, counting, stepping)
-    return counts, low, high, values[0], values[-1], *flags, sums, sizes, ends
+        sums, sizes = values.sum(), np.abs(values).sum()
+        counting, stepping = _stepping(values)
+    return {
+        "counts": len(values),
+        "low": low,
+        "high": high,
+        "first": values[0],
+        "last": values[-1],
+        "whole": whole,
+        "dates": whole and _are_dates(values),
+        "counting": counting,
+        "stepping": stepping,
+        "sums": sums,
+        "sizes": sizes,
+        "ends": _ends_of(values, low, high),
+    }
 
 
-def _stepping(values: Doubles, place: npt.NDArray[np.int64]) -> tuple[Flags, Flags]:
-    """Return in which columns every row is the one above it plus 1, or differs from it by 1."""
-    steps = np.diff(values[place[:2]], axis=0)
-    counting, stepping = (steps == 1).all(axis=0), (np.abs(steps) == 1).all(axis=0)
-    for j in np.flatnonzero(stepping):
-        steps = np.diff(values[place, j])
-        stepping[j] = bool((np.abs(steps) == 1).all())
-        counting[j] = counting[j] and bool((steps == 1).all())
-    return counting, stepping
-
-
-def _over_rows(values: Doubles, join: np.ufunc) -> Doubles:
-    """Join the rows by a minimum, a maximum or a sum, several rows at a time."""
-    rows, dim = values.shape
-    whole = rows - rows % _TOGETHER
-    parts = values[whole:]
-    if whole:
-        wide = values[:whole].reshape(whole // _TOGETHER, _TOGETHER * dim)
-        wide = join.reduce(wide, axis=0)
-        parts = np.concatenate([wide.reshape(_TOGETHER, dim), parts])
-    return np.asarray(join.reduce(parts, axis=0))
+def _stepping(values: Doubles, place: npt.NDArray[np.int64] | None = None) -> tuple[bool, bool]:
+    """Return whether every row is the one above it plus 1, and whether it differs from it by 1."""
+    for count in (2, None):  # mostly the first two do not
+        steps = np.diff(values[:count] if place is None else values[place[:count]])
+        if not (np.abs(steps) == 1).all():
+            return False, False
+    return bool((steps == 1).all()), True
 
 
 def _joined(
     ours: tuple[Doubles, Doubles], more: tuple[Doubles, Doubles]
 ) -> tuple[Doubles, Doubles]:
-    """Return the ends of both: again codes and what is beside them."""
-    return _end(ours[0], more[0], 0), _end(ours[1], more[1], 1)
-
-
-def _end(ours: Doubles, more: Doubles, side: int) -> Doubles:
-    """Return the smallest values of both with side 0, the largest with side 1."""
-    if len(ours) == len(more) == 1:  # mostly: neither is a code
-        outer = (min, max)[side](float(ours[0]), float(more[0]))
-        if not _might_be_code(outer):
-            return np.array([outer])
-    return _ends_of(np.concatenate([ours, more]))[side]
-
-
-def _are_whole(values: Doubles) -> bool:
-    return bool(values[0] == np.floor(values[0])) and bool((values == np.floor(values)).all())
+    """Return the ends of both."""
+    low, high = (np.unique(np.concatenate(pair)) for pair in zip(ours, more, strict=True))
+    return low[:_KEPT], high[-_KEPT:]
 
 
 # --- codes for missing values --------------------------------------------------------------------
@@ -246,19 +226,12 @@ def _code_at_end(ends: Sequence[npt.NDArray[np.float64]], mean: float) -> float 
     return None
 
 
-def _ends_of(values: Doubles) -> tuple[Doubles, Doubles]:
+def _ends_of(values: Doubles, low: float, high: float) -> tuple[Doubles, Doubles]:
     """Return the values that `_code_at_end` needs: codes at either end, and what is beside them."""
-    ends: list[Doubles] = []
-    for sign in (1.0, -1.0):
-        remaining = sign * values
-        taken: list[float] = []
-        while len(remaining) and len(taken) <= _MOST:
-            taken.append(float(remaining.min()))
-            if not _might_be_code(sign * taken[-1]):
-                break
-            remaining = remaining[remaining > taken[-1]]
-        ends.append(np.sort(sign * np.array(taken)))
-    return ends[0], ends[1]
+    if not (_might_be_code(low) or _might_be_code(high)):
+        return np.array([low]), np.array([high])
+    different = np.unique(values)
+    return different[:_KEPT], different[-_KEPT:]
 
 
 def _stands_alone(mean: float, code: float, other: float) -> bool:
