@@ -21,7 +21,7 @@ import pytest
 from leakscore_app.audits.scores import read_scores
 from leakscore_app.cli import main
 from leakscore_app.report import read_table
-from leakscore_app.tables import files, memory_limit
+from leakscore_app.tables import memory_limit
 
 MIB = 1 << 20
 READERS: list[Callable[..., Any]] = [read_table, read_scores]
@@ -238,10 +238,3 @@ def test_without_a_standard_input(
     for command in ("audit", "report"):
         assert main([command, "-"]) == 1
         assert capsys.readouterr() == ("", "leakscore: error: standard input is closed\n")
-
-
-@pytest.mark.parametrize("size", [0, 1, (1 << 18) - 1, 1 << 18, 1_000_000])
-def test_bytes_are_counted(size: int) -> None:
-    data = (b"1,2;3\n" * (size // 6 + 1))[:size]
-    for mark in (b",", b";", b"\n", b"\r"):
-        assert files.count_of(data, mark) == data.count(mark)

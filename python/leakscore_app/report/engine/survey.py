@@ -91,28 +91,16 @@ class Judged:
     @property
     def left_rows(self) -> tuple[LeftRows, ...]:
         """Which rows are not judged."""
-        seen = self.seen
-        return left_rows(seen.missing, seen.infinite, self.groupless, self.absent, self.infinite)
-
-
-def left_rows(
-    missing: Lost,
-    infinite: Lost,
-    groupless: Lost,
-    absent: dict[str, int],
-    far: dict[str, int],
-) -> tuple[LeftRows, ...]:
-    """Say which rows are not judged: in which a value is missing, one is infinite, or no group."""
-    lost: tuple[tuple[str, Lost, dict[str, int]], ...] = (
-        ("a value is missing", missing, absent),
-        ("a value is infinite", infinite, far),
-        (GROUPLESS, groupless, {}),
-    )
-    return tuple(
-        LeftRows(why, rows.count, rows.first, dict(cells))
-        for why, rows, cells in lost
-        if rows.count
-    )
+        lost: tuple[tuple[str, Lost, dict[str, int]], ...] = (
+            ("a value is missing", self.seen.missing, self.absent),
+            ("a value is infinite", self.seen.infinite, self.infinite),
+            (GROUPLESS, self.groupless, {}),
+        )
+        return tuple(
+            LeftRows(why, rows.count, rows.first, dict(cells))
+            for why, rows, cells in lost
+            if rows.count
+        )
 
 
 def judged_of(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import itertools
 import re
 from collections import deque
 from collections.abc import Sequence
@@ -16,9 +15,8 @@ import numpy.typing as npt
 
 from leakscore_app.tables import memory_limit
 from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, text_of, without_values
-from leakscore_app.tables.files import File, count_of, libraries
+from leakscore_app.tables.files import File, libraries
 from leakscore_app.tables.formats.layout import (
-    FEWEST_ROWS,
     MARKS,
     SPACE,
     Layout,
@@ -34,6 +32,7 @@ _MOST_COLUMNS = 100_000
 _MOST_JUDGED = 5000  # features of a statistic
 _HAS_LETTERS = re.compile(r"[^\W\d_eE]{2}").search
 _BELOW = 20  # lines below a table at most
+_START = 1 << 24  # bytes that the longest first lines take
 _BLOCK = 1 << 20  # bytes that pyarrow splits at a time
 _SHORT = 1 << 17  # of which a line may be a quarter
 LINE_END = re.compile(rb"\r\n|\r|\n")
@@ -187,9 +186,9 @@ def _require_judged(
 
 
 def _require_room(file: File, delimiter: str | None) -> None:
-    """Refuse cells that would not fit; a longer mark is counted by its first byte."""
+    """Refuse cells that would not fit."""
     marks = MARKS if delimiter in (None, SPACE) else (str(delimiter),)
-    counts = [count_of(file.data, mark.encode()) for mark in (*marks, "\n", "\r")]
+    counts = [file.data.count(mark.encode()) for mark in (*marks, "\n", "\r")]
     cells = 1 + max(counts[:-2]) + counts[-2] + counts[-1]
     memory_limit.require(file.name, len(file.data) + memory_limit.CELL * cells, file.limit)
 
@@ -234,13 +233,6 @@ def _below_line(data: bytes, skipped: int) -> bytes:
     return data if skipped == 0 else b""
 
 
-def _start_of(data: bytes) -> str:
-    ends = (end.end() for end in LINE_END.finditer(data))
-    lines = next(itertools.islice(ends, FEWEST_ROWS, None), len(data))
-    start = data[: max(1 << 19, lines)]
-    return start.decode("utf-8", "ignore") if len(start) < len(data) else data.decode()
-
-
 # --- text to columns -----------------------------------------------------------------------------
 
 
@@ -283,7 +275,7 @@ def form_of(name: str, data: bytes, delimiter: str, options: ReadingOptions) -> 
         raise ValueError(
             f"{name} has no line beside those that --skip-lines and --skip-last leave out"
         )
-    sample = sample_of(name, _start_of(body), delimiter)
+    sample = sample_of(name, body[:_START].decode("utf-8", "ignore"), delimiter)
     layout = layout_of(name, sample.rows, options.header)
     records = sample.rows[layout.body :]
     if layout.width == 1:

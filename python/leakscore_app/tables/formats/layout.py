@@ -241,7 +241,7 @@ MARKS = (",", ";", "\t", "|")
 _CANDIDATES = (*MARKS, SPACE)
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", SPACE: "spaces"}
 _ROWS = 200
-FEWEST_ROWS = 6
+_FEWEST_ROWS = 6
 """Lines that a sample holds at least, however long they are."""
 _LENGTH = 1 << 18
 _QUOTED_OR_BLANKS = re.compile(r'"(?:[^"]|"")*"|[ \t]+')
@@ -278,7 +278,7 @@ def long_cells() -> Iterator[None]:
 def _beginning(text: str) -> str:
     """Return the beginning of a text, a few lines of it at least."""
     end = 0
-    for _ in range(FEWEST_ROWS):
+    for _ in range(_FEWEST_ROWS):
         end = text.find("\n", end) + 1
         if not end:
             return text if len(text) <= _LENGTH or "\n" in text else text[:_LENGTH]

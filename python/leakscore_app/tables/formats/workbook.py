@@ -9,8 +9,7 @@ import datetime
 import io
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,76 +20,45 @@ from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, text_of, wit
 from leakscore_app.tables.files import File
 from leakscore_app.tables.formats.layout import is_number, layout_of
 
-UNCALCULATED = "formula without a value"
-"""What stands in the cell of a formula whose result the workbook does not hold."""
-
 _SHEET = re.compile(rb"<sheet\s[^>]*r:id=\"([^\"]+)\"")
 _PART = re.compile(rb"<Relationship\s[^>]*>")
 _HIDDEN = re.compile(rb"<(?:row|col)\s[^>]*hidden=\"(?:1|true)\"")
 # A calculated empty text has the type "str".
 _FORMULA = re.compile(
-    rb"<c r=\"([A-Z]+)(\d+)\"(?![^>]*t=\"str\")[^>]*>\s*<f(?:\s[^>]*)?(?:/>|>[^<]*</f>)\s*"
+    rb"<c r=\"([A-Z]+\d+)\"(?![^>]*t=\"str\")[^>]*>\s*<f(?:\s[^>]*)?(?:/>|>[^<]*</f>)\s*"
     rb"(?:<v\s*/>|<v></v>)?\s*</c>"
 )
 _OPEN = re.compile(rb"table:visibility=\"(?:collapse|filter)\"")
 
 
-@dataclass(frozen=True)
-class Unsaid:
-    """What a sheet says beside its values.
+def _hides(file: File, sheet: int) -> bool:
+    """Tell whether a sheet hides rows or columns; refuse formulas that were never calculated.
 
-    Attributes
-    ----------
-    formulas : tuple of (int, int)
-        Row and column, from 1, of each formula without a value.
-    hidden : bool
-        Whether it hides rows or columns.
-    """
-
-    formulas: tuple[tuple[int, int], ...] = ()
-    hidden: bool = False
-
-    def filled(self, rows: list[list[Any]]) -> list[list[Any]]:
-        """Write into the cells of formulas that they have no value."""
-        width = max((column for _, column in self.formulas), default=0)
-        for cells in rows:
-            cells += [""] * (width - len(cells))
-        for row, column in self.formulas:
-            if row <= len(rows):
-                rows[row - 1][column - 1] = UNCALCULATED
-        return rows
-
-    def notes(self) -> Iterator[str]:
-        """Say it of a table."""
-        if self.formulas:
-            yield (
-                f"{len(self.formulas)} formulas have no value (line {self.formulas[0][0]}, ...): a "
-                "spreadsheet program that saves the workbook writes them"
-            )
-        if self.hidden:
-            yield "hidden rows and columns of the workbook are read like others"
-
-
-def unsaid(file: File, sheet: int) -> Unsaid:
-    """Return what the sheet of this place says beside its values, as far as its format is XML.
+    A library that writes a workbook calculates nothing, and no format but XML tells.
 
     Raises
     ------
     KeyError, zipfile.BadZipFile
         If the workbook is damaged.
+    ValueError
+        If a formula has no value.
     """
     if not zipfile.is_zipfile(io.BytesIO(file.data)):
-        return Unsaid()
+        return False
     with zipfile.ZipFile(io.BytesIO(file.data)) as archive:
         members = archive.namelist()
         if "xl/workbook.xml" not in members:
-            hidden = "content.xml" in members and _OPEN.search(archive.read("content.xml"))
-            return Unsaid(hidden=bool(hidden))
+            return "content.xml" in members and bool(_OPEN.search(archive.read("content.xml")))
         ids = _SHEET.findall(archive.read("xl/workbook.xml"))
         path = _path(archive.read("xl/_rels/workbook.xml.rels"), ids[sheet : sheet + 1])
         data = archive.read(path) if path in members else b""
-    formulas = tuple((int(row), column_of(letters)) for letters, row in _FORMULA.findall(data))
-    return Unsaid(formulas, _HIDDEN.search(data) is not None)
+    if formulas := _FORMULA.findall(data):
+        raise ValueError(
+            f"{file.name}, cell {formulas[0].decode()}: the formula has no value, as "
+            f"{len(formulas)} of the sheet: save the workbook by a spreadsheet program, which "
+            "writes them"
+        )
+    return _HIDDEN.search(data) is not None
 
 
 def _path(relations: bytes, sheets: Sequence[bytes]) -> str:
@@ -145,14 +113,14 @@ def read_workbook(file: File, options: ReadingOptions) -> Grid:
         _require_room(file)
         book = python_calamine.load_workbook(io.BytesIO(file.data))
         name, rows = _chosen(file, book, options)
-        beside = unsaid(file, list(book.sheet_names).index(name))
+        hides = _hides(file, list(book.sheet_names).index(name))
     except python_calamine.PasswordError:
         raise ValueError(f"{file.name} is encrypted: save it without a password") from None
     except (python_calamine.CalamineError, *files.DAMAGE) as error:
         if str(error).startswith(file.name):  # refused for another reason
             raise
         raise ValueError(f"{file.name} is damaged: {error}") from None
-    return _grid(file, name, beside.filled(rows), options, beside)
+    return _grid(file, name, rows, options, hides=hides)
 
 
 def _require_room(file: File) -> None:
@@ -207,7 +175,7 @@ def _has_numbers(rows: Sequence[Sequence[Any]]) -> bool:
 
 
 def _grid(
-    file: File, sheet: str, rows: list[list[Any]], options: ReadingOptions, beside: Unsaid
+    file: File, sheet: str, rows: list[list[Any]], options: ReadingOptions, *, hides: bool
 ) -> Grid:
     rows = rows[options.skip_lines :]
     lines = np.arange(len(rows), dtype=np.int64) + options.skip_lines + 1
@@ -226,7 +194,8 @@ def _grid(
     lines = lines[layout.body :]
     blank = blank[blank > lines[0]] if len(lines) else blank[:0]
     notes = [f"the sheet {visible(sheet)!r} is read", *layout.notes]
-    notes += [*without_values(len(blank), blank[:1].tolist()), *beside.notes()]
+    notes += without_values(len(blank), blank[:1].tolist())
+    notes += ["hidden rows and columns of the workbook are read like others"] * hides
     return Grid(file.name, columns, len(body), lines, notes, layout.header)
 
 

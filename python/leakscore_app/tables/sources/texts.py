@@ -24,7 +24,7 @@ from leakscore_app.tables.categories import Categories, TooManyLevelsError, rows
 from leakscore_app.tables.cells import ReadingOptions, numbered, without_values
 from leakscore_app.tables.columns import GROUP, TextColumns, Understanding, understand
 from leakscore_app.tables.conventions import ALL, is_summary
-from leakscore_app.tables.files import File, newlines_in
+from leakscore_app.tables.files import File
 from leakscore_app.tables.formats import delimited
 from leakscore_app.tables.formats.delimited import Form
 from leakscore_app.tables.formats.layout import SPACE
@@ -279,7 +279,7 @@ class _Reading:
             self.kept.keep(self.path, start, list(values), np.column_stack([*values.values()]))
         self.pieces.append(Piece(begin, len(data), start))
         self._count(rows.lines, start)
-        self.line += newlines_in(data)
+        self.line += data.count(b"\n")
         self.last = data
 
     def _look(self, columns: dict[str, Any], rows: int) -> dict[str, Doubles]:
