@@ -157,56 +157,33 @@ class First(Fieldwise):
 
 def first(block: Block) -> First:
     """Return what the first pass knows of a block."""
-    if block.place is not None:
-        return _of_repeated(block, block.place)
-    values = block.values
-    dim = values.shape[1]
-    moments = Moments(dim)
-    none = np.zeros(dim, np.int64)
-    if np.isfinite(values).all():
-        columns, nobody = Columns.of(values), Lost(0, ())
-        moments.update(_squarable(values, columns))
-        copies = Copies.of(values)
-        return First(len(values), nobody, nobody, none, none, columns, columns, moments, copies)
-    absent, infinite = np.isnan(values), np.isinf(values)
-    lost = np.asarray(absent.any(axis=1))
-    far = np.asarray(infinite.any(axis=1) & ~lost)
-    complete = values[~(lost | far)]
-    judged = Columns.of(complete)
-    if len(complete):
-        moments.update(_squarable(complete, judged))
-    return First(
-        len(values),
-        Lost.of(lost, block.start),
-        Lost.of(far, block.start),
-        absent.sum(axis=0),
-        (absent | infinite).sum(axis=0),
-        Columns.of(values),
-        judged,
-        moments,
-        Copies.of(complete),
-    )
-
-
-def _of_repeated(block: Block, place: Integers) -> First:
-    """Return the same where equal rows are there once, and a row is finite or missing."""
-    complete = np.asarray(np.isfinite(block.values).all(axis=1))
-    lost = ~complete[place]
-    values, place = block.values[complete], (np.cumsum(complete) - 1)[place[~lost]]
-    moments, absent = Moments(values.shape[1]), np.full(values.shape[1], lost.sum())
-    columns = Columns.of_repeated(values, place)
-    if len(place):
-        moments.update(values, np.bincount(place))
+    values, place, counts = block.values, block.place, None
+    finite, absent = np.isfinite(values), np.isnan(values)
+    complete, lost = np.asarray(finite.all(axis=1)), np.asarray(absent.any(axis=1))
+    whole = values if complete.all() else values[complete]
+    missing, holes = absent.sum(axis=0), len(values) - finite.sum(axis=0)
+    if place is None:
+        judged = Columns.of(whole)
+        columns = judged if complete.all() else Columns.of(values)
+    else:
+        place = (np.cumsum(complete) - 1)[place[complete[place]]]
+        columns = judged = Columns.of_repeated(whole, place)
+        counts = np.bincount(place, minlength=len(whole))
+        # A row that is there once is finite, or missing as a whole.
+        missing = holes = np.full(values.shape[1], block.each(lost).sum())
+    moments = Moments(values.shape[1])
+    if len(whole) and (counts is None or counts.any()):
+        moments.update(_squarable(whole, judged), counts)
     return First(
         block.rows,
-        Lost.of(lost, block.start),
-        Lost(0, ()),
-        absent,
-        absent,
+        Lost.of(block.each(lost), block.start),
+        Lost.of(block.each(~(complete | lost)), block.start),
+        missing,
+        holes,
         columns,
-        columns,
+        judged,
         moments,
-        Copies.of(values, place),
+        Copies.of(whole, place),
     )
 
 

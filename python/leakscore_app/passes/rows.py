@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +10,9 @@ import numpy.typing as npt
 from leakscore.leakage.table_law import TableLaw
 from leakscore.typing import Doubles
 from leakscore_app.passes.first import Words, mixed
-from leakscore_app.tables.sources.blocks import Block
+from leakscore_app.tables.sources.blocks import Block, Kind
 
 Integers = npt.NDArray[np.int64]
-Kind = TypeVar("Kind", bound=np.generic)
 SAMPLED = 65_536
 """Rows of the sample, or a few more or less."""
 

@@ -260,7 +260,7 @@ class ScoreRows:
 
     def _cells(self, block: Block, rows: Integers, scores: Doubles) -> Iterator[InCells]:
         for at, count in enumerate(self.cells, start=-len(self.cells)):
-            cell = block.each(at)[rows - block.start].astype(np.intp)
+            cell = block.each(block.values[:, at])[rows - block.start].astype(np.intp)
             yield InCells.of(cell, count, rows, scores, self.thresholds)
 
 

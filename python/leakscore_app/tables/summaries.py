@@ -125,9 +125,9 @@ class Columns:
     def merge(self, other: Columns) -> Columns:
         """Add later rows."""
         none, more = self.counts == 0, other.counts == 0
-        step = other.first - self.last
         joined = none | more
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
+            step = other.first - self.last
             sums, sizes = self.sums + other.sums, self.sizes + other.sizes
         return Columns(
             self.counts + other.counts,
@@ -161,7 +161,7 @@ def _looked_at(values: Doubles) -> dict[str, Any]:
     low, high = float(values.min()), float(values.max())
     whole = low >= 0 and bool(values[0] == np.floor(values[0]))
     whole = whole and bool((values == np.floor(values)).all())
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         sums, sizes = values.sum(), np.abs(values).sum()
         counting, stepping = _stepping(values)
     return {

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from leakscore.typing import Doubles
 from leakscore_app.tables.categories import Levels
 
 State: TypeAlias = tuple[int, int]
+Kind = TypeVar("Kind", bound=np.generic)
 
 
 def state_of(path: str) -> State:
@@ -134,10 +135,9 @@ class Block:
         """How many rows there are."""
         return len(self.values if self.place is None else self.place)
 
-    def each(self, column: int) -> Doubles:
-        """Return a column of all rows."""
-        values = self.values[:, column]
-        return values if self.place is None else values[self.place]
+    def each(self, of_values: npt.NDArray[Kind]) -> npt.NDArray[Kind]:
+        """Return for each row what is known of the different ones, (m,) or (m, ...)."""
+        return of_values if self.place is None else of_values[self.place]
 
 
 @dataclass(frozen=True)
