@@ -93,6 +93,14 @@ def test_a_column_that_counts() -> None:
     assert not ours.judged.counting.any()
 
 
+def test_huge_values_are_merged_without_a_warning() -> None:
+    values = np.array([[-1.7e308], [1.7e308], [-1.7e308]])
+    given = [Block(0, 0, values), Block(1, 3, -values)]
+    seen = joined(given, first).columns
+    assert (seen.low, seen.high) == (-1.7e308, 1.7e308)
+    assert not seen.stepping.any()
+
+
 def test_nobody_is_there() -> None:
     seen = first(Block(0, 7, np.full((1, 2), np.nan), np.zeros(3, np.int64)))
     assert (seen.rows, seen.moments.count, seen.missing.first) == (3, 0, (8, 9, 10))
