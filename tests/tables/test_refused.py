@@ -42,6 +42,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     ),
     "a wrong quote below others": (b'"a","b"\n1,2\n3,"4"5\n7,8\n', "line 3: ',' expected after"),
     "a wrong quote": (b'a,b\n1,"2"3\n', "expected after"),
+    "feather of version 1": (b"FEA1\0\0\0\0\x08\0\0\0FEA1", "neither csv"),
     "nul bytes": (b"a,b\n1,\x002\n", "neither csv"),
     "npy cut in its magic": (b"\x93NUMPY", "none that numpy writes"),
     "npy cut in its version": (b"\x93NUMPY\x01", "none that numpy writes"),

@@ -137,7 +137,6 @@ _MAGIC = (
     (b"\x93NUMPY", "npy"),
     (b"PAR1", "parquet"),
     (b"ARROW1", "feather"),
-    (b"FEA1", "feather"),
     (b"\xff\xff\xff\xff", "arrow stream"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "workbook"),
     (b"$FL2", "sav"),

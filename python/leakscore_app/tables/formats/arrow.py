@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import struct
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -151,14 +150,13 @@ def read_arrow(file: File, options: ReadingOptions) -> Grid:
     libraries(file.name, "pyarrow", "pyarrow.parquet")
     import pyarrow.parquet
 
-    source = pyarrow.BufferReader(file.data)
     content: Any
     with damage(file.name):
         if file.kind == "parquet":
-            content = pyarrow.parquet.ParquetFile(source)
+            content = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(file.data))
             schema, about = content.schema_arrow, content.metadata
         else:
-            content = about = _table(file, source)
+            content = about = _table(file)
             schema = content.schema
         rows = int(about.num_rows)
         # The sizes of single columns are not read: pyarrow ends the process where the metadata of a
@@ -247,15 +245,10 @@ def index_of(schema: Any) -> set[str]:
     return marked | {name for name in indices if isinstance(name, str)}
 
 
-def _table(file: File, source: Any) -> Any:
+def _table(file: File) -> Any:
     """Read a feather file or a stream whole, after a check of what it unpacks to."""
-    import pyarrow.feather
     import pyarrow.ipc
 
-    if file.data.startswith(b"FEA1"):
-        with warnings.catch_warnings():  # version 1 is an old one
-            warnings.simplefilter("ignore")
-            return pyarrow.feather.read_table(source)
     data = pyarrow.py_buffer(file.data)
     by_footer = file.data.startswith(_MARK)
     if not by_footer and not file.data.endswith(_END):  # pyarrow reads what is there of it
