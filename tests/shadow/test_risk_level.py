@@ -33,7 +33,7 @@ def test_holms_first_step_by_enumeration() -> None:
 
 
 def test_lower_bounds_of_rates_are_those_of_clopper_and_pearson() -> None:
-    hits = np.array([0.0, 3.0, 20.0, 3.0, 300.0, 3.0])  # codes of pairs by a table, and by sorting
+    hits = np.array([0.0, 3.0, 20.0, 3.0, 300.0, 3.0])
     of = np.array([20.0, 20.0, 20.0, 5.0, 1000.0, 20.0])
     for used in (slice(4), slice(None)):
         k, n = hits[used], of[used]

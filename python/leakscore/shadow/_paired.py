@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +15,7 @@ from leakscore.shadow.arrays import Masks, ModelSums, Shadow, Side, Sides
 from leakscore.typing import Counts, Doubles
 
 _LARGEST = 1e60  # mean variance, so that the squares of all records' keep their digits
-
-_BLOCK = 1 << 14  # records whose laws are computed at once
-_SUMMED = 1 << 18  # records whose sums are copied at once
-
-Curve: TypeAlias = Callable[[Doubles], Doubles]
+_BLOCK = 1 << 14  # records that are scored at once
 
 
 def paired(observed: npt.ArrayLike, signals: npt.ArrayLike, included: npt.ArrayLike) -> Doubles:
@@ -82,10 +77,11 @@ class Paired:
 
     def scores(self, x: Doubles, sums: PairSums) -> Doubles:
         """Return the log-ratio of the densities IN and OUT."""
-        laws = _laws_of(sums)
+        laws, centre = _laws_of(sums), sums.sums.sides.outside.centre
         scores = np.empty(x.shape)
-        for where in _blocks(x.shape[-1]):
-            y = x[..., where] - laws.centre[where]
+        for start in range(0, centre.size, _BLOCK):
+            where = slice(start, start + _BLOCK)
+            y = x[..., where] - centre[where]
             scores[..., where] = _laws.log_ratio(
                 (y - laws.location_in[where], laws.scale2_in[where], laws.nu),
                 (y - laws.location_out[where], laws.scale2_out[where], laws.nu),
@@ -138,21 +134,14 @@ class PairSums:
 
 
 def _products(shadow: Shadow, couples: Counts, sides: Sides) -> Doubles:
-    """Sum over pairs, in blocks of records: the sums of both sides are copied for it."""
+    """Sum over pairs."""
     rows = np.ascontiguousarray(couples).reshape(-1)
-    products = np.empty(shadow.num_records)
-    for where in _blocks(shadow.num_records, _SUMMED):
-        part = shadow.columns(where)
-        packed = Sides(*(side.part(where) for side in sides)).packed()
-        products[where] = _core.shadow_pair_products(part.signals, part.included, rows, packed)
-    return products
+    return _core.shadow_pair_products(shadow.signals, shadow.included, rows, sides.packed())
 
 
-@dataclass(frozen=True)
-class PairedLaws:
-    """Student laws of both sides: locations less the centre, squared scales, degrees of freedom."""
+class PairedLaws(NamedTuple):
+    """Student laws of both sides: locations less OUT's centre, squared scales, and freedom."""
 
-    centre: Doubles
     location_in: Doubles
     location_out: Doubles
     scale2_in: Doubles
@@ -161,96 +150,37 @@ class PairedLaws:
 
 
 def _laws_of(sums: PairSums) -> PairedLaws:
-    """Fit the laws of all records.
-
-    What curves and priors need of all records is kept, two numbers a record at a time; what follows
-    of each record alone is computed again in blocks.
-    """
-    sides, size = sums.sums.sides, sums.sums.shadow.num_records
+    """Fit the laws of all records."""
     _refuse(sums.sums)
+    sides = sums.sums.sides
     smooth = _Smoother.of(sides)
-    levels = _level(sides.inside, smooth, "IN"), _level(sides.outside, smooth, "OUT")
-    rho, q = _agreement(sums, smooth, levels)
+    v_in, v_out = _usual(sides.inside, smooth, "IN"), _usual(sides.outside, smooth, "OUT")
+    rho, q = _agreement(sums, v_in, v_out)
     f, nu = _factors(q, sums.sums.shadow.models - 2, rho)
-    del q
-    fit = _PairedFit(sides, smooth.u, levels, rho, f, nu)
-    usual_gain = smooth.curve(sides.gain, 1.0 / f)
-    y, weight = np.empty((2, size))
-    for where in _blocks(size):
-        y[where], weight[where] = fit.excess(where, usual_gain)
-    spread = smooth.curve(y, weight)
-    del y, weight, smooth
-    laws = np.empty((4, size))
-    for where in _blocks(size):
-        laws[:, where] = fit.laws(where, usual_gain, spread)
-    location_in, location_out, scale2_in, scale2_out = laws
-    centre = sides.outside.centre.copy()
-    return PairedLaws(centre, location_in, location_out, scale2_in, scale2_out, nu)
+    k = nu / np.maximum(nu - 2.0, 0.5) if nu < np.inf else 1.0  # variance of a Student variable
+    w, a, v_s = _midpoint(v_in / sides.inside.models, v_out / sides.outside.models, rho)
+    gain = sides.gain
+    usual_gain = smooth(gain, 1.0 / f)
+    # By how much gains differ more than their errors do.
+    more = smooth((gain - usual_gain) ** 2 / (f * k) - w, 1.0 / (w * w))
+    r = np.maximum(0.0, more) / (np.maximum(0.0, more) + w)
+    p = r * w * f
+    e = _positive(usual_gain + r * (gain - usual_gain), np.sqrt(k * p))
+    s = sides.outside.rest + a * gain
+    return PairedLaws(
+        location_in=s + (1.0 - a) * e,
+        location_out=s - a * e,
+        scale2_in=f * (v_in + v_s) + (1.0 - a) ** 2 * p,
+        scale2_out=f * (v_out + v_s) + a * a * p,
+        nu=nu,
+    )
 
 
-def _blocks(size: int, width: int = _BLOCK) -> Iterator[slice]:
-    return (slice(start, start + width) for start in range(0, size, width))
-
-
-class _Usual(NamedTuple):
-    """Usual variances of records; w = var(gain), IN's share a of the midpoint s, var(s)."""
-
-    v_in: Doubles
-    v_out: Doubles
-    w: Doubles
-    a: Doubles
-    v_s: Doubles
-
-
-@dataclass(frozen=True)
-class _PairedFit:
-    """All records before their gains are drawn to a curve."""
-
-    sides: Sides
-    u: Doubles
-    levels: tuple[Curve, Curve]
-    rho: float
-    f: Doubles
-    nu: Doubles
-
-    @property
-    def k(self) -> Doubles | float:
-        """Return the variance of a Student variable."""
-        return self.nu / np.maximum(self.nu - 2.0, 0.5) if self.nu < np.inf else 1.0
-
-    def usual(self, where: slice) -> _Usual:
-        """Return the usual variances of some records, and what follows from them."""
-        v_in, v_out = (np.exp(level(self.u[where])) for level in self.levels)
-        a_in, a_out = (
-            v / side.models[where] for v, side in zip((v_in, v_out), self.sides, strict=True)
-        )
-        r_both = self.rho * np.sqrt(a_in * a_out)
-        w = a_in + a_out - 2.0 * r_both
-        a = (a_out - r_both) / w
-        return _Usual(v_in, v_out, w, a, (a_in * a_out - r_both * r_both) / w)
-
-    def gain(self, where: slice) -> Doubles:
-        """Return the gains of some records."""
-        return Sides(*(side.part(where) for side in self.sides)).gain
-
-    def excess(self, where: slice, usual_gain: Curve) -> tuple[Doubles, Doubles]:
-        """Return by how much gains differ more than their errors do, and the weights of that."""
-        w = self.usual(where).w
-        away = self.gain(where) - usual_gain(self.u[where])
-        return away**2 / (self.f[where] * self.k) - w, 1.0 / (w * w)
-
-    def laws(self, where: slice, usual_gain: Curve, spread: Curve) -> Doubles:
-        """Return locations IN and OUT less the centre, and squared scales: (4, n)."""
-        v_in, v_out, w, a, v_s = self.usual(where)
-        u, f, gain = self.u[where], self.f[where], self.gain(where)
-        usual = usual_gain(u)
-        more = np.maximum(0.0, spread(u))
-        r = more / (more + w)
-        p = r * w * f
-        e = _positive(usual + r * (gain - usual), np.sqrt(self.k * p))
-        s = self.sides.outside.rest[where] + a * gain
-        scale2_in = f * (v_in + v_s) + (1.0 - a) ** 2 * p
-        return np.stack([s + (1.0 - a) * e, s - a * e, scale2_in, f * (v_out + v_s) + a * a * p])
+def _midpoint(a_in: Doubles, a_out: Doubles, rho: float) -> tuple[Doubles, Doubles, Doubles]:
+    """Return var(gain), IN's share of the midpoint, and its variance, from those of both means."""
+    r_both = rho * np.sqrt(a_in * a_out)
+    w = a_in + a_out - 2.0 * r_both
+    return w, (a_out - r_both) / w, (a_in * a_out - r_both * r_both) / w
 
 
 def _refuse(sums: ModelSums) -> None:
@@ -264,8 +194,7 @@ def _refuse(sums: ModelSums) -> None:
         arrays.refuse_none(side.models, name, "use more models, or leave these records out")
 
 
-@dataclass(frozen=True)
-class _Smoother:
+class _Smoother(NamedTuple):
     """Draws curves over the midpoint: means of groups of equal midpoints, linear between."""
 
     u: Doubles
@@ -283,14 +212,13 @@ class _Smoother:
         place = np.bincount(group, u, groups) / np.bincount(group, minlength=groups)
         return cls(u, group, place)
 
-    def curve(self, y: Doubles, weight: Doubles) -> Curve:
-        """Return the curve of weighted means."""
+    def __call__(self, y: Doubles, weight: Doubles) -> Doubles:
+        """Return the curve of weighted means at all midpoints."""
         groups = self.place.size
         total = np.bincount(self.group, weight, groups)
         used = total > 0.0
         means = np.bincount(self.group, weight * y, groups)[used] / total[used]
-        place = self.place[used]
-        return lambda u: np.interp(u, place, means)
+        return np.interp(self.u, self.place[used], means)
 
 
 def _rounded(u: Doubles, sides: Sides) -> Doubles:
@@ -304,8 +232,8 @@ def _rounded(u: Doubles, sides: Sides) -> Doubles:
     return np.asarray(np.rint(u / quantum)) if usual > 1e-280 else u
 
 
-def _level(side: Side, smooth: _Smoother, name: str) -> Curve:
-    """Return the logarithm of a side's usual variance at a midpoint."""
+def _usual(side: Side, smooth: _Smoother, name: str) -> Doubles:
+    """Return a side's usual variances at the midpoints."""
     used = side.models >= 2
     if not used.any():
         raise ValueError(
@@ -324,7 +252,7 @@ def _level(side: Side, smooth: _Smoother, name: str) -> Curve:
             "observed by one number, which changes no score"
         )
     excess = _laws.log_excess(np.maximum(raw, 1e-3 * mean), d)
-    return smooth.curve(excess, used.astype(np.float64))
+    return np.exp(smooth(excess, used.astype(np.float64)))
 
 
 def _factors(q: Doubles, dof: int, rho: float) -> tuple[Doubles, Doubles]:
@@ -343,20 +271,12 @@ def _positive(gain: Doubles, sd: Doubles) -> Doubles:
     return np.where(varies, sd * (z + hazard), np.maximum(gain, 0.0))
 
 
-def _agreement(
-    sums: PairSums, smooth: _Smoother, levels: tuple[Curve, Curve]
-) -> tuple[float, Doubles]:
+def _agreement(sums: PairSums, v_in: Doubles, v_out: Doubles) -> tuple[float, Doubles]:
     """Return the correlation of complementary pairs, in [-1, 0], and the squares over the usual."""
     inside, outside = sums.sums.sides
-    q, terms = np.empty((2, smooth.u.size))
-    for where in _blocks(q.size):
-        v_in, v_out = (np.exp(level(smooth.u[where])) for level in levels)
-        q[where] = inside.squares[where] / v_in + outside.squares[where] / v_out
-        if sums.products is not None:
-            products = sums.products[where] / np.sqrt(v_in * v_out)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                terms[where] = 2.0 * products / q[where]
+    q = inside.squares / v_in + outside.squares / v_out
     varies = q > 0.0
     if sums.products is None or not varies.any():
         return 0.0, q
-    return float(np.clip(terms[varies].mean(), -1.0, 0.0)), q
+    terms = 2.0 * (sums.products / np.sqrt(v_in * v_out))[varies] / q[varies]
+    return float(np.clip(terms.mean(), -1.0, 0.0)), q

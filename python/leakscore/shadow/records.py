@@ -369,7 +369,7 @@ class DistinctHits:
         """Find the distinct pairs."""
         width = int(trials.max()) + 1
         codes = (hits * width + trials).astype(np.int64)
-        present, owner = _codes(codes, width * width)
+        present, owner = np.unique(codes, return_inverse=True)
         return cls((present // width).astype(np.float64), (present % width).astype(float), owner)
 
     def lower_rates(self, confidence: float) -> Doubles:
@@ -393,17 +393,6 @@ class DistinctHits:
         return p * (1.0 + _ROUNDING)
 
 
-def _codes(codes: Counts, most: int) -> tuple[Counts, Counts]:
-    """Return the distinct codes in [0, most), in order, and the place of each among them."""
-    if most > max(1 << 16, 8 * codes.size):
-        present, owner = np.unique(codes, return_inverse=True)
-        return present, owner.astype(np.int64)
-    present = np.flatnonzero(np.bincount(codes, minlength=most))
-    place = np.zeros(most, dtype=np.int64)
-    place[present] = np.arange(present.size)
-    return present, place[codes]
-
-
 def holm(p: Doubles, records: Counts, level: float) -> Flags:
     """Return which p-values, each of so many records, are rejected (Holm 1979).
 
@@ -420,12 +409,9 @@ def holm(p: Doubles, records: Counts, level: float) -> Flags:
 
 def _centred_ranks(values: Doubles) -> Doubles:
     """Return ranks less their mean, the mean of them for equal values."""
-    order = np.argsort(values)
-    ordered = values[order]
-    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    after = np.append(first[1:], values.size)
-    ranks = np.empty(values.size)
-    ranks[order] = np.repeat(0.5 * (first + after - values.size), after - first)
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    middles = np.cumsum(counts) - 0.5 * (counts + values.size)
+    ranks: Doubles = middles[place]
     return ranks
 
 
