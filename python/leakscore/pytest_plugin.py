@@ -14,7 +14,6 @@ import pytest
 
 if TYPE_CHECKING:
     from leakscore.testing import PrivacyCheck
-    from leakscore.tradeoff import TradeOff
     from leakscore.typing import Seed
 
 _KEY = "privacy"
@@ -33,10 +32,9 @@ class Privacy:
         data: Any,
         neighbour: Any,
         *,
-        claim: tuple[float, float] | TradeOff,
         rounds: int = 4000,
-        confidence: float = 0.95,
         rng: Seed = None,
+        **options: Any,
     ) -> PrivacyCheck:
         """Return what `leakscore.testing.check_private` finds; without `rng` with a kept seed."""
         from leakscore.testing import check_private
@@ -46,10 +44,9 @@ class Privacy:
             mechanism,
             data,
             neighbour,
-            claim=claim,
             rounds=rounds if self._rounds is None else self._rounds,
-            confidence=confidence,
             rng=seed,
+            **options,
         )
         self.checks.append(
             {
@@ -64,28 +61,10 @@ class Privacy:
         )
         return check
 
-    def assert_private(
-        self,
-        mechanism: Any,
-        data: Any,
-        neighbour: Any,
-        *,
-        claim: tuple[float, float] | TradeOff,
-        rounds: int = 4000,
-        confidence: float = 0.95,
-        rng: Seed = None,
-    ) -> None:
+    def assert_private(self, mechanism: Any, data: Any, neighbour: Any, **options: Any) -> None:
         """Fail the test if the claim is refuted; the message repeats the seed."""
         __tracebackhide__ = True
-        check = self.check(
-            mechanism,
-            data,
-            neighbour,
-            claim=claim,
-            rounds=rounds,
-            confidence=confidence,
-            rng=rng,
-        )
+        check = self.check(mechanism, data, neighbour, **options)
         check.require_unrefuted(self.checks[-1]["seed"])
 
     def _next_seed(self) -> int:

@@ -17,11 +17,11 @@ from leakscore.audit.methods import EpsilonMethod, Proof
 from leakscore.audit.results import ORDER, PRIOR, ROUNDS, THRESHOLD
 from leakscore.audit.scores import Samples, single
 from leakscore.distributions import clopper_pearson
-from leakscore.numeric import bisect, sign_change
+from leakscore.numeric import sign_change
 from leakscore.typing import Array, Doubles
 
 _ULP = float(np.finfo(np.float64).eps)
-_FALL = 42.0  # of log densities, beyond which the density is not integrated
+_BEYOND = 1e-19  # posterior mass at either end that is not integrated
 _PANELS = 16
 _NODES = 20
 
@@ -297,7 +297,6 @@ def _possible(counts: ErrorCounts, delta: float) -> Callable[[float], float]:
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     nodes, weights = 0.5 + 0.5 * nodes, 0.5 * weights
     share, slope = nodes * nodes * (3.0 - 2.0 * nodes), 6.0 * nodes * (1.0 - nodes) * weights
-    most = _log_density(_mode(k0, n0), k0, n0)
 
     def possible(epsilon: float) -> float:
         grown, shrunk = math.exp(min(epsilon, 700.0)), math.exp(-epsilon)
@@ -316,7 +315,8 @@ def _possible(counts: ErrorCounts, delta: float) -> Callable[[float], float]:
         ends = np.unique(np.concatenate([x_edges, inside]))
         width = np.diff(ends)[:, np.newaxis]
         t = ends[:-1, np.newaxis] + width * share
-        density = np.exp(_log_density(t, k0, n0) - most) * width * slope
+        logs = _log_density(t, k0, n0)
+        density = np.exp(logs - logs.max()) * width * slope
         x, rest = np.sin(t) ** 2, np.cos(t) ** 2
         a, b = k1 + 0.5, n1 - k1 + 0.5
         between = betaincc(a, b, least(x)) - betaincc(a, b, 1.0 - least(rest))
@@ -333,20 +333,11 @@ def _log_density(t: Doubles | float, errors: int, n: int) -> Doubles:
     return np.asarray(first + last)
 
 
-def _mode(errors: int, n: int) -> float:
-    return math.asin(math.sqrt(errors / n))
-
-
 def _edges(errors: int, n: int) -> Doubles:
     """Cut the part of [0, pi/2] that holds the mass into panels."""
-    mode = _mode(errors, n)
-    least = float(_log_density(mode, errors, n)) - _FALL
-    ends = []
-    for far in (0.0, 0.5 * math.pi):
-        end = far
-        if not float(_log_density(far, errors, n)) >= least:
-            _, end = bisect(
-                lambda x: float(_log_density(x, errors, n)) >= least, mode, far, steps=60
-            )
-        ends.append(end)
-    return np.linspace(ends[0], ends[1], _PANELS + 1)
+    from scipy.special import betaincinv
+
+    low = betaincinv(errors + 0.5, n - errors + 0.5, _BEYOND)
+    rest = betaincinv(n - errors + 0.5, errors + 0.5, _BEYOND)
+    ends = math.asin(math.sqrt(low)), math.acos(math.sqrt(rest))
+    return np.linspace(*ends, _PANELS + 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -182,6 +181,7 @@ def required_rounds(
             "number of rounds shows more than there is"
         )
     claim: dict[str, Any] = {"curve": curve, "epsilon": goal, "delta": miss, "confidence": level}
+    plan: WatchedPlan | BandPlan
     plan = WatchedPlan(**claim) if chosen == "monitor" else BandPlan(**claim, method=chosen)
     rounds = plan.search(aim)
     reached, error = plan.simulated(rounds)
@@ -200,25 +200,18 @@ def required_rounds(
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Plan(ABC):
-    """Audits of a mechanism whose scores attain a curve, with a claim (epsilon, delta)."""
+class _Plan:
+    """Audits of a mechanism whose scores attain a curve, with a claim (epsilon, delta).
+
+    Either kind searches for the least number of rounds of each kind with a power (`search`),
+    simulates the share of audits that succeed and its error, and knows the bound of separated
+    scores (`cap`).
+    """
 
     curve: TradeOff
     epsilon: float
     delta: float
     confidence: float
-
-    @abstractmethod
-    def search(self, aim: float) -> int:
-        """Return the least number of rounds of each kind with the power that is aimed at."""
-
-    @abstractmethod
-    def simulated(self, rounds: int) -> tuple[float, float]:
-        """Return the share of simulated audits that succeed, and its standard error."""
-
-    @abstractmethod
-    def cap(self, rounds: int) -> float:
-        """Return the bound of perfectly separated scores."""
 
 
 def _share(successes: int, runs: int) -> tuple[float, float]:

@@ -301,30 +301,11 @@ def guesses_of(
     else:
         pairs = _pairs(k_plus, k_minus, values.size)
     values = values.astype(np.result_type(values.dtype, np.float32), copy=False)
-    if len(pairs) == 1:
-        packed = np.ascontiguousarray(values), np.ascontiguousarray(inside)
-        right = _core.one_run_right(*packed, *pairs[0])
-        if right < 0:
-            raise ValueError("scores must hold no NaN")
-        return [Guesses(values.size, *pairs[0], right)]
-    members, everyone = values[inside], values.copy()
-    if not (_core.sort_scores(members) and _core.sort_scores(everyone)):
+    packed = np.ascontiguousarray(values), np.ascontiguousarray(inside)
+    right = [_core.one_run_right(*packed, *pair) for pair in pairs]
+    if min(right) < 0:
         raise ValueError("scores must hold no NaN")
-    guesses = []
-    for plus, minus in pairs:
-        below, below_in = _smallest(everyone, members, minus)
-        _, above_in = _smallest(-everyone[::-1], -members[::-1], plus)
-        guesses.append(Guesses(values.size, plus, minus, above_in + below - below_in))
-    return guesses
-
-
-def _smallest(everyone: Array, members: Array, k: int) -> list[int]:
-    """Count all and the members among the k smallest scores that do not tie with one above."""
-    if k == 0:
-        return [0, 0]
-    tied = k < everyone.size and everyone[k] == everyone[k - 1]
-    side: Any = "left" if tied else "right"
-    return [int(np.searchsorted(x, everyone[k - 1], side=side)) for x in (everyone, members)]
+    return [Guesses(values.size, *pair, count) for pair, count in zip(pairs, right, strict=True)]
 
 
 def _preset(m: int) -> list[tuple[int, int]]:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from leakscore import _validate_counts, validation
 from leakscore.distributions import gx2, norm
 from leakscore.numeric import doubled, sign_change
+from leakscore.shadow import _laws as student
 from leakscore.typing import Counts, Doubles, Flags, Scalar
 
 _VARIANCES = ("per-record", "pooled")
@@ -21,7 +22,8 @@ _MOST_MODELS = 2**40
 _KNOWN = 1e15  # models, from which on a variance is known to as many digits as their sums have
 _SURE = 1e6  # shift, from which on the online score has the power 1 at every rate above 0
 _FARTHEST = 1e100  # shift of either sign
-_RAREST = 1e-300  # whose quantile with one degree of freedom is a double
+_RAREST = 1e-300  # whose quantile with one degree of freedom is a double, below the next number
+_LARGEST_QUANTILE = 1e300
 _DROP = 40.0  # of the log density, beyond which nothing is left
 _POINTS = 384
 _STIRLING = 10.0
@@ -305,41 +307,24 @@ def log_tail(t: Doubles, shift: Doubles, dof: Doubles) -> Doubles:
 
 
 def student_isf(alpha: Doubles, dof: Doubles) -> Doubles:
-    """Return Student's quantile with alpha in (0, 1) above it."""
-    from scipy.special import gammaln, stdtrit
+    """Return Student's quantile with alpha in (0, 1) above it.
 
-    few = np.minimum(alpha, 1.0 - alpha)
-    peak = gammaln(0.5 * (dof + 1.0)) - gammaln(0.5 * dof) - 0.5 * np.log(dof * np.pi)
-    t = -stdtrit(dof, few)
-    # scipy 1.17 gives infinity for some tails below 1e-200 of few degrees of freedom, where the
-    # tail is exp(peak) (sqrt(dof)/t)^(dof + 1) t/dof to the last digit.
-    power = (peak + 0.5 * (dof - 1.0) * np.log(dof) - np.log(few)) / dof
-    t = np.where(np.isfinite(t), t, np.exp(np.minimum(power, 709.0)))
-    with np.errstate(over="ignore", invalid="ignore"):  # from a start that is far off
-        for _ in range(2):  # Newton's steps on the log of the tail, whose digits are ours
-            at = log_tail(t, np.zeros(t.shape), dof)
-            log_density = peak - (dof + 1.0) * np.log(np.hypot(1.0, t / np.sqrt(dof)))
-            t = t + (at - np.log(few)) * np.exp(at - log_density)
-    far = ~(np.abs(at - np.log(few)) < 1e-9) & (power < 709.0)  # of an older scipy, in rare tails
-    if far.any():
-        t = np.array(t)
-        t[far] = _from_above(*(np.broadcast_to(x, t.shape)[far] for x in (power, few, dof, peak)))
-    return np.where(alpha <= 0.5, t, -t)
-
-
-def _from_above(log_t: Doubles, few: Doubles, dof: Doubles, peak: Doubles) -> Doubles:
-    """Return the quantile by Newton's steps in log t, from where a bound of the tail is `few`.
-
-    The log of the tail falls and is concave in log t, so that they come down to the root.
+    It is searched for between the bounds of Wallace (1959): for n >= 1 degrees of freedom,
+    n log(1 + t^2 / n) lies between z^2 and z^2 n / (n - 1/2), where z is the normal quantile.
     """
-    for _ in range(200):
-        at = log_tail(np.exp(log_t), np.zeros(log_t.shape), dof)
-        log_density = peak - (dof + 1.0) * np.log(np.hypot(1.0, np.exp(log_t) / np.sqrt(dof)))
-        step = (at - np.log(few)) * np.exp(at - log_density - log_t)
-        log_t = log_t + step
-        if (step > -4e-15).all():
-            return np.asarray(np.exp(log_t))
-    raise RuntimeError("Newton's method did not converge in 200 steps")
+    few = np.minimum(alpha, 1.0 - alpha)
+    z2, aim = norm.isf(few) ** 2, np.log(few)
+
+    def bound(n: Doubles) -> Doubles:
+        with np.errstate(over="ignore"):
+            t = np.sqrt(dof * -np.expm1(-z2 / n)) * np.exp(0.5 * z2 / n)
+        return np.asarray(np.arcsinh(np.minimum(t, _LARGEST_QUANTILE)))
+
+    def excess(s: Doubles) -> Doubles:  # of s the logarithm is nearly a line where tails are rare
+        return student.log_tail(np.sinh(s), dof) - aim
+
+    t = np.sinh(sign_change(excess, bound(dof), bound(dof - 0.5)))
+    return np.where(alpha <= 0.5, t, -t)
 
 
 def _log_upper(t: Doubles, shift: Doubles, dof: Doubles) -> Doubles:

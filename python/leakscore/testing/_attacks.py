@@ -90,12 +90,12 @@ def played(
     return copy.deepcopy(answer), [float(len(parts)), _form("".join(form)), *parts]
 
 
-def table(outputs: list[list[float]]) -> Doubles:
-    """Return one row for each output: length, form, its numbers, then MISSING."""
-    width = max(map(len, outputs))
+def table(outputs: list[list[float]], width: int | None = None) -> Doubles:
+    """Return one row for each output: length, form, its numbers, then MISSING; cut at a width."""
+    width = width or max(map(len, outputs))
     rows = np.full((len(outputs), width), MISSING)
     for row, output in zip(rows, outputs, strict=True):
-        row[: len(output)] = output
+        row[: len(output)] = output[:width]
     return rows
 
 
@@ -266,10 +266,7 @@ def _whole(rows: Doubles, member: Flags) -> Score:
     width = rows.shape[1]
 
     def keys(array: Doubles) -> np.ndarray:
-        fixed = np.full((array.shape[0], width), -1e6)
-        shared = min(width, array.shape[1])
-        fixed[:, :shared] = array[:, :shared]
-        return np.ascontiguousarray(fixed + 0.0).view(f"S{8 * width}").ravel()
+        return np.ascontiguousarray(array + 0.0).view(f"S{8 * width}").ravel()
 
     values, ratios = _by_value(keys(rows), member)
     return lambda array: _looked_up(keys(array), values, ratios)

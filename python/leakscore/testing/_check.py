@@ -344,7 +344,7 @@ def _bet(
     while played_rounds < rounds and peak < limit:
         member = game.toss(min(_BLOCK, rounds - played_rounds))
         answers, numbers = game.play(member)
-        rows = _like(table(numbers), learned.shape[1])
+        rows = table(numbers, learned.shape[1])
         for (_, score), monitor, seen, end in zip(kept, monitors, scores, ends, strict=True):
             seen.append(_finite(score(rows)))
             for highest, far in ((True, seen[-1]), (False, -seen[-1])):
@@ -400,14 +400,6 @@ def _counted(event: Event, scores: Doubles, member: Flags) -> str:
     hit = scores >= event.threshold if event.highest else scores <= event.threshold
     rates = f" in {int((hit & member).sum())} of {int(member.sum())} rounds with data, "
     return rates + f"{int((hit & ~member).sum())} of {int((~member).sum())} with neighbour"
-
-
-def _like(rows: Doubles, width: int) -> Doubles:
-    """Return rows as wide as those that were learned from."""
-    out = np.full((len(rows), width), -1e6)
-    shared = min(width, rows.shape[1])
-    out[:, :shared] = rows[:, :shared]
-    return out
 
 
 def _finite(scores: Doubles) -> Doubles:

@@ -233,8 +233,6 @@ def judge(
         If the scores cannot be judged or a parameter is out of its range.
     """
     validation.count("seed", setting.seed, high=None)
-    if claim is not None:
-        claim = _checked(claim)
     for delta in deltas:
         validation.scalar("delta", delta, 0.0, 1.0, closed="left")
     claimed = [] if claim is None or claim.delta is None else [claim.delta]
@@ -376,18 +374,6 @@ def _is_sorted(read: Read) -> bool:
         if scores.size > 20 and scores.min() < scores.max() and (rises.all() or falls.all()):
             return True
     return False
-
-
-def _checked(claim: Claim) -> Claim:
-    """Refuse a claim that is none, or two."""
-    if (claim.epsilon is None) == (claim.mu is None) or (claim.epsilon is None) != (
-        claim.delta is None
-    ):
-        raise ValueError(f"{claim} must be an epsilon with its delta, or a mu")
-    for name in ("epsilon", "mu"):
-        if (value := getattr(claim, name)) is not None:
-            validation.scalar(f"claimed {name}", value, 0.0)
-    return claim
 
 
 def _verdict(claim: Claim, bounds: MethodBounds, mu: MuBound | None, void: bool) -> ClaimVerdict:

@@ -50,6 +50,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from leakscore import validation
 from leakscore.audit import Audit, EpsilonBound, MuBound, RocBand
 from leakscore.audit.bands import BAND_METHODS, ENDS, band
 from leakscore.typing import Doubles
@@ -105,6 +106,15 @@ class Claim:
     epsilon: float | None = None
     delta: float | None = None
     mu: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a claim that is none, or two."""
+        stated = self.epsilon is not None, self.delta is not None, self.mu is not None
+        if stated not in ((True, True, False), (False, False, True)):
+            raise ValueError(f"{self} must be an epsilon with its delta, or a mu")
+        for name in ("epsilon", "mu"):
+            if (value := getattr(self, name)) is not None:
+                validation.scalar(f"claimed {name}", value, 0.0)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from leakscore.audit import Audit
 from leakscore.typing import Array, Flags
 from leakscore_app._visible import listed, no_column
 from leakscore_app.audits import shadows
@@ -354,19 +355,10 @@ def _histogram(columns: ScoreColumns) -> Read | None:
         return None
     edges, inside, outside = (columns.numbers(name) for name in _HISTOGRAM)
     beyond = {name: columns.numbers(name) for name in _OUTSIDE if name in columns.names}
-    # Here the columns can be named; `Audit.from_counts` refuses the same.
-    missing = [
-        name
-        for name, end in zip(_OUTSIDE, (edges[:1], edges[-1:]), strict=True)
-        if name not in beyond and np.isfinite(end).any()
-    ]
-    if missing:
-        raise ValueError(
-            f"{columns.where('edges')}: edges must go from -inf to inf, not from {edges[0]} to "
-            f"{edges[-1]}. Scores outside must be counted as well: in bins that begin at -inf and "
-            f"end at inf, or in {' and '.join(missing)}, each the two numbers of members and "
-            "non-members"
-        )
+    try:
+        Audit.from_counts(edges, inside, outside, **beyond)
+    except ValueError as error:
+        raise ValueError(f"{columns.file.name}: {error}") from None
     roles = {name: name for name in (*_HISTOGRAM, *beyond)}
     return _made(columns, roles, edges.dtype, BinCounts(edges, inside, outside, **beyond))
 

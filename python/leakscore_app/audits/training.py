@@ -132,8 +132,6 @@ def judge_training(
         raise ValueError(
             "--one-run bounds no mu: claim an epsilon, or see leakscore.audit.one_run_fdp"
         )
-    if claim is not None:
-        validation.scalar("claimed epsilon", claim.epsilon, 0.0)
     validation.count("seed", setting.seed, high=None)
     if lower_is_member is None:
         require_direction(read)

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from leakscore import validation
 from leakscore.audit import Monitor
 from leakscore.tradeoff import gaussian
 from leakscore.typing import Doubles, Flags
@@ -69,10 +68,8 @@ def _fresh(options: WatchOptions) -> State:
     against: Any = None
     if claimed is not None:
         against = (claimed.epsilon, claimed.delta)
-        if claimed.epsilon is not None:
-            validation.scalar("claimed epsilon", claimed.epsilon, 0.0)
         if claimed.mu is not None:
-            against = gaussian(validation.scalar("claimed mu", claimed.mu, 0.0))
+            against = gaussian(claimed.mu)
     given: dict[str, Any] = {
         "confidence": options.confidence,
         "delta": options.delta,
@@ -102,7 +99,6 @@ class _Watch:
         self.hash = hashlib.sha256()
         self.shown_rounds, self.shown_at, self.saved_at = 0, 0.0, time.monotonic()
         self.saving = 0.0
-        self.titled = False
         self.warned: list[str] = []
 
     def run(self) -> Evidence:
@@ -215,9 +211,8 @@ class _Watch:
         self.state.columns = dict(self.rows.columns)
 
     def _show(self) -> None:
-        if not self.titled:
+        if not self.shown_rounds:
             self.show(title(self.options))
-        self.titled = True
         self.show(line(self.state, self.options))
         self.shown_rounds, self.shown_at = self.state.monitor.rounds, time.monotonic()
 
