@@ -6,6 +6,7 @@ Nothing in this module needs to be exact: a poor plan makes bounds wide, never w
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -60,108 +61,39 @@ class Plan:
     coarse: bool = False
 
 
-class _Cumulants:
-    """log E_0 exp(theta L) of the whole sequence, with mean and deviation of the tilted law."""
+class Tilted(NamedTuple):
+    """A tilted law: log E_0 exp(theta L), mean and deviation, and whether it is cut.
+
+    A law is cut where it goes beyond the end of a step's range, and has much mass there.
+    """
+
+    log_total: float
+    mean: float
+    deviation: float
+    cut: bool
+
+
+class Cumulants:
+    """Tilted laws of the whole sequence, of all steps at once."""
 
     def __init__(self, parts: list[tuple[Part, int]]) -> None:
         least = _PANELS if len(parts) < MANY else _PANELS // 2
-        nodes = [(*_coarse(step, least), count) for step, count in parts]
-        self.laws = [(mass, loss, count) for mass, loss, _, count in nodes]
-        self.inner = [inner for _, _, inner, _ in nodes]
-        self.low = sum(float(loss.min()) * n for _, loss, n in self.laws)
-        self.high = sum(float(loss.max()) * n for _, loss, n in self.laws)
-        self.tilted: dict[float, tuple[float, float, float]] = {}
+        masses, losses, inner = zip(*(_coarse(step, least) for step, _ in parts), strict=True)
+        self.counts = np.array([float(n) for _, n in parts])
+        self.sizes = np.array([loss.size for loss in losses])
+        self.starts = np.cumsum(self.sizes) - self.sizes
+        self.log_mass, self.loss = np.concatenate(masses), np.concatenate(losses)
+        self.ends = ~np.concatenate(inner)
+        self.low = float(self.counts @ np.minimum.reduceat(self.loss, self.starts))
+        self.high = float(self.counts @ np.maximum.reduceat(self.loss, self.starts))
+        self.tilted: dict[float, Tilted] = {}
 
-    def __call__(self, theta: float) -> tuple[float, float, float]:
+    def __call__(self, theta: float) -> Tilted:
         if theta not in self.tilted:
             self.tilted[theta] = self._tilted(theta)
         return self.tilted[theta]
 
-    def _tilted(self, theta: float) -> tuple[float, float, float]:
-        total = mean = variance = 0.0
-        for log_mass, loss, n in self.laws:
-            tilted = log_mass + theta * loss
-            top = float(tilted.max())
-            weights = np.exp(tilted - top)
-            mass = float(weights.sum())
-            middle = float(weights @ loss) / mass
-            total += n * float(top + np.log(mass))
-            mean += n * middle
-            variance += n * float(weights @ (loss - middle) ** 2) / mass
-        return total, mean, float(np.sqrt(variance))
-
-    def exponent(self, theta: float) -> float:
-        """Give Chernoff's exponent of the mean at this tilt: under H1 above 1, under H0 below 0."""
-        total, mean, _ = self(theta)
-        return (theta - 1.0 if theta > 0.5 else theta) * mean - total
-
-    def tilt(self, exponent: float, sign: float) -> float:
-        """Find the tilt with this exponent, above 1 or below 0, or one near the law's end."""
-        start = 1.0 if sign > 0.0 else 0.0
-        low, high = 0.0, 0.1 / max(self(start)[2], 1e-300)
-        reached = 0.0
-        for _ in range(60):
-            attained = self.exponent(start + sign * high)
-            if (
-                attained >= exponent
-                or attained <= 1.0001 * reached
-                or self.cut(start + sign * high)
-            ):
-                break
-            low, high, reached = high, 2.0 * high, attained
-        target = min(exponent, 0.99 * attained)
-
-        def before(size: float) -> bool:
-            tilt = start + sign * size
-            return self.exponent(tilt) < target and not self.cut(tilt)
-
-        return start + sign * bisect(before, low, high, steps=20)[1]
-
-    def cut(self, theta: float) -> bool:
-        """Whether a tilted law that goes beyond the end of a step's range has much mass there."""
-        for (log_mass, loss, _), inner in zip(self.laws, self.inner, strict=True):
-            weights = np.exp(log_mass + theta * loss - (log_mass + theta * loss).max())
-            if weights[~inner].sum() > 0.01 * weights.sum():
-                return True
-        return False
-
-    def towards(self, mean: float, sign: float) -> float:
-        """Find the tilt above 1 or below 0 whose law has this mean, or the nearest."""
-        start = 1.0 if sign > 0.0 else 0.0
-        low, high = 0.0, 0.1 / max(self(start)[2], 1e-300)
-
-        def before(size: float) -> bool:
-            return sign * (mean - self(start + sign * size)[1]) > 0.0
-
-        while before(high) and high < 1e300:
-            low, high = high, 2.0 * high
-        return start + sign * bisect(before, low, high, steps=20)[1]
-
-    def divergence(self, at: float, of: float) -> float:
-        """Give how far below its peak the law tilted by `of` is at the mean of the tilt `at`."""
-        total, mean, _ = self(at)
-        return (at - of) * mean - total + self(of)[0]
-
-
-class _ManyCumulants(_Cumulants):
-    """The same for many different steps at once."""
-
-    def __init__(self, parts: list[tuple[Part, int]]) -> None:
-        super().__init__(parts)
-        sizes = [loss.size for _, loss, _ in self.laws]
-        self.starts = np.cumsum([0, *sizes[:-1]])
-        self.sizes = np.array(sizes)
-        self.counts = np.array([float(n) for _, _, n in self.laws])
-        self.log_mass = np.concatenate([mass for mass, _, _ in self.laws])
-        self.loss = np.concatenate([loss for _, loss, _ in self.laws])
-        self.ends = ~np.concatenate(self.inner)
-        self.beyond: dict[float, bool] = {}  # of each tilt that is known
-
-    def cut(self, theta: float) -> bool:
-        self(theta)
-        return self.beyond[theta]
-
-    def _tilted(self, theta: float) -> tuple[float, float, float]:
+    def _tilted(self, theta: float) -> Tilted:
         tilted = self.log_mass + theta * self.loss
         top = np.maximum.reduceat(tilted, self.starts)
         weights = np.exp(tilted - np.repeat(top, self.sizes))
@@ -171,12 +103,53 @@ class _ManyCumulants(_Cumulants):
         )
         away = self.loss - np.repeat(first / mass, self.sizes)
         second = np.add.reduceat(weights * away * away, self.starts)
-        self.beyond[theta] = bool((beyond > 0.01 * mass).any())
-        return (
+        return Tilted(
             float(self.counts @ (top + np.log(mass))),
             float(self.counts @ (first / mass)),
             float(np.sqrt(self.counts @ (second / mass))),
+            bool((beyond > 0.01 * mass).any()),
         )
+
+    def exponent(self, theta: float) -> float:
+        """Give Chernoff's exponent of the mean at this tilt: under H1 above 1, under H0 below 0."""
+        law = self(theta)
+        return (theta - 1.0 if theta > 0.5 else theta) * law.mean - law.log_total
+
+    def tilt(self, exponent: float, sign: float) -> float:
+        """Find the tilt with this exponent, above 1 or below 0, or one near the law's end."""
+        start = 1.0 if sign > 0.0 else 0.0
+        low, high = 0.0, 0.1 / max(self(start).deviation, 1e-300)
+        reached = 0.0
+        for _ in range(60):
+            attained = self.exponent(start + sign * high)
+            cut = self(start + sign * high).cut
+            if attained >= exponent or attained <= 1.0001 * reached or cut:
+                break
+            low, high, reached = high, 2.0 * high, attained
+        target = min(exponent, 0.99 * attained)
+
+        def before(size: float) -> bool:
+            tilt = start + sign * size
+            return self.exponent(tilt) < target and not self(tilt).cut
+
+        return start + sign * bisect(before, low, high, steps=20)[1]
+
+    def towards(self, mean: float, sign: float) -> float:
+        """Find the tilt above 1 or below 0 whose law has this mean, or the nearest."""
+        start = 1.0 if sign > 0.0 else 0.0
+        low, high = 0.0, 0.1 / max(self(start).deviation, 1e-300)
+
+        def before(size: float) -> bool:
+            return sign * (mean - self(start + sign * size).mean) > 0.0
+
+        while before(high) and high < 1e300:
+            low, high = high, 2.0 * high
+        return start + sign * bisect(before, low, high, steps=20)[1]
+
+    def divergence(self, at: float, of: float) -> float:
+        """Give how far below its peak the law tilted by `of` is at the mean of the tilt `at`."""
+        law = self(at)
+        return (at - of) * law.mean - law.log_total + self(of).log_total
 
 
 def _coarse(step: Part, least: int) -> tuple[Doubles, Doubles, Flags]:
@@ -200,11 +173,11 @@ def _coarse(step: Part, least: int) -> tuple[Doubles, Doubles, Flags]:
 
 def plan(parts: list[tuple[Part, int]], fineness: float = 1.0) -> Plan:
     """Choose spacing and windows; a larger `fineness` divides the spacing."""
-    cumulants = (_Cumulants if len(parts) < MANY else _ManyCumulants)(parts)
+    cumulants = Cumulants(parts)
     count = sum(n for _, n in parts)
     reach = max(
-        cumulants(cumulants.tilt(_TYPICAL, 1.0))[1] - cumulants(1.0)[1],
-        cumulants(0.0)[1] - cumulants(cumulants.tilt(_TYPICAL, -1.0))[1],
+        cumulants(cumulants.tilt(_TYPICAL, 1.0)).mean - cumulants(1.0).mean,
+        cumulants(0.0).mean - cumulants(cumulants.tilt(_TYPICAL, -1.0)).mean,
         1e-300,
     )
     # Rounding adds a variance v of at most count h^2/4 between both ends, which moves epsilon by
@@ -215,12 +188,12 @@ def plan(parts: list[tuple[Part, int]], fineness: float = 1.0) -> Plan:
     # losses under H1.
     if any(step.steep for step, _ in parts):
         shift = max(step.shift for step, _ in parts)
-        scale = max(scale, 2e-5 * shift * abs(cumulants(1.0)[1]))
+        scale = max(scale, 2e-5 * shift * abs(cumulants(1.0).mean))
     wider = max(1.0, count / 1e4) ** 0.5 * min(max(1.0, len(parts) / MANY) ** 1.2, 20.0)
     gap = _GAP * scale * wider
     spacing = np.sqrt(8.0 * gap / (count * decay))
     # A tail far longer than the deviation needs a finer lattice, unless it never matters.
-    typical = [cumulants(theta)[2] for theta in (0.0, 1.0)]
+    typical = [cumulants(theta).deviation for theta in (0.0, 1.0)]
     typical = [deviation for deviation in typical if deviation > 1e-9 * reach]
     fine = 0.05 * min(typical, default=reach) / np.sqrt(count)
     spacing = min(spacing, fine)
@@ -240,18 +213,18 @@ def plan(parts: list[tuple[Part, int]], fineness: float = 1.0) -> Plan:
     return Plan(float(spacing), block, tuple(windows), coarse)
 
 
-def _tilts(cumulants: _Cumulants, spacing: float) -> list[float]:
+def _tilts(cumulants: Cumulants, spacing: float) -> list[float]:
     """Choose tilts from tail to tail, so close that one of two is well above its error anywhere."""
     # The last cells before the law ends count as one.
     lowest, highest = cumulants.low + 2.0 * spacing, cumulants.high - 2.0 * spacing
     first, last = 0.0, 1.0
-    if cumulants(first)[1] > lowest:
+    if cumulants(first).mean > lowest:
         first = cumulants.tilt(_DEEP, -1.0)
-        if cumulants(first)[1] < lowest:
+        if cumulants(first).mean < lowest:
             first = cumulants.towards(lowest, -1.0)
-    if cumulants(last)[1] < highest:
+    if cumulants(last).mean < highest:
         last = cumulants.tilt(_DEEP, 1.0)
-        if cumulants(last)[1] > highest:
+        if cumulants(last).mean > highest:
             last = cumulants.towards(highest, 1.0)
         last = _narrow(cumulants, last)
     tilts = [first]
@@ -270,7 +243,7 @@ def _tilts(cumulants: _Cumulants, spacing: float) -> list[float]:
     return tilts
 
 
-def _narrow(cumulants: _Cumulants, last: float) -> float:
+def _narrow(cumulants: Cumulants, last: float) -> float:
     """Lower a tilt at which a far tail of one step outweighs the rest: its window is wide."""
 
     def wide(tilt: float) -> bool:
@@ -284,15 +257,15 @@ def _narrow(cumulants: _Cumulants, last: float) -> float:
     return bisect(lambda tilt: not wide(tilt), 1.0, last, steps=8)[0]
 
 
-def _window(cumulants: _Cumulants, tilt: float) -> Window:
+def _window(cumulants: Cumulants, tilt: float) -> Window:
     """Find the range outside which a tilted law has a mass of about 2 e^-_EDGE, by Chernoff."""
-    total, mean, deviation = cumulants(tilt)
+    total, mean, deviation, _ = cumulants(tilt)
     usual = np.sqrt(2.0 * _EDGE) / max(deviation, 1e-300)
     best = []
     for sign in (-1.0, 1.0):
         steps = usual * 2.0 ** np.arange(-12.0, 4.0)
         reaches = [
-            (cumulants(tilt + sign * step)[0] - total + _EDGE) / step - sign * mean
+            (cumulants(tilt + sign * step).log_total - total + _EDGE) / step - sign * mean
             for step in steps
         ]
         least = int(np.argmin(reaches))
