@@ -65,8 +65,8 @@ def error_rates(
     Raises
     ------
     ValueError
-        If an argument is out of range, one other than `threshold` is NaN, or they do not
-        broadcast.
+        If an argument is out of range, one other than `threshold` is NaN, `n` times
+        `squared_mahalanobis` is above 1.6e60, or they do not broadcast.
 
     See Also
     --------
@@ -101,42 +101,26 @@ def error_rates(
         n=_validate_counts.whole("n", n, 2, why=validation.ONE),
         dim=_validate_counts.whole("dim", dim, 1),
     )
+    require_reach(distance, records)
     others = records - 1.0
-    volume = dims * np.log1p(-1.0 / records)
     with np.errstate(over="ignore"):
-        # A quarter of the room: the whole may overflow.
-        room = np.maximum(0.25 * distance - 0.25 * volume - 0.5 * gamma, 0.0)
-        # The excess of near and far over the noncentralities, without cancellation.
-        above = -distance - others * (2.0 * gamma + volume)
-        beyond = distance - records * (2.0 * gamma + volume)
+        room = np.maximum(distance - dims * np.log1p(-1.0 / records) - 2.0 * gamma, 0.0)
         return (
-            _noncentral("cdf", (4.0 * others, room), dims, (records, distance), excess=above),
-            _noncentral("sf", (4.0 * records, room), dims, (others, distance), excess=beyond),
+            ncx2.cdf(others * room, dims, records * distance),
+            ncx2.sf(records * room, dims, others * distance),
         )
 
 
-def _noncentral(
-    which: str,
-    point: tuple[Doubles, Doubles],
-    dims: Doubles,
-    noncentrality: tuple[Doubles, Doubles],
-    *,
-    excess: Doubles,
-) -> Any:
-    """Return a tail of ncx2 where the point and the noncentrality are products of two numbers.
-
-    Beyond the range of `ncx2` the root of the variable is normal to all digits, as dims is at most
-    2^53, and dims / (2 sqrt nc) below 1e-14; `excess` is the point less the noncentrality.
-    """
-    x, nc = point[0] * point[1], noncentrality[0] * noncentrality[1]
-    far = nc > _FAR
-    if not far.any():
-        return getattr(ncx2, which)(x, dims, nc)
-    near = getattr(ncx2, which)(x, dims, np.where(far, 0.0, nc))
-    roots = [np.sqrt(a) * np.sqrt(b) for a, b in (point, noncentrality)]
-    with np.errstate(invalid="ignore"):
-        z = np.where(np.isinf(excess), excess, excess / (roots[0] + roots[1]))
-    return np.where(far, getattr(norm, which)(z), near)[()]
+def require_reach(distance: Doubles, records: Doubles) -> None:
+    """Refuse a target so far out that its law is beyond the range of `ncx2`."""
+    with np.errstate(over="ignore"):
+        far = records * distance > _FAR
+    if far.any():
+        m, n = float(distance[far].flat[0]), float(records[far].flat[0])
+        raise ValueError(
+            f"squared_mahalanobis={m!r} must be <= {_FAR / n:g} with n={n:g}: beyond, one step's "
+            "ratio tells a member without error"
+        )
 
 
 # Above this noncentrality a term w chi2'(1, nc) is normal: its third standardised cumulant,

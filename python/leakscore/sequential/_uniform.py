@@ -37,14 +37,13 @@ from leakscore.distributions import ncx2
 from leakscore.numeric import by_squaring
 from leakscore.sequential._hidden import probabilities
 from leakscore.sequential._octaves import Ratio, average, rates
-from leakscore.sequential._rates import error_rates
+from leakscore.sequential._rates import error_rates, require_reach
 from leakscore.typing import Doubles, Indices
 
 _U = 2.0**-53
 _LAW = 1e-13
 _CELLS, _LEAST_CELLS, _MOST_CELLS = 2**14, 2**16, 2**20
 _ALL_CELLS = 2**22
-_FAR = 2.0**200  # the last noncentrality of ncx2
 _BELOW = 1e-15
 _ULPS = 8.0 * _U
 # Steps, distinct weights and rates up to, or from which the even lattice is the narrower one.
@@ -148,11 +147,7 @@ def uniform_error_rates(
     n = validation.count("n", n, 2, why=validation.ONE)
     step = Ratio(distance, n, validation.count("dim", dim, 1))
     weights = probabilities("prior", prior, validation.steps("num_steps", num_steps))
-    if weights.size > 1 and step.n * distance > _FAR:
-        raise ValueError(
-            f"squared_mahalanobis={distance!r} must be <= {_FAR / step.n:g} with n={step.n}: "
-            "beyond, one step's ratio tells a member without error, as error_rates says"
-        )
+    require_reach(np.asarray(distance), np.asarray(float(n)))
     weights = weights[weights > 0.0]
     if weights.size == 1:
         alpha, beta = error_rates(gamma, distance, n, step.dim)
@@ -205,7 +200,7 @@ def _start(step: Ratio, top: float) -> float:
 
     A ratio is as improbable below it under H1, whose law is the ratio (< 1) times that of H0.
     """
-    furthest = ncx2.isf(_BELOW, step.dim, min(step.n * step.distance, _FAR))
+    furthest = ncx2.isf(_BELOW, step.dim, step.n * step.distance)
     least = float(step.log(np.asarray(furthest)))
     start = float(np.exp(min(least - top, 0.0)))
     return start if start < 1.0 - 1e-6 else 0.0  # cells are far above the rounding of 1

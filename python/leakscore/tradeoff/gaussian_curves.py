@@ -12,14 +12,8 @@ from leakscore.distributions import gx2, ncx2, norm
 from leakscore.numeric import frozen
 from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned, require_one
 from leakscore.tradeoff.premise import Premise
-from leakscore.tradeoff.shapes import (
-    LARGEST,
-    Hull,
-    OneStatistic,
-    Parametric,
-    either,
-)
-from leakscore.typing import Doubles, Flags, Scalar, Value
+from leakscore.tradeoff.shapes import LARGEST, Hull, OneStatistic, Parametric, either
+from leakscore.typing import Doubles, Scalar, Value
 
 
 class GaussianTradeOff(Symmetric[Value], Parametric[Value]):
@@ -313,7 +307,7 @@ def gaussian_mean(
 
     Arguments of the laws carry a relative rounding of 1e-16, which moves results by about
     1e-16 sqrt(n M) where that exceeds 1e-13: for n M beyond 1e14 use the limit. For n M beyond
-    1.6e60 sqrt(S) is normal to all digits under both laws, and the curve is that of these normals.
+    1.6e60 the curve is that limit, at every rate that a double holds.
 
     Examples
     --------
@@ -337,8 +331,8 @@ def gaussian_mean(
         return MeanTradeOff(given, premise=_REPLACED)
 
     def beyond(where: Any) -> TradeOff[Any]:
-        given = np.array(where(distance, LARGEST)), np.asarray(where(records, 2.0)), np.array(dims)
-        return _FarMean(given, premise=_REPLACED)
+        # Of H0 against H1, the order of the larger ratios; for many records both are alike.
+        return gaussian(np.sqrt(where(distance, 0.0) / (records - 1.0)))._about(_REPLACED)
 
     return either(far, near, beyond)  # type: ignore[no-any-return]
 
@@ -386,53 +380,3 @@ class MeanTradeOff(OneStatistic):
             m, n, d = (parameter[i] for parameter in self._parameters)
             result[i] = gx2.cdf(0.0, [(n - 1.0) / n, -1.0], [d, d], [(n - 1.0) * m, n * m])
         return result[()]
-
-
-class _FarMean(MeanTradeOff):
-    """The same where n M is so large that the roots of both laws are normal to all digits.
-
-    sqrt(S) is N(sqrt(n M), 1) under H0, and sqrt((n-1)/n) times N(sqrt((n-1) M), 1) under H1; d
-    adds less than 1e-14 to them, as n M is above 1e60 and d at most 2^53. Their means differ by
-    sqrt(M/n): so much that a test distinguishes both laws without error, or n is so large that
-    their variances are the same.
-    """
-
-    __slots__ = ()
-
-    def _symmetrized(self) -> GaussianTradeOff[Any]:
-        return gaussian(self._shift())._about(self._premise)
-
-    def _shift(self) -> Doubles:
-        """Return the root of twice the mean log-likelihood ratio under the accused hypothesis."""
-        distance, records, _ = self._parameters
-        return np.asarray(np.sqrt(distance / (records - self._reversed)))
-
-    def _hypothesis(self, member: bool, like: Doubles) -> tuple[Any, ...]:
-        del member, like
-        return (norm,)
-
-    def _moved(self, statistic: Doubles, like: Doubles) -> Doubles:
-        distance, records, _ = self._beside(like)
-        shift, shrunk = np.sqrt(distance / records), np.sqrt((records - 1.0) / records)
-        return statistic * shrunk - shift if self._reversed else (statistic + shift) / shrunk
-
-    def _at_end(self, statistic: Doubles, like: Doubles) -> Flags:
-        distance, records, _ = self._beside(like)
-        return np.asarray(-statistic >= np.sqrt(distance) * np.sqrt(records))
-
-    def _advantage(self) -> Any:
-        return _core.gaussian_advantage(self._shift())
-
-    def _auc(self) -> Any:
-        return _core.gaussian_auc(self._shift())
-
-    def _delta(self, epsilon: Doubles) -> Any:
-        return _core.gaussian_delta(epsilon, aligned(self._shift(), epsilon))
-
-    def _epsilon(self, delta: Doubles) -> Any:
-        usual = _core.gaussian_epsilon(delta, aligned(self._shift(), delta))
-        bound = np.inf if self._reversed else aligned(self._most(), delta)
-        return np.minimum(usual, bound)
-
-    def _touch(self, epsilon: float) -> tuple[float, float]:
-        return gaussian(self._shift())._touch(epsilon)

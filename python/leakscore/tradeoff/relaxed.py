@@ -11,6 +11,7 @@ from leakscore import _core, _validate_counts, validation
 from leakscore.distributions import chi2, gx2, ncx2, norm
 from leakscore.numeric import doubled, falling_root, gauss_panels, norms
 from leakscore.tradeoff.curve import TradeOff
+from leakscore.tradeoff.gaussian_curves import GaussianTradeOff
 from leakscore.tradeoff.laplace_curves import log_cosh
 from leakscore.tradeoff.shapes import LARGEST, Mirrored, OneStatistic, either
 from leakscore.typing import Doubles, Flags, Scalar
@@ -83,8 +84,10 @@ def _squared_lengths(
     def near(where: Any) -> TradeOff:
         return _RelaxedGaussian((np.array(where(mu, 0.0)), np.array(dims)), kind, adversary)
 
-    def beyond(where: Any) -> TradeOff:
-        return _FarGaussian((np.array(where(mu, LARGEST)), np.array(dims)), kind, adversary)
+    def beyond(where: Any) -> TradeOff:  # beside such a shift no direction matters
+        far = np.array(where(mu, 0.0))
+        with np.errstate(over="ignore"):
+            return GaussianTradeOff((far, far * far), kind, adversary)
 
     return either(np.asarray(mu > _LARGEST_MU), near, beyond)  # type: ignore[no-any-return]
 
@@ -244,60 +247,6 @@ class _RelaxedGaussian(OneStatistic):
         bound = 0.5 * mu * mu if self._reversed else np.full(mu.shape, np.inf)
         edge = np.where((delta <= 0.0) & (mu > 0.0), bound, 0.0)
         return np.where(usual, epsilon, edge)[()]
-
-
-class _FarGaussian(_RelaxedGaussian):
-    """The same where mu is so large that the length with the record is N(mu, 1) to all digits.
-
-    d is at most 2^53 and mu above 1e30, so that (d - 1) / (2 mu), the shift of its mean, is below
-    1e-14, and the log-likelihood ratio is mu^2/2 up or down for all of both laws, to 1e-22 of it.
-    """
-
-    __slots__ = ()
-
-    def _symmetrized(self) -> TradeOff[Any]:
-        steep: TradeOff[Any] = self._like(*self._parameters)
-        return steep
-
-    def _most(self) -> Doubles:
-        with np.errstate(over="ignore"):
-            half = 0.5 * self._parameters[0] ** 2
-        return np.asarray(np.minimum(half, np.finfo(np.float64).max))
-
-    def _touch(self, epsilon: float) -> tuple[float, float]:  # noqa: ARG002
-        return 0.0, 0.0
-
-    def _hypothesis(self, member: bool, like: Doubles) -> tuple[Any, ...]:
-        return (norm,) if member else (chi2, self._beside(like)[1])
-
-    def _moved(self, statistic: Doubles, like: Doubles) -> Doubles:
-        mu = self._beside(like)[0]
-        if self._reversed:
-            with np.errstate(over="ignore"):
-                return np.maximum(mu + statistic, 0.0) ** 2
-        return np.sqrt(statistic) - mu
-
-    def _law(self, accused: bool, function: str, value: Doubles, like: Doubles) -> Any:
-        if accused or self._reversed or function != "ilogsf":
-            return super()._law(accused, function, value, like)
-        with np.errstate(over="ignore"):
-            return -2.0 * value  # beside mu^2 no dims matter
-
-    def _at_end(self, statistic: Doubles, like: Doubles) -> Flags:
-        return np.asarray(statistic <= -self._beside(like)[0])
-
-    def _auc(self) -> Any:
-        return np.ones(self.shape)[()]
-
-    def _delta(self, epsilon: Doubles) -> Any:
-        with np.errstate(over="ignore"):
-            half = 0.5 * self._beside(epsilon)[0] ** 2
-        return np.where(epsilon < half, 1.0, 0.0)[()]
-
-    def _epsilon(self, delta: Doubles) -> Any:
-        with np.errstate(over="ignore"):
-            epsilon = np.where(delta < 1.0, 0.5 * self._beside(delta)[0] ** 2, 0.0)
-        return np.where((delta <= 0.0) & (not self._reversed), np.inf, epsilon)[()]
 
 
 def _area(curve: TradeOff, end: float) -> float:
