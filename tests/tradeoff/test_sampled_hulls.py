@@ -14,7 +14,6 @@ CURVES = [
     *(shifted_gaussian(*law) for law in ((1.0, 0.5), (0.4, 1.5), (2.0, 1.001))),
     gaussian(1.0),
     gaussian_mean(5.0, 8, 4),
-    gaussian_mean(4e31, 10**15, 7, noise_ratio=1e16),
 ]
 
 
