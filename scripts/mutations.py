@@ -481,8 +481,8 @@ AUDITS = (
     Mutation(
         "calibrate-safe-end",
         TRADEOFF + "_calibrate.py",
-        "if width <= close:\n            return high",
-        "if width <= close:\n            return low",
+        "return crossed(excess, *bracket, _CLOSE_SLOW if slow else _CLOSE)[1]",
+        "return crossed(excess, *bracket, _CLOSE_SLOW if slow else _CLOSE)[0]",
         ("tests/tradeoff/test_calibrate.py",),
     ),
     Mutation(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from inspect import signature
-from math import exp, inf, isnan, log, sqrt
-from typing import Any, NamedTuple
+from math import inf, isnan, log, sqrt
+from typing import Any
 
 from leakscore import validation
+from leakscore.numeric import crossed
 from leakscore.tradeoff.batches import (
     LEAST_NOISE,
     correlated_gaussian,
@@ -55,6 +57,7 @@ _REQUIREMENTS = ("epsilon", "delta"), ("advantage",), ("power", "alpha"), ("curv
 _LOWEST, _HIGHEST = 1e-6, 1e12
 _LOWEST_SLOW, _HIGHEST_SLOW = 0.05, 1e6
 _CLOSE, _CLOSE_SLOW = 1e-13, 1e-7  # relative width of the final bracket
+_LEAST, _MOST = 1e-300, 1e300  # excess, between which a search draws lines
 
 
 def calibrate(
@@ -151,6 +154,7 @@ def calibrate(
     requirement = _requirement(numbers | {"alpha": alpha, "curve": curve})
     slow = name in _SLOW or not name
 
+    @cache  # of the last bracket's ends, too
     def excess(noise: float) -> float:
         curve: object = make(noise, **fixed)
         if not isinstance(curve, TradeOff) or curve.shape:
@@ -164,7 +168,7 @@ def calibrate(
     if bracket is None:
         best = requirement.reached(make(high, **fixed))
         raise ValueError(f"{requirement.words} must be reachable: {best} at noise {high:g}")
-    return _search(excess, bracket, close=_CLOSE_SLOW if slow else _CLOSE)
+    return crossed(excess, *bracket, _CLOSE_SLOW if slow else _CLOSE)[1]
 
 
 def _least_noise(name: str, fixed: dict[str, Any]) -> float:
@@ -179,7 +183,7 @@ def _least_noise(name: str, fixed: dict[str, Any]) -> float:
 
 @dataclass(frozen=True)
 class _Requirement:
-    """A requirement on a curve, as a number that is at most 0 where the curve meets it."""
+    """A requirement on a curve: a number of it that must be at most the target."""
 
     words: str
     measured: str
@@ -187,23 +191,22 @@ class _Requirement:
     target: float
 
     def excess(self, curve: TradeOff) -> float:
-        """Return the excess over the target, in logarithms unless a number is 0 or infinite."""
+        """Return the excess over the target, below 0 where the curve meets it.
+
+        In logarithms, unless a number is 0 or infinite; a sign where 0 alone meets the target.
+        """
         value = self.measure(curve)
         if isnan(value):
             raise RuntimeError(f"{curve!r} has no value to compare with {self.words}")
-        if value <= self.target:
-            return min(_difference(value, self.target), 0.0)
-        return max(_difference(value, self.target), 5e-324)
+        if self.target == 0.0:
+            return 1.0 if value > 0.0 else -1.0
+        logs = 0.0 < value < inf
+        size = log(value) - log(self.target) if logs else value - self.target
+        return min(size, -_LEAST) if value <= self.target else min(max(size, _LEAST), _MOST)
 
     def reached(self, curve: TradeOff) -> str:
         """Describe the curve's value of the required quantity."""
         return f"the least {self.measured} is {self.measure(curve):.6g}"
-
-
-def _difference(value: float, target: float) -> float:
-    if target > 0.0 and 0.0 < value < inf:
-        return log(value) - log(target)
-    return value - target
 
 
 def _requirement(given: dict[str, Any]) -> _Requirement:
@@ -243,7 +246,7 @@ def _above(curve: Any) -> _Requirement:
 
     def shortfall(f: TradeOff) -> float:
         certificate = f.at_least_as_private_as(curve)
-        return 0.0 if certificate else max(-certificate.gap, 5e-324)
+        return 0.0 if certificate else max(-certificate.gap, _LEAST)
 
     return _Requirement(f"a curve above {curve!r}", "shortfall of beta", shortfall, 0.0)
 
@@ -272,60 +275,22 @@ def _require_fitting(family: object, make: Family, fixed: dict[str, Any]) -> Non
         raise TypeError(f"family={family!r} must have its further arguments: {error}") from None
 
 
-class _Noises(NamedTuple):
-    """Noise that fails and noise that suffices, with their excesses."""
+def _bracket(
+    excess: Callable[[float], float], lowest: float, highest: float
+) -> tuple[float, float] | None:
+    """Return noise that fails and noise that suffices; the lowest twice if it suffices.
 
-    low: float
-    over: float
-    high: float
-    under: float
-
-
-def _bracket(excess: Callable[[float], float], lowest: float, highest: float) -> _Noises | None:
-    """Return both noises; None if none suffices. If the lowest suffices, both are the lowest."""
+    None if none suffices.
+    """
     noise = max(1.0, lowest)
-    value = excess(noise)
-    if value > 0.0:
-        while value > 0.0:
+    if excess(noise) > 0.0:
+        while excess(noise) > 0.0:
             if noise >= highest:
                 return None
-            below, over = noise, value
-            noise = min(noise * 4.0, highest)
-            value = excess(noise)
-        return _Noises(below, over, noise, value)
-    while value <= 0.0:
+            below, noise = noise, min(noise * 4.0, highest)
+        return below, noise
+    while excess(noise) <= 0.0:
         if noise <= lowest:
-            return _Noises(noise, value, noise, value)
-        above, under = noise, value
-        noise = max(noise * 0.5, lowest)
-        value = excess(noise)
-    return _Noises(noise, value, above, under)
-
-
-def _search(excess: Callable[[float], float], bracket: _Noises, close: float) -> float:
-    """Narrow [low, high] in logarithms, and return the end that suffices.
-
-    Two secant steps with the Illinois rule, then a bisection; bisections only where the excess at
-    an end has no information except its sign.
-    """
-    low, over, high, under = bracket
-    sides = 0
-    for step in range(400):
-        width = log(high) - log(low)
-        if width <= close:
-            return high
-        middle = 0.5 * width
-        if step % 3 != 2 and over < inf and -inf < under < 0.0:
-            middle = width * over / (over - under)
-        margin = 0.25 * close
-        noise = low * exp(min(max(middle, margin), width - margin))
-        if not low < noise < high:
-            return high
-        value = excess(noise)
-        if value > 0.0:
-            low, over = noise, value
-            under, sides = (0.5 * under, sides + 1) if sides > 0 else (under, 1)
-        else:
-            high, under = noise, value
-            over, sides = (0.5 * over, sides - 1) if sides < 0 else (over, -1)
-    raise RuntimeError(f"The noise between {low!r} and {high!r} was not found")
+            return noise, noise
+        above, noise = noise, max(noise * 0.5, lowest)
+    return noise, above
