@@ -23,15 +23,19 @@ __all__ = [
     "Flags",
     "Indices",
     "Many",
+    "OfNumbers",
     "OfPairs",
     "OfRows",
+    "OfTwo",
     "Rest",
     "Row",
     "Rows",
     "Scalar",
     "Seed",
+    "of_numbers",
     "of_pairs",
     "of_rows",
+    "of_two",
 ]
 
 if TYPE_CHECKING:
@@ -106,6 +110,47 @@ class OfPairs(Protocol[Rest]):
     ) -> float | Doubles: ...
 
 
+class OfTwo(Protocol[Rest]):
+    """The same of arguments of other names; called by name alone it may give either."""
+
+    @overload
+    def __call__(
+        self, first: Rows, second: npt.ArrayLike, /, *args: Rest.args, **kwargs: Rest.kwargs
+    ) -> Doubles: ...
+    @overload
+    def __call__(
+        self, first: npt.ArrayLike, second: Rows, /, *args: Rest.args, **kwargs: Rest.kwargs
+    ) -> Doubles: ...
+    @overload
+    def __call__(
+        self, first: Row, second: Row, /, *args: Rest.args, **kwargs: Rest.kwargs
+    ) -> float: ...
+    @overload
+    def __call__(
+        self,
+        first: npt.ArrayLike,
+        second: npt.ArrayLike,
+        /,
+        *args: Rest.args,
+        **kwargs: Rest.kwargs,
+    ) -> float | Doubles: ...
+    @overload
+    def __call__(self, **named: Any) -> float | Doubles: ...
+
+
+class OfNumbers(Protocol[Rest]):
+    """A function of one number or many, and of options for all of them."""
+
+    @overload
+    def __call__(self, number: Scalar, /, *args: Rest.args, **kwargs: Rest.kwargs) -> float: ...
+    @overload
+    def __call__(
+        self, numbers: npt.ArrayLike, /, *args: Rest.args, **kwargs: Rest.kwargs
+    ) -> Doubles: ...
+    @overload
+    def __call__(self, **named: Any) -> float | Doubles: ...
+
+
 def of_rows(function: Callable[Concatenate[npt.ArrayLike, Rest], float | Doubles]) -> OfRows[Rest]:
     """Type a function of `target` and more by the axes of the target."""
     return cast("OfRows[Rest]", function)
@@ -116,3 +161,17 @@ def of_pairs(
 ) -> OfPairs[Rest]:
     """Type a function of `observed`, `target` and more by the axes of both."""
     return cast("OfPairs[Rest]", function)
+
+
+def of_two(
+    function: Callable[Concatenate[npt.ArrayLike, npt.ArrayLike, Rest], float | Doubles],
+) -> OfTwo[Rest]:
+    """Type a function of two arguments and more by the axes of both."""
+    return cast("OfTwo[Rest]", function)
+
+
+def of_numbers(
+    function: Callable[Concatenate[npt.ArrayLike, Rest], float | Doubles],
+) -> OfNumbers[Rest]:
+    """Type a function of numbers and more by whether it is one."""
+    return cast("OfNumbers[Rest]", function)

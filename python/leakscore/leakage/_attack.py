@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias, overload
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,59 +12,12 @@ from leakscore.leakage.joint import Neighbours, centred, game
 from leakscore.reference import Reference, forms
 from leakscore.reference.noise import given as noise_given
 from leakscore.scores import scoring
-from leakscore.typing import Doubles, Row, Rows, Scalar, of_rows
+from leakscore.typing import Doubles, of_numbers, of_rows, of_two
 
 Estimate: TypeAlias = Literal["known", "diagonal", "full"]
 
 
-@overload
-def cross_leakage(
-    attack_target: Rows,
-    true_target: npt.ArrayLike,
-    reference: Reference,
-    n: int,
-    *,
-    noise_std: npt.ArrayLike = ...,
-    noise_cov: npt.ArrayLike | None = ...,
-    noise_factor: npt.ArrayLike | None = ...,
-    neighbours: Neighbours = ...,
-) -> Doubles: ...
-@overload
-def cross_leakage(
-    attack_target: npt.ArrayLike,
-    true_target: Rows,
-    reference: Reference,
-    n: int,
-    *,
-    noise_std: npt.ArrayLike = ...,
-    noise_cov: npt.ArrayLike | None = ...,
-    noise_factor: npt.ArrayLike | None = ...,
-    neighbours: Neighbours = ...,
-) -> Doubles: ...
-@overload
-def cross_leakage(
-    attack_target: Row,
-    true_target: Row,
-    reference: Reference,
-    n: int,
-    *,
-    noise_std: npt.ArrayLike = ...,
-    noise_cov: npt.ArrayLike | None = ...,
-    noise_factor: npt.ArrayLike | None = ...,
-    neighbours: Neighbours = ...,
-) -> float: ...
-@overload
-def cross_leakage(
-    attack_target: npt.ArrayLike,
-    true_target: npt.ArrayLike,
-    reference: Reference,
-    n: int,
-    *,
-    noise_std: npt.ArrayLike = ...,
-    noise_cov: npt.ArrayLike | None = ...,
-    noise_factor: npt.ArrayLike | None = ...,
-    neighbours: Neighbours = ...,
-) -> float | Doubles: ...
+@of_two
 def cross_leakage(
     attack_target: npt.ArrayLike,
     true_target: npt.ArrayLike,
@@ -209,28 +162,7 @@ def second_order_leakage(
     return float(result[0]) if rows.ndim == 1 else result
 
 
-@overload
-def effective_leakage(
-    squared_mahalanobis: Scalar,
-    n: int,
-    dim: int,
-    *,
-    n_reference: int,
-    covariance: Estimate = ...,
-    ridge: float | None = ...,
-    redrawn: bool = ...,
-) -> float: ...
-@overload
-def effective_leakage(
-    squared_mahalanobis: npt.ArrayLike,
-    n: int,
-    dim: int,
-    *,
-    n_reference: int,
-    covariance: Estimate = ...,
-    ridge: float | None = ...,
-    redrawn: bool = ...,
-) -> Doubles: ...
+@of_numbers
 def effective_leakage(
     squared_mahalanobis: npt.ArrayLike,
     n: int,

@@ -3,63 +3,19 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate_counts, validation
 from leakscore.scores import scoring
-from leakscore.typing import Array, Doubles, Row, Rows, of_pairs
+from leakscore.typing import Array, Doubles, of_pairs, of_two
 
 _ROWS, _COLS, _TARGETS = 64, 4096, 512
 _MOST_COPIES = 127  # time grows with its square, memory in proportion
 
 
-@overload
-def genotype_llr(
-    frequency: Rows,
-    genotype: npt.ArrayLike,
-    p: npt.ArrayLike,
-    n: npt.ArrayLike,
-    *,
-    ploidy: int = ...,
-    pseudocount: float | None = ...,
-    missing: float | None = ...,
-) -> Doubles: ...
-@overload
-def genotype_llr(
-    frequency: npt.ArrayLike,
-    genotype: Rows,
-    p: npt.ArrayLike,
-    n: npt.ArrayLike,
-    *,
-    ploidy: int = ...,
-    pseudocount: float | None = ...,
-    missing: float | None = ...,
-) -> Doubles: ...
-@overload
-def genotype_llr(
-    frequency: Row,
-    genotype: Row,
-    p: npt.ArrayLike,
-    n: npt.ArrayLike,
-    *,
-    ploidy: int = ...,
-    pseudocount: float | None = ...,
-    missing: float | None = ...,
-) -> float: ...
-@overload
-def genotype_llr(
-    frequency: npt.ArrayLike,
-    genotype: npt.ArrayLike,
-    p: npt.ArrayLike,
-    n: npt.ArrayLike,
-    *,
-    ploidy: int = ...,
-    pseudocount: float | None = ...,
-    missing: float | None = ...,
-) -> float | Doubles: ...
+@of_two
 def genotype_llr(
     frequency: npt.ArrayLike,
     genotype: npt.ArrayLike,

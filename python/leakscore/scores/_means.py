@@ -11,7 +11,7 @@ from leakscore import _core, _validate_counts, validation
 from leakscore.distributions import ncx2, norm
 from leakscore.reference import Reference, forms
 from leakscore.scores import scoring
-from leakscore.typing import Doubles, Scalar, of_pairs
+from leakscore.typing import Doubles, Scalar, of_numbers, of_pairs
 
 
 @of_pairs
@@ -354,10 +354,7 @@ def edgeworth_llr(
     return law.score(kernel, float(law.n))
 
 
-@overload
-def subsampled_llr(llr: Scalar, sample_rate: float) -> float: ...
-@overload
-def subsampled_llr(llr: npt.ArrayLike, sample_rate: float) -> Doubles: ...
+@of_numbers
 def subsampled_llr(llr: npt.ArrayLike, sample_rate: float) -> float | Doubles:
     """Exact log-likelihood ratio of a release that the target entered with a known probability.
 

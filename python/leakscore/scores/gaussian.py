@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Literal, overload
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from leakscore import _core, validation
 from leakscore.reference import Reference, SingularCovarianceError
 from leakscore.scores import scoring
-from leakscore.typing import Doubles, Row, Rows, of_pairs
+from leakscore.typing import Doubles, of_pairs, of_two
 
 _NEIGHBOURS = ("replace", "add-remove")
 
@@ -184,38 +184,7 @@ def llr_of(release: scoring.ScoredRelease, neighbours: str) -> float | Doubles:
     return release.checked(linear + scoring.dense_quadratic(release))
 
 
-@overload
-def z_estimator_llr(
-    estimate: Rows,
-    influence: npt.ArrayLike,
-    influence_covariance: npt.ArrayLike,
-    theta0: npt.ArrayLike,
-    n: int,
-) -> Doubles: ...
-@overload
-def z_estimator_llr(
-    estimate: npt.ArrayLike,
-    influence: Rows,
-    influence_covariance: npt.ArrayLike,
-    theta0: npt.ArrayLike,
-    n: int,
-) -> Doubles: ...
-@overload
-def z_estimator_llr(
-    estimate: Row,
-    influence: Row,
-    influence_covariance: npt.ArrayLike,
-    theta0: npt.ArrayLike,
-    n: int,
-) -> float: ...
-@overload
-def z_estimator_llr(
-    estimate: npt.ArrayLike,
-    influence: npt.ArrayLike,
-    influence_covariance: npt.ArrayLike,
-    theta0: npt.ArrayLike,
-    n: int,
-) -> float | Doubles: ...
+@of_two
 def z_estimator_llr(
     estimate: npt.ArrayLike,
     influence: npt.ArrayLike,
