@@ -49,18 +49,6 @@ WHITEBOX: dict[str, list[Call]] = {
         )
         for reference in (good.PLAIN, good.FULL, 5 * [good.PLAIN])
     ],
-    "whitebox.white_box_score": [
-        Call(
-            partial(whitebox.white_box_score, cov="diagonal"),
-            PATH | {"reference_gradients": good.TABLE[:300].reshape(5, 60, good.DIM)},
-            scalars={
-                "learning_rate": RATES,
-                "n": (50, good.NO_COUNT),
-                "c": (2.0, NO_BOUND),
-                "noise_std": (0.5, good.NO_POSITIVE),
-            },
-        )
-    ],
     "whitebox.aggregate": [
         Call(
             partial(whitebox.aggregate, batches=batches),

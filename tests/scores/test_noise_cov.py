@@ -23,7 +23,7 @@ from leakscore.leakage import (
 )
 from leakscore.scores import covariance_score, gaussian_llr, glir
 from leakscore.sequential import gradient_llr, sgd_llr
-from leakscore.whitebox import covariance_attack, white_box_score
+from leakscore.whitebox import covariance_attack
 
 D, N = 4, 7
 KINDS = ("diagonal", "full", "low-rank")
@@ -134,9 +134,6 @@ CALLS: dict[str, Callable[..., Any]] = {
     "covariance_attack": lambda R, X, Z, **noise: covariance_attack(
         parameters(X), np.tile(Z[0], (5, 1)), R, 1.0, N, **noise
     ),
-    "white_box_score": lambda R, X, Z, **more: white_box_score(
-        parameters(X), np.tile(Z[0], (5, 1)), [Z + x for x in X], 1.0, n=N, c=2.0, ridge=1.0, **more
-    )[0],
 }
 DRAWN = {"EmpiricalMean", "sequential"}  # tests/games
 

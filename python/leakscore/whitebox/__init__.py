@@ -9,7 +9,6 @@ how batches are drawn. All scores: larger means member.
 from leakscore.whitebox._attack import (
     aggregate,
     covariance_attack,
-    white_box_score,
 )
 from leakscore.whitebox.clipping import clip
 
@@ -17,5 +16,4 @@ __all__ = [
     "aggregate",
     "clip",
     "covariance_attack",
-    "white_box_score",
 ]

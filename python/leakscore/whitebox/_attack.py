@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, TypeAlias, overload
+from collections.abc import Sequence
+from typing import Literal, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import validation
+from leakscore import sequential, validation
 from leakscore.reference import Reference
 from leakscore.scores import covariance_score
 from leakscore.typing import Array, Doubles, Row, Rows
-from leakscore.whitebox.clipping import clip
 
 _BLOCK = 1 << 20  # doubles in the largest temporary: 8 MB
 
@@ -165,113 +164,6 @@ def _references(value: Reference | Sequence[Reference], steps: int, dim: int) ->
     return references
 
 
-def white_box_score(
-    theta: npt.ArrayLike,
-    target_gradients: npt.ArrayLike,
-    reference_gradients: Iterable[npt.ArrayLike],
-    learning_rate: npt.ArrayLike,
-    *,
-    n: int,
-    c: float,
-    noise_std: npt.ArrayLike = 0.0,
-    noise_cov: npt.ArrayLike | None = None,
-    noise_factor: npt.ArrayLike | None = None,
-    **fit: Any,
-) -> tuple[Doubles, float]:
-    """Score a canary of DP-SGD from raw gradients: clip, fit a reference at each step, attack.
-
-    Parameters
-    ----------
-    theta : (L + 1, d) array_like
-        Parameters before the first step and after each.
-    target_gradients : (L, d) array_like
-        The canary's gradient at theta_t, not clipped.
-    reference_gradients : (L, r, d) array_like, or iterable of L tables (r, d)
-        Gradients at theta_t of records that the training did not see, not clipped. A generator is
-        asked for one step's at a time.
-    learning_rate : float or (L,) array_like
-        Step size, above 0.
-    n : int
-        Expected batch q N of the training, at least 2.
-    c : float
-        Clipping norm, above 0.
-    noise_std : float or (d,) array_like
-        Standard deviation of the noise on the averaged gradient.
-    noise_cov, noise_factor : array_like, optional
-        Its covariance (d, d), or F (d, r) of its covariance F F', in place of `noise_std`.
-    **fit
-        How a reference is fitted, as for `leakscore.Reference.fit`: `cov`, `shrinkage`, `ridge`,
-        `ddof`.
-
-    Returns
-    -------
-    steps : (L,) ndarray
-        Score of each step, as from `covariance_attack`.
-    largest : float
-        The largest of them, the paper's score of the canary. `aggregate` has better scores for
-        known ways of drawing batches.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, or an argument is out of its range or not finite.
-
-    Notes
-    -----
-    Corrected: the paper's covariance is not centred, its noise is missing from the covariance, and
-    its constant is 1/(2 q eta), with the learning rate eta, where 1/(2 n) belongs.
-
-    References
-    ----------
-    A. Azize and D. Basu, "How Much Does Each Datapoint Leak Your Privacy?" (2024), algorithm 7.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakscore import whitebox
-    >>> others = np.random.default_rng(0).normal(size=(3, 200, 2))
-    >>> theta, canary = [[0.0, 0.0], [-0.5, 0.0], [-1.0, 0.0], [-1.0, 0.0]], np.full((3, 2), 8.0)
-    >>> steps, largest = whitebox.white_box_score(theta, canary, others, 1.0, n=10, c=4.0)
-    >>> steps.round(1), round(largest, 1)
-    (array([ 0.9,  0.7, -0.7]), 0.9)
-    """
-    gradients = validation.matrix("target_gradients", target_gradients)
-    path = _path(theta, *gradients.shape)
-    targets = clip(validation.finite("target_gradients", gradients), c)
-    eta = _learning_rate(learning_rate, len(targets))
-    steps = np.empty(len(targets))
-    noise: Any = {"noise_std": noise_std, "noise_cov": noise_cov, "noise_factor": noise_factor}
-    for t, table in enumerate(_tables(reference_gradients, *targets.shape)):
-        reference = Reference.fit(clip(table, c), **fit)
-        step = slice(t, t + 1)
-        steps[step] = covariance_attack(
-            path[t : t + 2], targets[step], reference, eta[t], n=n, **noise
-        )
-    return steps, float(steps.max())
-
-
-def _tables(value: Iterable[npt.ArrayLike], steps: int, dim: int) -> Iterator[Array]:
-    """Hand out one table of gradients after the other."""
-    name, count = "reference_gradients", 0
-    for count, table in enumerate(_iterable(name, value), 1):
-        if count <= steps:
-            rows = validation.matrix(f"{name}[{count - 1}]", table, cols=dim, min_rows=2)
-            yield validation.finite(f"{name}[{count - 1}]", rows)
-    if count != steps:
-        raise ValueError(
-            f"{name} must hold {steps} tables, one for each row of target_gradients, not {count}"
-        )
-
-
-def _iterable(name: str, value: object) -> Iterable[npt.ArrayLike]:
-    if isinstance(value, Iterable) and not isinstance(value, (np.ndarray, str, bytes, dict)):
-        return value
-    tables = validation.real_array(name, value)
-    if tables.ndim != 3:
-        raise ValueError(f"{name} of shape {tables.shape} must be (L, r, d)")
-    return tables
-
-
 Batches: TypeAlias = Literal["every-step", "one-epoch", "poisson", "max"]
 _BATCHES = ("every-step", "one-epoch", "poisson", "max")
 
@@ -314,6 +206,10 @@ def aggregate(
         If `steps` is empty, holds NaN, or holds inf and -inf in one sum; if `sample_rate` is out of
         its range, missing with "poisson" or given without it.
 
+    See Also
+    --------
+    leakscore.sequential.semi_uniform : One epoch, with any prior over its steps.
+
     Notes
     -----
     Exact if the other records of different batches are independent. Azize & Basu [1]_ add the steps
@@ -337,32 +233,28 @@ def aggregate(
     >>> round(leakscore.whitebox.aggregate(steps, "poisson", sample_rate=0.1), 4)
     1.1358
     """
-    values = validation.real_array("steps", steps)
+    values = validation.real_array("steps", steps).astype(np.float64, copy=False)
     if values.ndim == 0 or values.size == 0:
         raise ValueError(f"steps of shape {values.shape} must be (..., L) and not empty")
-    scores = np.asarray(values, dtype=np.float64)
-    if np.isnan(scores).any():
+    if np.isnan(values).any():
         raise ValueError("steps must hold no NaN")
     how = validation.choice("batches", batches, _BATCHES)
     if (how == "poisson") != (sample_rate is not None):
         raise ValueError(
             f"sample_rate must be given with batches='poisson', and only then, not {how!r}"
         )
+    result: float | Doubles
     if how == "max":
-        result = scores.max(axis=-1)
+        result = values.max(axis=-1)
     elif how == "one-epoch":
-        result = _log_mean_exp(scores)
+        result = _log_mean_exp(values)
     else:
-        q = 1.0 if sample_rate is None else sample_rate
-        rate = validation.scalar("sample_rate", q, 0.0, 1.0, closed="right")
-        added = scores if rate == 1.0 else _mixture(scores, rate)
-        with np.errstate(invalid="ignore", over="ignore"):
-            result = added.sum(axis=-1)
-            if not np.isfinite(result).all():  # perhaps only in between
-                result = np.where(np.isfinite(result), result, (added * 2.0**-64).sum(-1) * 2.0**64)
-        if np.isnan(result).any():
+        rate = 1.0 if sample_rate is None else sample_rate
+        contradict = np.isposinf(values).any(axis=-1) & np.isneginf(values).any(axis=-1)
+        if rate == 1.0 and contradict.any():
             raise ValueError("steps must not hold both inf and -inf where they are summed")
-    return result if scores.ndim > 1 else float(result)
+        result = sequential.poisson_llr(values, rate)
+    return result if values.ndim > 1 else float(result)
 
 
 def _log_mean_exp(scores: Doubles) -> Doubles:
@@ -374,12 +266,3 @@ def _log_mean_exp(scores: Doubles) -> Doubles:
         # Near 0 the logarithm needs the excess over 1, near -1 the mean itself.
         direct = np.log(np.exp(scores - origin[..., np.newaxis]).mean(axis=-1))
         return np.asarray(origin + np.where(excess > -0.5, np.log1p(excess), direct))
-
-
-def _mixture(scores: Doubles, rate: float) -> Doubles:
-    """Return log(1 - q + q exp(s)) elementwise for 0 < q < 1."""
-    with np.errstate(over="ignore"):
-        excess = rate * np.expm1(scores)
-        logs = np.logaddexp(np.log1p(-rate), np.log(rate) + scores)
-        near = (excess > -0.5) & (excess < 1.0)
-        return np.where(near, np.log1p(np.where(near, excess, 0.0)), logs)
