@@ -38,8 +38,9 @@ def test_the_cost_and_its_bound_lie_on_either_side_of_the_least(
     # What free noise does not hide is a millionth of the limit: of C and S together.
     beyond = 1.1e-6 * (1.0 + share) / share
     assert least * (1.0 - 1e-9) <= noise.cost <= least * (1.0 + beyond + 1e-4)
-    assert least * (1.0 - 1e-4) - 4e-6 * others <= bound <= least * (1.0 + 1e-9)
-    assert noise.cost == pytest.approx(n * float(weights @ np.square(noise.std)), rel=1e-12)
+    assert least * (1.0 - 1e-4) - 4e-6 * others <= bound <= least * (1.0 + beyond)
+    counted = np.where(weights > 0, weights, 1e-16 / reference.variances)  # the least price is 1
+    assert noise.cost == pytest.approx(n * float(counted @ np.square(noise.std)), rel=1e-12)
 
 
 @pytest.mark.parametrize("share", [0.5, 1.0, 2.0, 30.0])
@@ -76,7 +77,7 @@ def test_what_makes_a_covariance_regular_is_paid_for_and_part_of_no_bound(shape:
         shape=shape,
         weights=[1, 1, 0],
     )
-    assert noise.gap == 1.0
+    assert noise.gap > 0.5  # the rest of the cost is what the free column counts
     assert 0.0 < noise.cost < 1e-11
 
 

@@ -238,7 +238,8 @@ def noise_for(
     weights : (d,) array_like, optional
         Of the optimal shapes: what is minimised is the sum of weights_j std_j^2, at least 0. By
         default 1 over each column's variance: the sum of the squared noise in standard errors.
-        Noise in a column of weight 0 costs nothing; it gets enough, not infinitely much.
+        A weight of 0 counts a 1e-16th of the least other, in units of the columns' variances:
+        such a column gets enough noise, not infinitely much.
     ids : (k,) array_like, optional
         Of the optimal shapes: whose record each target is. Then every person's records are
         protected together: their shifts of the mean add up.
@@ -364,7 +365,7 @@ def for_targets(
     errors = largest_errors("targets", people.sums, centre)
     weights, kept = weights_of(wish.weights, reference, errors)
     reach = wish.budget * divisor * SAFE
-    wide = _is_wide(reference, wish, weights)
+    wide = _is_wide(reference, wish)
 
     def leakage(factor: Doubles) -> Doubles:
         noise = noise_given(0.0, None, factor[kept], int(kept.sum()))
@@ -658,7 +659,7 @@ def _columns(reference: Reference, kept: npt.NDArray[np.bool_]) -> Reference:
     return Reference(reference.mean[kept], part)
 
 
-def _is_wide(reference: Reference, wish: Wish, weights: Doubles) -> bool:
+def _is_wide(reference: Reference, wish: Wish) -> bool:
     """Whether the covariance is no matrix and too large to become one; refuse what needs one."""
     if reference.kind == "full" or reference.dim <= _MOST_DENSE:
         return False
@@ -667,7 +668,7 @@ def _is_wide(reference: Reference, wish: Wish, weights: Doubles) -> bool:
             f"shape must be 'optimal' and radius None for {reference.dim} columns, more than "
             f"{_MOST_DENSE}, and reference of kind {reference.kind!r}"
         )
-    if not (weights > 0).all():
+    if wish.weights is not None and not np.all(np.asarray(wish.weights)):
         raise ValueError(f"weights must be > 0 for {reference.dim} columns")
     reference.invertible()  # a singular one is refused
     return True

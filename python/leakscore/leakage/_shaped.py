@@ -20,6 +20,7 @@ from leakscore.typing import Array, Doubles, Flags
 _LARGEST_COVARIANCE = 4096
 _AT_THE_LIMIT = 1e-4
 _MOST_PRICE = 1e100  # of a column's variance, or its inverse
+_FREE = 1e-16  # of the least price: what a column of weight 0 counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +160,8 @@ def largest_errors(name: str, rows: Array, centre: Doubles) -> Doubles:
 def weights_of(value: object, reference: Reference, errors: Doubles) -> tuple[Doubles, Flags]:
     """Return the weights of the columns, and which columns matter.
 
-    A column in which neither the reference nor any record varies needs no noise.
+    A column in which neither the reference nor any record varies needs no noise. One of weight 0
+    gets a small weight, so that it has enough noise and not infinitely much.
     """
     variances = reference.variances
     varies = (variances >= np.finfo(np.float64).tiny) | (errors != 0)
@@ -177,11 +179,14 @@ def weights_of(value: object, reference: Reference, errors: Doubles) -> tuple[Do
             )
         return np.divide(1.0, variances, out=np.ones_like(variances), where=varies), varies
     weights = validation.vector("weights", value, size=reference.dim, low=0.0)
-    if not (weights[varies] > 0).any():
+    paid, free = varies & (weights > 0), varies & (weights == 0)
+    if not paid.any():
         raise ValueError("weights must hold at least one above 0")
+    spread = np.where(variances > 0, variances, np.square(errors))
     with np.errstate(over="ignore", under="ignore"):
-        prices = np.where(varies & (weights > 0) & (variances > 0), weights * variances, 1.0)
-    far = np.flatnonzero(~((prices >= 1 / _MOST_PRICE) & (prices <= _MOST_PRICE)))
+        prices = weights * spread
+    outside = ~((prices >= 1 / _MOST_PRICE) & (prices <= _MOST_PRICE))
+    far = np.flatnonzero(paid & (variances > 0) & outside)
     if far.size:
         j = far[0]
         raise ValueError(
@@ -190,6 +195,8 @@ def weights_of(value: object, reference: Reference, errors: Doubles) -> tuple[Do
             "overflow; divide all weights by one number, which changes no noise, or give 0 to "
             "columns whose noise is free"
         )
+    weights = weights.copy()
+    weights[free] = _FREE * prices[paid].min() / spread[free]
     return weights, varies
 
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from leakscore.leakage.noise.problem import Cover, Indices, Solver, in_columns, largest, regular
-from leakscore.typing import Doubles, Flags
+from leakscore.typing import Doubles
 
 _GAPS = (0.1, 2e-5)
 _IDLE = 1e-5
@@ -80,8 +80,6 @@ class PersonsProblem:
     rounding: float
     total: int
     """How many persons there are."""
-    share: float = 1.0
-    """Of each limit, that may be used."""
 
     @property
     def floor(self) -> Doubles:
@@ -97,17 +95,6 @@ class PersonsProblem:
         blocks = tuple(block.some(which) for block in self.blocks)
         return replace(self, blocks=tuple(block for block in blocks if len(block.persons)))
 
-    def part(self, kept: Flags, share: float) -> PersonsProblem:
-        """Return the problem in some columns, to a share of the limits."""
-        return replace(
-            self,
-            values=self.values[np.ix_(kept, kept)],
-            scatter=self.scatter[np.ix_(kept, kept)],
-            blocks=tuple(replace(block, rows=block.rows[:, :, kept]) for block in self.blocks),
-            scale=self.scale[kept],
-            share=share,
-        )
-
     def excess(self, noise: Doubles, which: Indices | None = None) -> Doubles:
         """Return by what factor V V' is too large for K - (1/f0 - 1/f) S, of all persons or some.
 
@@ -117,7 +104,7 @@ class PersonsProblem:
         few = self if which is None else self.among(which)
         for block, half in few._halves(noise):
             white = block.widened() @ half
-            excess[block.persons] = np.linalg.eigvalsh(_grams(white))[:, -1] / self.share
+            excess[block.persons] = np.linalg.eigvalsh(_grams(white))[:, -1]
         return excess if which is None else excess[which]
 
     def excess_of(self, factor: Doubles, which: Indices | None = None) -> Doubles:
@@ -132,12 +119,12 @@ class PersonsProblem:
             white = wide @ half
             values, turns = np.linalg.eigh(_grams(white))
             for j in range(1, min(_MOST_POINTS, values.shape[1]) + 1):
-                relevant = (values[:, -j] > self.share) | (j == 1)
+                relevant = (values[:, -j] > 1.0) | (j == 1)
                 x = np.einsum("gk,gkd->gd", turns[relevant, :, -j], white[relevant]) @ half.T
                 along = np.einsum("gkd,gd->gk", wide[relevant], x)
                 y = np.einsum("gkd,gk->gd", wide[relevant], along)
                 y += self._extra(block) * (x @ self.scatter)
-                y /= np.sqrt(np.einsum("gd,gd->g", x, y) * self.share)[:, np.newaxis]
+                y /= np.sqrt(np.einsum("gd,gd->g", x, y))[:, np.newaxis]
                 parts.append(y * self.scale)
         return np.concatenate(parts)
 
@@ -162,7 +149,7 @@ class PersonsProblem:
         extra = in_columns(noise, self.scale)
         matrix = self.values + (np.diag(extra) if extra.ndim == 1 else extra)
         for block in self.blocks:
-            inner = matrix - self._extra(block) / self.share * self.scatter
+            inner = matrix - self._extra(block) * self.scatter
             inner = regular(inner, self.rounding)
             unit = 1 / np.sqrt(np.diag(inner))
             lower = np.linalg.cholesky(inner * unit * unit[:, np.newaxis])

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from leakscore.leakage.noise.interior import Covering
 from leakscore.reference import dense, forms
 from leakscore.reference.covariances import Full
-from leakscore.typing import Doubles, Flags
+from leakscore.typing import Doubles
 
 Table = npt.NDArray[Any]
 
@@ -57,17 +57,6 @@ class Problem:
         values = values.copy()
         values[constant, constant] = 1e-14 * np.square(errors.max(axis=0)) / self.limits.max()
         return regular(values, self.rounding)
-
-    def part(self, kept: Flags, share: float) -> Problem:
-        """Return the problem in some columns, to a share of the limits."""
-        return replace(
-            self,
-            values=self.values[np.ix_(kept, kept)],
-            rows=self.rows[:, kept],
-            centre=self.centre[kept],
-            limits=self.limits * share,
-            scale=self.scale[kept],
-        )
 
     def cover(self, solver: Solver) -> Cover:
         """Solve for all records."""

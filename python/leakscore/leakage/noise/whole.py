@@ -1,4 +1,4 @@
-"""The least noise for a table: floors, columns whose noise is free, singular covariances.
+"""The least noise for a table: floors, singular covariances.
 
 The noise of a solver is scaled by the least factor with which it meets every limit.
 """
@@ -15,10 +15,8 @@ from leakscore.leakage.noise.interior import covering, independent_covering
 from leakscore.leakage.noise.persons import PersonsProblem
 from leakscore.leakage.noise.problem import Indices, Problem, regular
 from leakscore.leakage.noise.subspace import WideProblem, wide_cover
-from leakscore.typing import Doubles, Flags
+from leakscore.typing import Doubles
 
-_FREE_SHARE = 1e-6  # of each limit, for what columns with free noise still tell
-_MOST_FREE = 1e30
 _MOST_EXCESS = 1e100
 _AWAY = 2.0  # times the rounding at which a matrix is called singular
 
@@ -103,45 +101,10 @@ def _together(factor: Doubles, added: Doubles) -> Doubles:
 
 def _shaped(problem: Whole, weights: Doubles, independent: bool) -> tuple[Doubles, float]:
     """Return a factor in the units of the columns, and a lower bound on the least cost."""
-    solver = independent_covering if independent else covering
-    paid = weights > 0
-    if not paid.all():
-        return _with_free(problem, weights, paid, independent)
     scaled = replace(problem, scale=np.sqrt(weights))
-    solution = scaled.cover(solver)
+    solution = scaled.cover(independent_covering if independent else covering)
     result = fitted(scaled.excess_of, solution.noise)
     return result.factor / scaled.scale[:, np.newaxis], solution.bound
-
-
-def _with_free(
-    problem: Whole, weights: Doubles, paid: Flags, independent: bool
-) -> tuple[Doubles, float]:
-    """Solve where noise in some columns costs nothing.
-
-    However much there is, the other columns tell what they tell alone. So they are solved for
-    alone, to a limit that is lower by a small share; free noise is then doubled until what it hides
-    is within that share: as little as that, not without bound.
-    """
-    alone = problem.part(paid, 1 - _FREE_SHARE)
-    factor, bound = np.zeros((int(paid.sum()), 0)), 0.0
-    if alone.excess(np.zeros(len(factor))).max() > 1.0:
-        factor, bound = _shaped(alone, weights[paid], independent)
-        # If C + S meets the limits, (C + S) / (1 - share) meets the lower ones, and
-        # S / (1 - share) + share / (1 - share) diag C' is independent noise that does too, for the
-        # largest eigenvalue C' <= d diag C.
-        base = (len(factor) if independent else 1) * float(weights @ np.diag(problem.values))
-        bound = (1 - _FREE_SHARE) * bound - _FREE_SHARE * base
-    whole = np.zeros((len(paid), factor.shape[1] + int((~paid).sum())))
-    whole[paid, : factor.shape[1]] = factor
-    plain = replace(problem, scale=np.ones(len(paid)))
-    size = np.sqrt(np.diag(problem.values)[~paid])
-    times = 1.0
-    while times < _MOST_FREE:
-        whole[~paid, factor.shape[1] :] = np.diag(np.sqrt(times) * size)
-        if plain.excess(whole @ whole.T).max() <= 1.0:
-            return whole, max(bound, 0.0)
-        times *= 4
-    raise RuntimeError("The noise did not converge: no free noise is enough")
 
 
 Excess: TypeAlias = Callable[[Doubles, Indices | None], Doubles]
