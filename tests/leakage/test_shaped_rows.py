@@ -81,9 +81,9 @@ def test_noise_grows_until_the_limit_is_met_as_leakage_is_computed(
     targets, reference = [[40.0, 1.0], [0.1, 0.2]], Reference([0.0, 0.0], [1.0, 1.0])
     plain = noise_for(targets, reference, 10, shape=shape, **LIMIT)
 
-    def computed(task: Any, kept: Any) -> Any:
+    def computed(task: Any) -> Any:
         larger = replace(task, leakage=lambda factor: task.leakage(factor) * (1.0 + more))
-        return solve(larger, kept)
+        return solve(larger)
 
     monkeypatch.setattr(_noise, "solve", computed)
     noise = noise_for(targets, reference, 10, shape=shape, **LIMIT)

@@ -392,10 +392,11 @@ def for_targets(
         wish=wish,
         per_record=per_record,
         weights=weights,
+        kept=kept,
         divisor=divisor,
         leakage=leakage,
     )
-    return solve(task, kept)
+    return solve(task)
 
 
 def noise_for_table(
@@ -599,11 +600,12 @@ def _left_out(table: Array, reference: Reference, wish: Wish, law: _LeftOut) -> 
         wish=wish,
         per_record=float(wish.n),
         weights=weights,
+        kept=kept,
         divisor=wish.n,
         leakage=leakage,
         share=law.share,
     )
-    return solve(task, kept)
+    return solve(task)
 
 
 def left_out_problem(table: Array, reference: Reference, n: int, max_leakage: float) -> Problem:
@@ -628,7 +630,14 @@ def _problem(
     part = np.ascontiguousarray(floor[np.ix_(kept, kept)])
     few = rows if kept.all() else rows[:, kept]
     rounding = reference.covariance.rounding
-    return Problem(part, few, centre[kept], limits, np.ones(len(part)), rounding)
+    return Problem(
+        values=part,
+        rows=few,
+        centre=centre[kept],
+        limits=limits,
+        scale=np.ones(len(part)),
+        rounding=rounding,
+    )
 
 
 def _plain_fit(table: Array, reference: Reference) -> CovarianceFit:

@@ -124,6 +124,8 @@ class Task:
     wish: Wish
     per_record: float
     weights: Doubles
+    kept: Flags
+    """The columns that matter."""
     divisor: float
     """Leakage is a squared distance without noise over it."""
     leakage: Callable[[Doubles], Doubles]
@@ -200,77 +202,42 @@ def weights_of(value: object, reference: Reference, errors: Doubles) -> tuple[Do
     return weights, varies
 
 
-class _Inner:
-    """The problem in the columns that matter."""
-
-    def __init__(self, task: Task, kept: Flags) -> None:
-        self.kept, self.task = kept, task
-        if isinstance(task.problem, WideProblem):
-            self.answer = least_wide_noise(task.problem, task.named)
-        else:
-            self.answer = least_noise(
-                task.problem,
-                task.weights[kept],
-                task.named,
-                independent=task.wish.independent,
-                least=least_multiple(
-                    task.wish, task.share * task.divisor * task.wish.budget * SAFE
-                ),
-            )
-
-    @property
-    def before(self) -> float:
-        """Largest leakage without noise."""
-        if self.answer.before == np.inf:
-            return np.inf
-        return float(self.task.leakage(np.zeros((len(self.kept), 0))).max())
-
-    def radius(self, factor: Doubles) -> float:
-        """Return the largest distance that is within the limit in every direction."""
-        from scipy.linalg import solve_triangular
-
-        if isinstance(self.task.problem, WideProblem):  # whose factor has too few columns
-            return float(np.sqrt(self.task.reach))
-        problem, cov = self.task.problem, self.task.reference.cov
-        cov = np.diag(cov[self.kept]) if cov.ndim == 1 else cov[np.ix_(self.kept, self.kept)]
-        constant = np.flatnonzero(np.diag(cov) < np.finfo(np.float64).tiny)
-        if constant.size:
-            cov = cov.copy()
-            cov[constant, constant] = np.diag(problem.regular_values())[constant]
-        lower = dense.factorise(regular(cov, problem.rounding), problem.rounding).lower
-        least = 0.0  # eigenvalue of S in units of C: of C + S >= (share + least) C
-        if factor.shape[1] >= len(lower):
-            white = solve_triangular(lower, factor, lower=True)
-            least = float(np.linalg.svd(white, compute_uv=False)[-1]) ** 2
-        return float(np.sqrt(self.task.reach * (self.task.share + least)))
-
-
-def solve(task: Task, kept: Flags) -> ShapedNoise:
+def solve(task: Task) -> ShapedNoise:
     """Find the noise in the columns that matter, and say what it costs and does."""
-    inner = _Inner(task, kept)
-    factor = inner.answer.factor
-    outer = np.zeros((len(kept), factor.shape[1]))
-    outer[kept] = factor / np.sqrt(task.per_record)
-    after = task.leakage(outer)
+    if isinstance(task.problem, WideProblem):
+        answer = least_wide_noise(task.problem, task.named)
+    else:
+        answer = least_noise(
+            task.problem,
+            task.weights[task.kept],
+            task.named,
+            independent=task.wish.independent,
+            least=least_multiple(task.wish, task.share * task.reach),
+        )
+    factor = np.zeros((len(task.kept), answer.factor.shape[1]))
+    before = np.inf if answer.before == np.inf else float(task.leakage(factor[:, :0]).max())
+    factor[task.kept] = answer.factor / np.sqrt(task.per_record)
+    after = task.leakage(factor)
     for push in range(60):  # the last bits: the limit is met as the public functions compute it
         if after.max() <= task.wish.budget:
             break
-        outer *= 1 + 1e-15 * 2**push
-        after = task.leakage(outer)
+        factor *= 1 + 1e-15 * 2**push
+        after = task.leakage(factor)
     else:
         raise RuntimeError(f"The noise did not converge: leakage is {float(after.max())!r}")
-    return _described(task, outer, inner, after)
+    bound = task.wish.n / task.per_record * answer.bound  # of the noise on a record
+    return _described(task, factor, bound, before, after=after)
 
 
-def _described(task: Task, factor: Doubles, inner: _Inner, after: Doubles) -> ShapedNoise:
+def _described(
+    task: Task, factor: Doubles, bound: float, before: float, *, after: Doubles
+) -> ShapedNoise:
     std = np.sqrt(np.square(factor).sum(axis=1))
     cost = task.wish.n * float(task.weights @ np.square(std))
-    bound = task.wish.n / task.per_record * inner.answer.bound  # of the noise on a record
     standard_error = np.sqrt(task.reference.variances / task.wish.n)
     with np.errstate(divide="ignore"):
         units = np.divide(std, standard_error, out=np.zeros_like(std), where=std > 0)
     worst = int(np.argmax(after))
-    noisy = factor.any()
     met = after > task.wish.budget * (1 - _AT_THE_LIMIT)
     return ShapedNoise(
         covariance=factor @ factor.T if len(std) <= _LARGEST_COVARIANCE else None,
@@ -279,10 +246,30 @@ def _described(task: Task, factor: Doubles, inner: _Inner, after: Doubles) -> Sh
         standard_errors=units,
         cost=cost,
         gap=(cost - bound) / cost if cost > 0 else 0.0,
-        active=task.rows_of(np.flatnonzero(met)) if noisy else np.zeros(0, dtype=np.intp),
+        active=task.rows_of(np.flatnonzero(met & factor.any())),
         worst=int(task.rows_of(np.array([worst]))[0]),
-        leakage_before=inner.before,
+        leakage_before=before,
         leakage_after=float(after[worst]),
         max_leakage=task.wish.budget,
-        protected_radius=inner.radius(factor[inner.kept] * np.sqrt(task.per_record)),
+        protected_radius=_radius(task, factor[task.kept] * np.sqrt(task.per_record)),
     )
+
+
+def _radius(task: Task, factor: Doubles) -> float:
+    """Return the largest distance that is within the limit in every direction."""
+    from scipy.linalg import solve_triangular
+
+    if isinstance(task.problem, WideProblem):  # whose factor has too few columns
+        return float(np.sqrt(task.reach))
+    problem, cov = task.problem, task.reference.cov
+    cov = np.diag(cov[task.kept]) if cov.ndim == 1 else cov[np.ix_(task.kept, task.kept)]
+    constant = np.flatnonzero(np.diag(cov) < np.finfo(np.float64).tiny)
+    if constant.size:
+        cov = cov.copy()
+        cov[constant, constant] = np.diag(problem.regular_values())[constant]
+    lower = dense.factorise(regular(cov, problem.rounding), problem.rounding).lower
+    least = 0.0  # eigenvalue of S in units of C: of C + S >= (share + least) C
+    if factor.shape[1] >= len(lower):
+        white = solve_triangular(lower, factor, lower=True)
+        least = float(np.linalg.svd(white, compute_uv=False)[-1]) ** 2
+    return float(np.sqrt(task.reach * (task.share + least)))

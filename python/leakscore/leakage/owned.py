@@ -155,11 +155,12 @@ class OwnedTable:
             wish=wish,
             per_record=self.per_record,
             weights=weights,
+            kept=kept,
             divisor=self.size,
             leakage=leakage,
             share=self.share,
         )
-        return solve(task, kept)
+        return solve(task)
 
     def _all_of(self, batches: slice) -> Flags:
         """Which persons are all of one of some batches, (P,)."""

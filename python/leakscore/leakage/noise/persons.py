@@ -21,7 +21,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from leakscore.leakage.noise.problem import Cover, Indices, Solver, in_columns, largest, regular
+from leakscore.leakage.noise.interior import Covering
+from leakscore.leakage.noise.problem import DenseProblem, Indices, Solver, largest, regular
 from leakscore.typing import Doubles
 
 _GAPS = (0.1, 2e-5)
@@ -65,30 +66,20 @@ class PersonBlock:
         return np.asarray(self.rows + ways[:, :, np.newaxis] * sums[:, np.newaxis])
 
 
-@dataclass(frozen=True)
-class PersonsProblem:
-    """Least noise T, d x d, with every person within a limit; other persons are not judged."""
+@dataclass(frozen=True, kw_only=True)
+class PersonsProblem(DenseProblem):
+    """Least noise T, d x d, with every person within a limit; other persons are not judged.
 
-    values: Doubles
-    """C = S/f0 + R, (d, d)."""
+    C is S/f0 + R.
+    """
+
     scatter: Doubles
     """S, (d, d)."""
     freedom: float
     """f0, the least of the blocks'."""
     blocks: tuple[PersonBlock, ...]
-    scale: Doubles
-    rounding: float
     total: int
     """How many persons there are."""
-
-    @property
-    def floor(self) -> Doubles:
-        """Return C in units of cost."""
-        return np.asarray(self.values * self.scale * self.scale[:, np.newaxis])
-
-    def regular_values(self) -> Doubles:
-        """Return C; if it is singular, with the least variance with which it can be inverted."""
-        return regular(self.values, self.rounding)
 
     def among(self, which: Indices) -> PersonsProblem:
         """Return the problem of some persons."""
@@ -106,10 +97,6 @@ class PersonsProblem:
             white = block.widened() @ half
             excess[block.persons] = np.linalg.eigvalsh(_grams(white))[:, -1]
         return excess if which is None else excess[which]
-
-    def excess_of(self, factor: Doubles, which: Indices | None = None) -> Doubles:
-        """Return the same for a factor of the noise."""
-        return self.excess(factor @ factor.T, which)
 
     def points(self, noise: Doubles, which: Indices) -> Doubles:
         """Return the points of some persons that are farthest out of K, in units of cost."""
@@ -146,8 +133,7 @@ class PersonsProblem:
 
     def _halves(self, noise: Doubles) -> Iterator[tuple[PersonBlock, Doubles]]:
         """Yield every block with an H for which H H' is the inverse of K - (1/f0 - 1/f) S."""
-        extra = in_columns(noise, self.scale)
-        matrix = self.values + (np.diag(extra) if extra.ndim == 1 else extra)
+        matrix = self.noisy(noise)
         for block in self.blocks:
             inner = matrix - self._extra(block) * self.scatter
             inner = regular(inner, self.rounding)
@@ -155,7 +141,7 @@ class PersonsProblem:
             lower = np.linalg.cholesky(inner * unit * unit[:, np.newaxis])
             yield block, unit[:, np.newaxis] * np.linalg.inv(lower).T
 
-    def cover(self, solver: Solver) -> Cover:
+    def cover(self, solver: Solver) -> Covering:
         """Solve for all persons; the least noise for a few of their points, checked on all."""
         few = max(60, 3 * len(self.scale) // 2)
         nothing = np.zeros_like(self.values)
@@ -172,7 +158,7 @@ class PersonsProblem:
                 stage += 1
             else:
                 rows = np.concatenate([rows, self.points(solution.noise, beyond)])
-        return Cover(solution.noise, solution.multipliers, np.arange(len(rows)), solution.bound)
+        return solution
 
 
 def _grams(rows: Doubles) -> Doubles:

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore.leakage.noise.interior import covering, lower_bound
-from leakscore.leakage.noise.problem import Cover, Indices, largest
+from leakscore.leakage.noise.interior import Covering, covering, lower_bound
+from leakscore.leakage.noise.problem import Indices, largest
 from leakscore.reference import Reference, forms
 from leakscore.reference.noise import of_factor
 from leakscore.typing import Doubles
@@ -45,7 +45,7 @@ class WideProblem:
     limits: Doubles
     scale: Doubles
 
-    def excess(self, factor: Doubles, which: Indices | None = None) -> Doubles:
+    def excess_of(self, factor: Doubles, which: Indices | None = None) -> Doubles:
         """Return e' (C + S)^-1 e over the limit; of S = F F' a factor F in units of cost."""
         rows = self.rows if which is None else self.rows[which]
         limits = self.limits if which is None else self.limits[which]
@@ -91,16 +91,16 @@ class WideProblem:
         return self.reference.covariance.form(scaled, scaled)
 
 
-def wide_cover(problem: WideProblem) -> Cover:
+def wide_cover(problem: WideProblem) -> Covering:
     """Solve for all records; `noise` of the result is a factor (d, r)."""
     factor, bound = np.zeros((len(problem.scale), 0)), 0.0
-    used = largest(problem.excess(factor), _FEW, 0.0)
+    used = largest(problem.excess_of(factor), _FEW, 0.0)
     grown: list[Doubles] = []
     for _ in range(_MOST_ROUNDS):
         small = _Small(problem, problem.take(used), grown)
         factor = small.factor
         bound = max(bound, small.bound())
-        excess = problem.excess(factor)
+        excess = problem.excess_of(factor)
         excess[used] = 0.0
         beyond = largest(excess, _FEW, 1.0 + _GAP)
         cost = float(np.square(factor).sum())
@@ -111,7 +111,7 @@ def wide_cover(problem: WideProblem) -> Cover:
             grown.append(problem.solve(problem.noisy(factor), problem.take(beyond)))
         near = small.multipliers > 1e-6 * small.multipliers.max()
         used = np.concatenate([used[near], beyond])
-    return Cover(factor, small.multipliers, used, bound)
+    return Covering(factor, small.multipliers, bound)
 
 
 class _Small:

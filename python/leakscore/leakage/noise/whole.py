@@ -13,7 +13,7 @@ import numpy as np
 
 from leakscore.leakage.noise.interior import covering, independent_covering
 from leakscore.leakage.noise.persons import PersonsProblem
-from leakscore.leakage.noise.problem import Indices, Problem, regular
+from leakscore.leakage.noise.problem import Problem, regular
 from leakscore.leakage.noise.subspace import WideProblem, wide_cover
 from leakscore.typing import Doubles
 
@@ -70,12 +70,12 @@ def least_noise(
 def least_wide_noise(problem: WideProblem, named: Named) -> WholeAnswer:
     """Solve a problem of very many columns, whose covariance can be inverted."""
     none = np.zeros((len(problem.scale), 0))
-    before = _representable(problem.excess(none), named)
+    before = _representable(problem.excess_of(none), named)
     if before <= 1.0:
         return WholeAnswer(none, 0.0, before)
     solution = wide_cover(problem)
-    result = fitted_factor(problem.excess, solution.noise, problem.multiples)
-    return WholeAnswer(result.factor / problem.scale[:, np.newaxis], solution.bound, before)
+    factor = _fitted(problem, solution.noise)
+    return WholeAnswer(factor / problem.scale[:, np.newaxis], solution.bound, before)
 
 
 def _representable(excess: Doubles, named: Named) -> float:
@@ -103,15 +103,9 @@ def _shaped(problem: Whole, weights: Doubles, independent: bool) -> tuple[Double
     """Return a factor in the units of the columns, and a lower bound on the least cost."""
     scaled = replace(problem, scale=np.sqrt(weights))
     solution = scaled.cover(independent_covering if independent else covering)
-    result = fitted(scaled.excess_of, solution.noise)
-    return result.factor / scaled.scale[:, np.newaxis], solution.bound
+    factor = _fitted(scaled, _factor(solution.noise))
+    return factor / scaled.scale[:, np.newaxis], solution.bound
 
-
-Excess: TypeAlias = Callable[[Doubles, Indices | None], Doubles]
-"""y' (C + F F')^-1 y over its limit, of a factor F, for all records or some."""
-
-Multiples: TypeAlias = Callable[[Doubles, Indices], Callable[[float], Doubles]]
-"""The same of t F F', for some records and any t."""
 
 _NEAR = 0.9  # of the largest excess: records that may become the largest under another factor
 _MOST_CHECKS = 60
@@ -120,41 +114,68 @@ _SMALL = (1e-4, 1e-6)  # shares of the largest direction's noise
 _DEARER = 1e-5  # what noise in fewer directions may cost more
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """A factor F (d, r) of the noise F F' in units of cost, and its cost."""
+def _fitted(problem: Whole | WideProblem, factor: Doubles) -> Doubles:
+    """Scale a factor in units of cost, with its smallest directions left out where that is free.
 
-    factor: Doubles
-    cost: float
-
-
-def fitted(excess: Excess, noise: Doubles) -> Fitted:
-    """Scale noise, (d, d) or (d,), with its smallest directions left out where that is free."""
-    return fitted_factor(excess, _factor(noise))
-
-
-def fitted_factor(excess: Excess, factor: Doubles, multiples: Multiples | None = None) -> Fitted:
-    """Do the same for a factor with orthogonal columns.
-
-    Where `excess` is dear, `multiples` gives that of all multiples of a factor, up to rounding.
+    Its columns are orthogonal.
     """
-    scaling = _Scaling(excess, multiples)
     sizes = np.square(factor).sum(axis=0)
-    best = scaling.least(factor[:, sizes > 0])
-    now = excess(best.factor, None)
+    best = _least(problem, factor[:, sizes > 0])
+    now, cost = problem.excess_of(best, None), float(np.square(best).sum())
     nearest = np.flatnonzero(now > _NEAR * now.max())
     for share in _SMALL:
         few = factor[:, sizes > share * sizes.max()]
         if few.shape[1] == factor.shape[1]:
             return best
         try:
-            times = scaling.root(few, nearest, 1.0)
-            if times * float(np.square(few).sum()) <= best.cost * (1 + _DEARER):
-                fewer = scaling.least(few)
-                return fewer if fewer.cost <= best.cost * (1 + _DEARER) else best
+            times = _root(problem.multiples(few, nearest), 1.0)
+            if times * float(np.square(few).sum()) <= cost * (1 + _DEARER):
+                fewer = _least(problem, few)
+                return fewer if np.square(fewer).sum() <= cost * (1 + _DEARER) else best
         except RuntimeError:
             continue
     return best
+
+
+def _least(problem: Whole | WideProblem, factor: Doubles) -> Doubles:
+    """Return the least multiple of a factor within all limits."""
+    now = problem.excess_of(factor, None)
+    active = np.flatnonzero(now > _NEAR * now.max())
+    times, push = 1.0, 1e-13
+    for _ in range(_MOST_CHECKS):
+        root = _root(problem.multiples(factor, active), times) * (1 + _SAFE)
+        times = max(root, times * (push > 1e-13))
+        result = np.asarray(np.sqrt(times) * factor)
+        now = problem.excess_of(result, None)
+        if now.max() <= 1.0:
+            return result
+        active = np.union1d(active, np.flatnonzero(now > 1.0))
+        times, push = times * (1 + push), 8 * push  # at the root up to rounding: over it
+    raise RuntimeError(
+        f"The noise did not converge: the largest limit is met {float(now.max())!r} x"
+    )
+
+
+def _root(multiples: Callable[[float], Doubles], start: float) -> float:
+    """Return the least multiple, from `start`, that brings some records within their limits."""
+    from scipy.optimize import brentq
+
+    def beyond(log_times: float) -> float:
+        return float(multiples(float(np.exp(log_times))).max()) - 1.0
+
+    low = high = float(np.log(start))
+    step = 1e-9
+    if beyond(low) <= 0:
+        while beyond(low) <= 0:
+            high, low, step = low, low - step, 16 * step
+            if low < -200:  # rounding made the noise: none is needed
+                return 0.0
+    else:
+        while beyond(high) > 0:
+            low, high, step = high, high + step, 16 * step
+            if high > 200:
+                raise RuntimeError("The noise did not converge: no multiple of it is enough")
+    return float(np.exp(brentq(beyond, low, high, xtol=1e-15, rtol=1e-14) + 1e-15))
 
 
 def _factor(noise: Doubles) -> Doubles:
@@ -162,54 +183,3 @@ def _factor(noise: Doubles) -> Doubles:
         return np.diag(np.sqrt(noise))
     values, vectors = np.linalg.eigh(noise)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
-
-
-@dataclass(frozen=True)
-class _Scaling:
-    """How much the multiples of a factor hide."""
-
-    excess: Excess
-    multiples: Multiples | None
-
-    def least(self, factor: Doubles) -> Fitted:
-        """Return the least multiple within all limits."""
-        now = self.excess(factor, None)
-        active = np.flatnonzero(now > _NEAR * now.max())
-        times, push = 1.0, 1e-13
-        for _ in range(_MOST_CHECKS):
-            times = max(self.root(factor, active, times) * (1 + _SAFE), times * (push > 1e-13))
-            result = np.sqrt(times) * factor
-            now = self.excess(result, None)
-            if now.max() <= 1.0:
-                return Fitted(result, float(np.square(result).sum()))
-            active = np.union1d(active, np.flatnonzero(now > 1.0))
-            times, push = times * (1 + push), 8 * push  # at the root up to rounding: over it
-        raise RuntimeError(
-            f"The noise did not converge: the largest limit is met {float(now.max())!r} x"
-        )
-
-    def root(self, factor: Doubles, active: Indices, start: float) -> float:
-        """Return the least factor, from `start`, that brings some records within their limits."""
-        from scipy.optimize import brentq
-
-        def plainly(times: float) -> Doubles:
-            return self.excess(np.sqrt(times) * factor, active)
-
-        of = plainly if self.multiples is None else self.multiples(factor, active)
-
-        def beyond(log_times: float) -> float:
-            return float(of(float(np.exp(log_times))).max()) - 1.0
-
-        low = high = float(np.log(start))
-        step = 1e-9
-        if beyond(low) <= 0:
-            while beyond(low) <= 0:
-                high, low, step = low, low - step, 16 * step
-                if low < -200:  # rounding made the noise: none is needed
-                    return 0.0
-        else:
-            while beyond(high) > 0:
-                low, high, step = high, high + step, 16 * step
-                if high > 200:
-                    raise RuntimeError("The noise did not converge: no multiple of it is enough")
-        return float(np.exp(brentq(beyond, low, high, xtol=1e-15, rtol=1e-14) + 1e-15))
