@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from math import gcd
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -28,30 +28,6 @@ _COPIED = 1 << 21  # numbers of a table that is copied for the core: 16 MB, more
 _WORK = 1 << 27  # products of one training in the core: less than a second
 
 
-@overload
-def dpsgd(
-    population: Population,
-    target: npt.ArrayLike,
-    training: Training,
-    insertion: Batches,
-    rounds: int,
-    rng: Seed = None,
-    *,
-    score: Callable[[Doubles], npt.ArrayLike] | None = ...,
-    other: npt.ArrayLike | None = ...,
-) -> Drawn[Doubles, Flags, Flags]: ...
-@overload
-def dpsgd(
-    population: Population,
-    target: npt.ArrayLike,
-    training: Training,
-    insertion: int | Literal["uniform"] | npt.ArrayLike,
-    rounds: int,
-    rng: Seed = None,
-    *,
-    score: Callable[[Doubles], npt.ArrayLike] | None = ...,
-    other: None = ...,
-) -> Drawn[Doubles, Flags, Indices]: ...
 def dpsgd(
     population: Population,
     target: npt.ArrayLike,
@@ -62,7 +38,7 @@ def dpsgd(
     *,
     score: Callable[[Doubles], npt.ArrayLike] | None = None,
     other: npt.ArrayLike | None = None,
-) -> Drawn[Doubles, Flags, Indices] | Drawn[Doubles, Flags, Flags]:
+) -> Drawn[Doubles, Flags, Array]:
     """Play rounds of the membership game on the training of a linear or logistic model.
 
     By default every step has a fresh batch. A fair coin decides whether the target's record takes

@@ -17,6 +17,7 @@ from leakscore.leakage.noise.problem import Problem
 from leakscore.leakage.noise.subspace import WideProblem
 from leakscore.leakage.owned import OwnedTable, earlier_counts
 from leakscore.leakage.wish import SAFE, Wish
+from leakscore.numeric import bisect
 from leakscore.reference import Reference, SingularCovarianceError, dense, forms, left_out
 from leakscore.reference.left_out import CovarianceFit
 from leakscore.reference.low_rank import LARGEST_MATRIX
@@ -61,21 +62,14 @@ def largest_leakage(
 
 
 def _largest_mu(within: Callable[[float], Any]) -> float:
-    """Bisect for the largest mu whose trade-off curve is within the budget, and never exceed it."""
-    low, high = 0.0, 1.0
+    """Return the largest mu whose trade-off curve is within the budget, never more."""
+    high = 1.0
     while within(high):
-        low, high = high, 2 * high
-    while low == 0.0 or high - low > 4e-16 * high:
-        middle = high / 16 if low == 0.0 else (low + high) / 2
-        if middle < 1e-150:
-            raise ValueError(
-                "The budget must be one that noise can meet: this one allows no leakage"
-            )
-        if within(middle):
-            low = middle
-        else:
-            high = middle
-    return low
+        high *= 2
+    mu, _ = bisect(within, 0.0, high)
+    if mu < 1e-150:
+        raise ValueError("The budget must be one that noise can meet: this one allows no leakage")
+    return mu
 
 
 def start(reference: Reference, scale: Doubles, errors: Doubles, limit: float) -> float:
