@@ -47,6 +47,16 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
         {"exclude": ["b"]},
         r"'1,5'.*'2\.5'|'2\.5'.*'1,5'",
     ),
+    "three columns": (
+        "a;b;c\n1.50;1,200;1'100\n2.75;1,300;1'200\n",
+        {"exclude": ["c"], "thousands": ","},
+        r"'1\.50'.*'a'.*'1,200'.*'b'.*\"1'100\".*'c'\) follow no common convention",
+    ),
+    "three cells of a column": (
+        "a;b\n1.50;1\n1,200;2\n1'100;3\n",
+        {"exclude": ["a"]},
+        r"'1\.50'.*line 2.*'1,200'.*line 3.*\"1'100\".*line 4",
+    ),
 }
 
 

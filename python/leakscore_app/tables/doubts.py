@@ -14,7 +14,7 @@ from leakscore_app._visible import visible
 from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, plain
 from leakscore_app.tables.conventions import MISSING, is_near, is_summary
 from leakscore_app.tables.formats.layout import is_amount, is_number
-from leakscore_app.tables.numbers import Survey, Vote
+from leakscore_app.tables.numbers import Survey, Vote, contrast
 
 _BELOW = 5  # lines below a table that are no records
 
@@ -102,14 +102,16 @@ def refuse_marks(
                 f"--thousands {mark}"
             )
     if vote.contrary and all(name in by_name for name in vote.contrary):
-        first, second = vote.contrary[0], vote.contrary[-1]
-        ours, other = surveys[first].contrast(surveys[second])
-        by_name[first].refused = by_name[second].refused = (
-            f"{grid.name}: {ours[1]!r} ({grid.place(ours[0])}, column {visible(first)!r}) and "
-            f"{other[1]!r} ({grid.place(other[0])}, column {visible(second)!r}) follow no common "
-            "convention: --decimal , --bad-cells missing or --decimal . --bad-cells missing reads "
-            "one of them as missing"
+        *cells, last = (
+            f"{surveys[name].shown(row)!r} ({grid.place(row)}, column {visible(name)!r})"
+            for name, row in contrast(surveys, vote.contrary)
         )
+        for name in vote.contrary:
+            by_name[name].refused = (
+                f"{grid.name}: {', '.join(cells)} and {last} follow no common convention: "
+                "--decimal , --bad-cells missing or --decimal . --bad-cells missing reads one of "
+                "them as missing"
+            )
 
 
 def may_be_code(

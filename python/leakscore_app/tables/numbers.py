@@ -6,9 +6,11 @@ cell is looked at once. A file of any length is surveyed piece by piece, and all
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Callable, Collection, Mapping
+import operator
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -126,14 +128,9 @@ class Survey:
         """Return the cell of a row as it is written."""
         return visible(str(self.text[row].as_py()).strip())
 
-    def contrast(self, other: Survey) -> tuple[tuple[int, str], tuple[int, str]]:
-        """Return a cell of this column and one of another that follow no common convention."""
-        ours, theirs = self._looked_at().examples(), other._looked_at().examples()
-        for row, conventions_left in ours:
-            for other_row, others_left in theirs:
-                if not conventions_left & others_left:
-                    return (row, self.shown(row)), (other_row, other.shown(other_row))
-        return (ours[0][0], self.shown(ours[0][0])), (theirs[0][0], other.shown(theirs[0][0]))
+    def examples(self) -> list[tuple[int, int]]:
+        """Return the first row of each set of conventions that a number leaves, and that set."""
+        return self._looked_at().examples()
 
     def _looked_at(self) -> _Different:
         """Return the different cells; those of a column of plain numbers are looked at late."""
@@ -307,7 +304,7 @@ class _Different:
         """Return the first row of each set of conventions that a number leaves."""
         remaining = np.array([0 if shape is None else shape.conventions for shape in self.shapes])
         rows = [(self.first(remaining == bits), int(bits)) for bits in np.unique(remaining) if bits]
-        return [(row, bits) for row, bits in rows if row is not None]
+        return sorted((row, bits) for row, bits in rows if row is not None)
 
     def values(self, index: int) -> npt.NDArray[np.float64]:
         convention = conventions.CONVENTIONS[index]
@@ -373,7 +370,7 @@ class Vote:
     doubtful : dict
         Column -> (row, mark) of a number that the conventions left read differently.
     contrary : tuple of str
-        Two columns, or one twice, whose numbers follow no common convention; empty if all do.
+        The fewest columns whose numbers follow no common convention; empty if all do.
     noted : bool
         Whether the reader should be told: other than decimal points are used.
     """
@@ -417,11 +414,24 @@ def _first(remaining: int, surveys: Collection[Survey] = ()) -> int:
 
 
 def _contrary(surveys: Mapping[str, Survey]) -> tuple[str, ...]:
-    pairs = [*((name, name) for name in surveys), *itertools.combinations(surveys, 2)]
-    for first, second in pairs:
-        if not surveys[first].conventions & surveys[second].conventions:
-            return first, second
-    return tuple(surveys)[:2]
+    names = list(surveys)
+    return tuple(names[i] for i in _fewest([each.conventions for each in surveys.values()]))
+
+
+def contrast(surveys: Mapping[str, Survey], names: Sequence[str]) -> list[tuple[str, int]]:
+    """Return the fewest numbers of columns, by name and row, that follow no common convention."""
+    cells = [(name, *cell) for name in names for cell in surveys[name].examples()]
+    return [cells[i][:2] for i in _fewest([bits for _, _, bits in cells])]
+
+
+def _fewest(sets: Sequence[int]) -> list[int]:
+    """Return where the fewest of some sets lie that have nothing in common; all if there are none."""
+    first = {bits: i for i, bits in reversed([*enumerate(sets)])}
+    for size in range(1, len(first) + 1):
+        for several in itertools.combinations(sorted(first, key=first.__getitem__), size):
+            if not functools.reduce(operator.and_, several):
+                return [first[bits] for bits in several]
+    return list(range(len(sets)))
 
 
 def _doubtful(surveys: Mapping[str, Survey], remaining: int) -> dict[str, tuple[int, str]]:
