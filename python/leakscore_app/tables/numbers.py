@@ -425,7 +425,7 @@ def contrast(surveys: Mapping[str, Survey], names: Sequence[str]) -> list[tuple[
 
 
 def _fewest(sets: Sequence[int]) -> list[int]:
-    """Return where the fewest of some sets lie that have nothing in common; all if there are none."""
+    """Return where the fewest sets lie that have nothing in common; all if none do."""
     first = {bits: i for i, bits in reversed([*enumerate(sets)])}
     for size in range(1, len(first) + 1):
         for several in itertools.combinations(sorted(first, key=first.__getitem__), size):
