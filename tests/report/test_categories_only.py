@@ -35,6 +35,14 @@ def test_equal_categories_are_no_doubt(
     assert "equal to another one" not in capsys.readouterr().out
 
 
+def test_of_counts_two_cells_are_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("ward\n" + "a\n" * 50 + "b\n" * 3 + "c\n" * 4)
+    counts = ("--statistic", "counts", "--group-by", "ward", "--drop-small-cells")
+    assert main(["report", str(file), *counts]) == 1
+    assert "only one cell holds 10 records or more" in capsys.readouterr().err
+
+
 def test_equal_measurements_are() -> None:
     values = np.random.default_rng(1).normal(size=(200, 2))
     values[1] = values[0]

@@ -53,6 +53,18 @@ def test_models_are_judged(
     assert "PUBLISH" in printed
 
 
+@pytest.mark.parametrize("columns", [["--columns", "age"], ["--exclude", "dose,days,died,ill"]])
+def test_factors_alone(table: str, columns: list[str], tmp_path: Path) -> None:
+    """The coefficients are a mean, and how far that of the other level is from it."""
+    model = ["--statistic", "glm", "--family", "gaussian", "--response", "age", "--factors", "sex"]
+    out, limit = tmp_path / "out.csv", ["--max-advantage", "0.99"]
+    assert main(["report", table, *model, *columns, *limit, *SHORT, "--csv", str(out)]) == 0
+    lines = [line.split(",") for line in Path(table).read_text().split()[1:]]
+    means = {sex: np.mean([float(row[1]) for row in lines if row[5] == sex]) for sex in "fm"}
+    published = [float(line.split(",")[1]) for line in out.read_text().split("\n")[1:3]]
+    assert published == pytest.approx([means["f"], means["m"] - means["f"]], rel=1e-9)
+
+
 def test_refits_stand_beside_steps(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Against fits by another optimiser, with all records and without each of the 20."""
     rows = np.loadtxt(table, delimiter=",", skiprows=1, usecols=(0, 1, 4))

@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.statistics import (
+    GLM,
     Counts,
+    Cox,
     GroupMeans,
     KnownWeights,
     Mean,
@@ -40,7 +42,7 @@ from leakscore_app.report.engine.survey import (
     records_of,
 )
 from leakscore_app.tables import memory_limit
-from leakscore_app.tables.columns import NOT_PUBLISHED
+from leakscore_app.tables.columns import APART, ASKED, NOT_PUBLISHED
 from leakscore_app.tables.doubts import option
 from leakscore_app.tables.records import COMPUTED, LeftColumn, Records, too_few
 from leakscore_app.tables.sources.blocks import ROWS, Block, Source, Span
@@ -534,9 +536,12 @@ def _base_of(
     exclude: Sequence[str],
     missing: str,
 ) -> Judged | _Base:
-    """Judge the columns of numbers; of counts alone, none is."""
+    """Judge the columns of numbers; of counts alone, or of a model of factors alone, none is."""
     among = opened.requested if columns is None else columns
-    if not only_counts(statistic):
+    asked = {name for name in opened.columns if among is None or name in among} - set(exclude)
+    alone = isinstance(statistic, (GLM, Cox)) and bool(statistic.by)
+    alone = alone and {*(columns or ()), *exclude} <= {*opened.columns}
+    if not only_counts(statistic) and (not alone or asked - {*opened.excluded, *separate}):
         return judged_of(
             opened,
             passes,
@@ -545,8 +550,8 @@ def _base_of(
             missing=missing,
             separate=separate,
         )
-    why = {name: opened.excluded.get(name, UNCOUNTED) for name in opened.columns}
-    requested = {name for name in opened.columns if among is None or name in among} - set(exclude)
+    why = dict.fromkeys(opened.columns, ASKED if alone else UNCOUNTED)
+    why |= dict.fromkeys(separate, APART) | opened.excluded
     return _Base(
         source=replace(opened.source, columns=()),
         seen=None,
@@ -554,7 +559,7 @@ def _base_of(
         excluded=tuple(LeftColumn(name, reason) for name, reason in why.items()),
         dependent=(),
         unjudged=(),
-        published=sum(why[name] not in NOT_PUBLISHED for name in requested),
+        published=sum(why[name] not in NOT_PUBLISHED for name in asked),
     )
 
 

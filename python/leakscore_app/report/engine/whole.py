@@ -32,7 +32,7 @@ from leakscore_app.report._model import (
 from leakscore_app.report._notices import about_persons
 from leakscore_app.report.engine.attack import Fitted, LinearAttack, Others, Refits, projected
 from leakscore_app.report.engine.cells import cells_of, small_cells
-from leakscore_app.report.engine.features import Featured, featured
+from leakscore_app.report.engine.features import Featured, featured, only_counts
 from leakscore_app.report.engine.judged import Clipped, JudgedRelease, JudgedTable
 from leakscore_app.report.engine.leakage import (
     counts_of,
@@ -337,6 +337,12 @@ def without_small_cells(table: Table, options: AnalysisOptions) -> tuple[Table, 
             )
         if not small.any():
             return table, of, dropped
+        one = all(np.ptp(each.cell[~small]) == 0 for each in of.tables)
+        if one and only_counts(of.statistic):
+            raise ValueError(
+                f"only one cell holds {options.min_cell} records or more, and their number is that "
+                "of all records that are left: publish coarser groups"
+            )
         rows = of.records.rows[small] - 1
         groups = {name: labels.copy() for name, labels in table.groups.items()}
         for labels in groups.values():
