@@ -78,3 +78,13 @@ def test_nothing_is_written_unless_it_is_said(
     answer, steps = asked(capsys, values, tmp_path, "--statistic", "sum")
     assert (answer["number"], answer["values"]) == (1, [pytest.approx(1.6e-309, rel=1e-9)])
     assert "but for 16 records (8, 33, " in steps[0]
+
+
+def test_numbers_whose_sums_may_be_infinite(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "big.csv"
+    path.write_text("a,b\n" + "".join(f"{i},{1 + i / 9}e308\n" for i in range(7)))
+    ledger = ("--ledger", str(tmp_path / "l.json"), "--max-advantage", "0.9")
+    assert main(["ask", str(path), *ledger, "--statistic", "sum", "--columns", "b"]) == 1
+    assert "values of column 'b' must be at most 1e+300 in size" in capsys.readouterr().err

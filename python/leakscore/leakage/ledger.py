@@ -41,6 +41,7 @@ _VERSION = 3
 _STATISTICS = ("count", "sum", "mean")
 # Noise of so small a share of all that is added up is rounding.
 _NOTHING = 1e-12
+_LARGEST = 1e300  # of which a sum of 1e8 records is finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +166,13 @@ class Ledger:
         self._sha256 = _digest_of(rows)
         self._law = _law_of(rule, bounds, reference, rows)
         columns = np.array(rows.T, dtype=np.float64, order="C")
-        self._powers = np.frexp(np.abs(columns).max(axis=1))[1] - 1
+        largest = np.abs(columns).max(axis=1)
+        if largest.max() > _LARGEST:
+            raise ValueError(
+                f"table must be in [{-_LARGEST:g}, {_LARGEST:g}], but column {largest.argmax()} "
+                f"holds a number of size {largest.max():g}: its sums may be infinite"
+            )
+        self._powers = np.frexp(largest)[1] - 1
         np.ldexp(columns, -self._powers[:, np.newaxis], out=columns)  # so that no square overflows
         self._columns = columns
         self._features = FeatureBits(columns)

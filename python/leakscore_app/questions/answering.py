@@ -14,6 +14,7 @@ import numpy as np
 
 from leakscore import Reference
 from leakscore.leakage import Answer, Ledger, Refusal
+from leakscore.typing import Doubles
 from leakscore_app._visible import listed, no_column, visible
 from leakscore_app.document import document as doc
 from leakscore_app.document.findings import Findings
@@ -24,6 +25,7 @@ from leakscore_app.questions import grammar
 from leakscore_app.tables import outputs
 from leakscore_app.tables.table import Table, read_table
 
+_LARGEST = 1e300  # of a `Ledger`
 _LIMITS = ("max_advantage", "max_power", "epsilon", "max_leakage")
 _NOTICES = {
     "exact": doc.Notice(
@@ -224,6 +226,7 @@ def ask(
         _require_public(table, where, chosen, {numbers[j]: j for j in bounds})
         mask = _mask(table, where, path, reading)
         values = np.array(table.values[:, numbers])
+        _require_finite_sums(table, numbers, values)
         missing = np.isnan(values)
         mask &= ~missing[:, chosen].any(axis=1)
         if not mask.any():
@@ -458,6 +461,16 @@ def _place(table: Table, name: str) -> int:
     if name not in table.columns:
         raise ValueError(no_column(table.name, name, table.columns))
     return table.columns.index(name)
+
+
+def _require_finite_sums(table: Table, numbers: Sequence[int], values: Doubles) -> None:
+    largest = np.nan_to_num(np.abs(values), posinf=0.0).max(axis=0)
+    if largest.max() > _LARGEST:
+        name = visible(table.columns[numbers[int(largest.argmax())]])
+        raise ValueError(
+            f"{table.name}: the values of column {name!r} must be at most {_LARGEST:g} in size, not "
+            f"{largest.max():.3g}: give it in other units, or answer from a file without it"
+        )
 
 
 def _number_column(table: Table, name: str, *, published: bool = True) -> int:
