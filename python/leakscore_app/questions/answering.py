@@ -468,8 +468,8 @@ def _require_finite_sums(table: Table, numbers: Sequence[int], values: Doubles) 
     if largest.max() > _LARGEST:
         name = visible(table.columns[numbers[int(largest.argmax())]])
         raise ValueError(
-            f"{table.name}: the values of column {name!r} must be at most {_LARGEST:g} in size, not "
-            f"{largest.max():.3g}: give it in other units, or answer from a file without it"
+            f"{table.name}: the values of column {name!r} must be at most {_LARGEST:g} in size, "
+            f"not {largest.max():.3g}: give it in other units, or answer from a file without it"
         )
 
 
