@@ -30,7 +30,7 @@ from leakscore.leakage.joint import release_modes
 from leakscore.leakage.owned import OwnedTable
 from leakscore.leakage.wish import Wish
 from leakscore.numeric import frozen
-from leakscore.reference import Reference, SingularCovarianceError, left_out
+from leakscore.reference import Moments, Reference, SingularCovarianceError, left_out
 from leakscore_app.report._model import Doubles
 from leakscore_app.report._published import Integers, Published
 from leakscore_app.tables.records import independent_columns
@@ -68,6 +68,8 @@ class Population:
         Weights of the records in the one mean, each a person's only one, that everybody knows.
         With `pull` w over its mean, a mean of n records is C mean(pull^2) / n about its
         expectation, and moves by pull (z - mu) / n with a record z in it.
+    moments : Moments, optional
+        Of the values, if these are in units of their standard deviation already.
     """
 
     pooled = False  # whether cells of few records are judged by one covariance
@@ -86,12 +88,17 @@ class Population:
         published: Published | None = None,
         earlier: Doubles | None = None,
         weights: Doubles | None = None,
+        moments: Moments | None = None,
     ) -> None:
-        self.scale = values.std(axis=0)
         self.shrinkage = shrinkage
-        values = values / self.scale
         self.pull = None if weights is None else weights / weights.mean()
-        reference = Reference.fit(values, shrinkage=shrinkage)
+        if moments is None:
+            self.scale = values.std(axis=0)
+            values = values / self.scale
+            reference = Reference.fit(values, shrinkage=shrinkage)
+        else:
+            self.scale = np.ones(moments.dim)
+            reference = moments.reference(shrinkage=shrinkage)
         self._begin(values, reference, n, finite=finite, size=len(values), published=published)
         if self.pull is not None:
             self.correction = float(np.mean(self.pull**2))
@@ -158,8 +165,17 @@ class Population:
         """Return the release of some of the columns."""
         values = self.values[:, kept]
         if self.size < self.dim + 2:  # so few records that all columns seemed to depend
-            values = values[:, independent_columns(values)]
-        return self.replaced(values)
+            return self.replaced(values[:, independent_columns(values)])
+        if self.shrinkage is not None:
+            return self.replaced(values)
+        moments = self._moments.part(kept)
+        return self._other(values, self.n, self.published, self.told, moments=moments)
+
+    @cached_property
+    def _moments(self) -> Moments:
+        moments = Moments(self.dim)
+        moments.update(self.values)
+        return moments
 
     def without_records(self, rows: Integers) -> tuple[Population | None, Integers]:
         """Return the release without some records of the last batch, and which persons remain.
@@ -218,6 +234,7 @@ class Population:
         published: Published,
         earlier: Doubles,
         kept: Integers | slice = slice(None),
+        moments: Moments | None = None,
     ) -> Population:
         return Population(
             values,
@@ -227,6 +244,7 @@ class Population:
             published=published,
             earlier=earlier,
             weights=None if self.pull is None else self.pull[kept],
+            moments=moments,
         )
 
     def informed_of(self, values: Doubles) -> Doubles:
