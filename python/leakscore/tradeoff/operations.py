@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from leakscore.numeric import gauss_panels, sign_change
+from leakscore.numeric import settled_area, sign_change
 from leakscore.tradeoff.curve import Symmetric, TradeOff, log_rest, require_one
 from leakscore.tradeoff.gaussian_curves import GaussianTradeOff
 from leakscore.tradeoff.polygon import Polygon, below, lower_hull
@@ -147,8 +147,10 @@ class Looks(TradeOff):
             seen = np.isfinite(alpha) & np.isfinite(beta)
             alpha, beta = below(alpha[seen], beta[seen])
         else:
-            ends = np.array([-np.inf, 0.0])
-            alpha, beta = np.concatenate([alpha, ends]), np.concatenate([beta, ends[::-1]])
+            at_axis = np.zeros(())
+            with np.errstate(divide="ignore"):
+                ends = np.log([0.0, self.inverse()._beta(at_axis), self._beta(at_axis), 0.0])
+            alpha, beta = np.concatenate([alpha, ends[:2]]), np.concatenate([beta, ends[2:]])
         points = np.concatenate([alpha, beta]), np.concatenate([beta, alpha])
         order = np.lexsort((points[1], points[0]))
         hull = lower_hull(points[0][order], points[1][order])
@@ -201,39 +203,44 @@ class Looks(TradeOff):
             return -self._looks * np.exp(x), self._log_beta(x)
         return self._caught(x), self._flagged(x)
 
-    def _place(self, log_alpha: Doubles, log_rest: Doubles) -> Doubles:
-        """Return x at this alpha; 1 - alpha is e^log_rest."""
+    def _place(self, log_alpha: Doubles) -> Doubles:
+        """Return x at this alpha."""
         if not self._reversed:
             with np.errstate(divide="ignore"):
                 small = log_alpha - np.log(self._looks)
-                return np.where(log_alpha < -40.0, small, np.log(-log_rest / self._looks))
-
-        usual, low = np.isfinite(log_alpha) & np.isfinite(log_rest), log_alpha < log_rest
-        far = usual & low & (log_alpha < self._log_beta(np.asarray(_NEAR_1)))
+                large = np.log(-log_rest(log_alpha) / self._looks)
+            return np.where(log_alpha < -40.0, small, large)
+        usual = log_alpha < self._log_beta(np.asarray(_FIRST))
+        far = (log_alpha < self._log_beta(np.asarray(_NEAR_1))) | np.isneginf(log_alpha)
+        near = usual & ~far
 
         def gap(x: Doubles) -> Doubles:
-            with np.errstate(invalid="ignore"):
-                gap = np.where(low, self._log_beta(x) - log_alpha, log_rest - self._caught(x))
-            return np.where(usual & ~far, np.nan_to_num(gap), 0.0)
+            return np.where(near, self._log_beta(x) - np.where(near, log_alpha, 0.0), 0.0)
+
+        place = sign_change(gap, np.full(near.shape, _FIRST), np.full(near.shape, _NEAR_1))
+        if far.any():
+            place = np.where(far, self._place_near_1(np.where(far, log_alpha, -np.inf)), place)
+        return np.where(usual, place, -np.inf)
+
+    def _place_near_1(self, log_alpha: Doubles) -> Doubles:
+        """Return x where b (1 - a)^(T - 1) is so small an alpha, by the inverse of one look.
+
+        It has logs of all b, and its power is 1 - a.
+        """
+        back, inner = self._curve.inverse(), np.isfinite(log_alpha)
+        aim = np.where(inner, log_alpha, -1.0)
 
         def above(log_b: Doubles) -> Doubles:
-            """Compare b (1 - a)^(T - 1) with alpha, where 1 - a is the power of the inverse."""
-            kept = (self._looks - 1.0) * back._log_power(log_b)
-            return np.where(far, log_b + kept - log_alpha, 0.0)
+            return log_b + (self._looks - 1.0) * back._log_power(log_b) - aim
 
-        place = sign_change(gap, np.full(low.shape, _FIRST), np.full(low.shape, _LAST))
-        if far.any():
-            back = self._curve.inverse()
-            log_b = sign_change(above, np.where(far, log_alpha, -1.0), np.zeros(low.shape))
-            with np.errstate(divide="ignore"):
-                place = np.where(far, np.log(-back._log_power(log_b)), place)
-        return np.where(usual, place, np.where(np.isneginf(log_alpha), np.inf, -np.inf))
+        log_b = np.where(inner, sign_change(above, aim, np.zeros(aim.shape)), -np.inf)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(-back._log_power(log_b)))
 
     def _beta(self, alpha: Doubles) -> Any:
         with np.errstate(divide="ignore"):
-            x = self._place(np.log(alpha), np.log1p(-alpha))
-        log_beta = self._flagged(x) if self._reversed else self._log_beta(x)
-        return np.where(alpha >= 1.0, 0.0, np.exp(log_beta))[()]
+            x = self._place(np.log(alpha))
+        return np.exp(self._flagged(x) if self._reversed else self._log_beta(x))[()]
 
     def _power(self, alpha: Doubles) -> Any:
         with np.errstate(divide="ignore"):
@@ -241,32 +248,29 @@ class Looks(TradeOff):
 
     def _log_power(self, log_alpha: Doubles) -> Any:
         with np.errstate(over="ignore", invalid="ignore"):
-            x = self._place(log_alpha, log_rest(log_alpha))
+            x = self._place(log_alpha)
             log_power = -self._looks * np.exp(x) if self._reversed else self._caught(x)
-        if self._reversed:  # where the curve is 0 before its end
-            at_once = self._looks * self._curve.inverse()._log_power(np.asarray(-np.inf))
-            log_power = np.where(np.isneginf(log_alpha), at_once, log_power)
         return np.where(log_alpha >= 0.0, 0.0, log_power)[()]
 
     def _auc(self) -> Any:
-        """Return 1 - T int b(a) (1 - a)^(2T - 2) da, by Gauss's rule in x."""
-        kinks = np.clip(self._kinks(), -42.0, _LAST)
-        ends = np.union1d(np.arange(-42.0, _LAST + 0.5, 0.5), kinks)
-        x, shares = gauss_panels(ends[:-1], np.diff(ends), 12)
-        with np.errstate(under="ignore"):
-            density = self._log_beta(x) + self._kept(x) + x - np.exp(x)
-            area = self._looks * np.sum(shares * np.exp(density))
-        return np.float64(1.0 - area)
+        """Return 1 - T int b(a) (1 - a)^(2T - 2) da, over x."""
+
+        def density(x: Doubles) -> Doubles:
+            with np.errstate(under="ignore"):
+                return np.exp(self._log_beta(x) + self._kept(x) + x - np.exp(x))
+
+        ends = np.arange(-42.0 - np.ceil(np.log(self._looks)), _LAST + 1.0)
+        area = settled_area(density, np.union1d(ends, np.clip(self._kinks(), ends[0], _LAST)))
+        return np.float64(1.0 - self._looks * area)
 
     def _delta(self, epsilon: Doubles) -> Any:
         def gain(x: Doubles) -> Doubles:
             power, alpha = self._sides(x)
-            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-                paid = np.where(np.isneginf(alpha), 0.0, np.exp(epsilon + alpha))
-                return np.exp(power) - paid
+            with np.errstate(over="ignore", under="ignore"):
+                return np.exp(power) - np.exp(np.nan_to_num(epsilon) + alpha)
 
-        least = -np.expm1(np.minimum(epsilon, 0.0))
-        return np.maximum(_highest(gain, np.shape(epsilon)), least)[()]
+        at_once, free = self._power(np.zeros(())), 0.0 - np.expm1(np.minimum(epsilon, 0.0))
+        return np.maximum(_highest(gain, np.shape(epsilon)), np.maximum(at_once, free))[()]
 
     def _epsilon(self, delta: Doubles) -> Any:
         """Return the steepest line from (0, delta) to a point of (alpha, power)."""
@@ -274,10 +278,8 @@ class Looks(TradeOff):
         def steepness(x: Doubles) -> Doubles:
             power, alpha = self._sides(x)
             with np.errstate(under="ignore", over="ignore", invalid="ignore", divide="ignore"):
-                share = delta / np.exp(power)
-                usable = (share < 1.0) & np.isfinite(alpha)
-                line = power + np.log1p(-np.minimum(share, 1.0)) - alpha
-                return np.where(usable, line, -1e6 + np.maximum(power, -1e6))
+                line = power + np.log1p(-delta / np.exp(power)) - alpha
+            return np.where(np.isfinite(line), line, -np.inf)
 
         epsilon = np.maximum(_highest(steepness, np.shape(delta)), 0.0)
         with np.errstate(divide="ignore"):
@@ -326,18 +328,14 @@ def _highest(function: Callable[[Doubles], Doubles], shape: tuple[int, ...]) -> 
     function may be flat to its last digit.
     """
     grid = np.concatenate([np.linspace(_FIRST, -40.0, 48), np.linspace(-39.5, _LAST, 94)])
-    axes = (-1, *(1 for _ in shape))
-    values = _values(function, np.broadcast_to(grid.reshape(axes), (grid.size, *shape)))
-    top, best = np.argmax(values, axis=0), values.max(axis=0)
+    top = np.argmax(_values(function, np.multiply.outer(grid, np.ones(shape))), axis=0)
     low, high = grid[np.maximum(top - 1, 0)], grid[np.minimum(top + 1, grid.size - 1)]
-    inner = np.arange(1.0, _SECTIONS).reshape(axes)
     for _ in range(12):  # to some 1e-11 of the grid's distances
         part = (high - low) / _SECTIONS
-        values = _values(function, low + part * inner)
+        values = _values(function, low + np.multiply.outer(np.arange(1.0, _SECTIONS), part))
         top = np.argmax(values, axis=0)
-        best = np.maximum(best, values.max(axis=0))
         low, high = low + top * part, low + (top + 2) * part
-    return np.asarray(best)
+    return np.asarray(values.max(axis=0))
 
 
 def _values(function: Callable[[Doubles], Doubles], places: Doubles) -> Doubles:
