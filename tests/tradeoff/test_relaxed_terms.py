@@ -137,6 +137,34 @@ def test_epsilons(mu: float, dim: int) -> None:
         assert found[truth.size :].tolist() == [most, 0.0, 0.0, 0.0]
 
 
+@pytest.mark.parametrize("rest", [0.499, 1e-3, 1e-9, 1e-13, 2.0**-50, 2.0**-53])
+def test_epsilons_next_to_1(rest: float) -> None:
+    """1 - delta is what the test misses and e^epsilon alpha, to the digits of a double."""
+    mu = 30
+    with mp.workdps(60):
+        for dim, near in ((1, mpf(0)), (3, mpf(1))):  # chi laws of 1 and 3 coordinates
+            f = relaxed_gaussian(30.0, dim)
+            for sign, direction in ((1, "forward"), (-1, "reverse")):
+                epsilon = mpf(float(f.epsilon(1.0 - rest, direction)))
+                ratio = sign * epsilon + mpf(mu) ** 2 / 2
+                t = mp.acosh(mp.exp(ratio)) / mu
+                if near:
+                    t = mp.findroot(lambda t, c=ratio: mp.log(mp.sinh(mu * t) / (mu * t)) - c, t)
+                above = 2 * mp.ncdf(-t) + near * 2 * t * mp.npdf(t)
+                below = mp.ncdf(t - mu) - mp.ncdf(-t - mu)
+                below -= near * (mp.npdf(t - mu) - mp.npdf(t + mu)) / mu
+                missed, paid = (below, above) if sign > 0 else (above, below)
+                assert missed + mp.exp(epsilon) * paid == pytest.approx(rest, rel=1e-13)
+
+
+def test_no_power_is_above_1() -> None:
+    """Where the ratio is the largest, of distances whose squares round more than the log of it."""
+    for mu in 2.0 ** np.linspace(101.3, 507.7, 97):
+        log_alpha = -0.5 * mu**2 * (1.0 + np.arange(-9, 10) * 2.0**-53)
+        log_power = relaxed_gaussian(mu, 1).inverse().log_power(log_alpha)
+        assert ((log_power <= 0.0) & (log_power >= log_alpha)).all()
+
+
 def test_an_epsilon_of_which_the_cost_underflows() -> None:
     with mp.workdps(40):
         delta = float(oracle.hockey_stick(54.0, 1.5, 2))

@@ -185,6 +185,20 @@ def test_laws_that_hardly_meet(df: int) -> None:
     assert hull.log_power(np.log(alpha)) == pytest.approx(float(mp.log1p(-alpha)), rel=1e-11, abs=0)
 
 
+@pytest.mark.parametrize("rest", [0.499, 1e-6, 1e-11, 2.0**-50, 2.0**-53])
+def test_epsilons_next_to_1(rest: float) -> None:
+    """1 - delta is what the test misses and e^epsilon alpha, to the digits of a double."""
+    f = averaged_gaussian_attack(3, 0.7, 1, 4000)
+    half, r = mpf(2000), mpf(4)
+    for accused, direction in ((0, "forward"), (1, "reverse")):
+        epsilon = mpf(float(f.epsilon(1.0 - rest, direction)))
+        s = 2 * (half * mp.log(r) - (-epsilon if accused else epsilon)) / (r - 1)
+        below = mp.gammainc(half, 0, s / 2, regularized=True)
+        above = mp.gammainc(half, s * r / 2, regularized=True)
+        missed, paid = (below, above) if accused else (above, below)
+        assert missed + mp.exp(epsilon) * paid == pytest.approx(rest, rel=1e-12)
+
+
 def test_laws_of_which_the_advantage_is_rounded_to_0() -> None:
     """The mean of 2^53 records, with and without one at their own mean: no epsilon hides it."""
     f = gaussian_mean(0.0, 2**53, 1)

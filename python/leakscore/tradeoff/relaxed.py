@@ -229,16 +229,20 @@ class _RelaxedGaussian(OneStatistic):
         most = tails(origin, mu, dims).delta(np.zeros(mu.shape), self._reversed)
         usual = (delta > 0.0) & (delta < most)
         sign = -1.0 if self._reversed else 1.0
-        aim = np.where(usual, delta, 1.0)
+        aim = np.where(usual, delta, 0.5)
+        sure = aim > 0.5
 
         def gap(move: Doubles) -> tuple[Doubles, Doubles]:
             point = origin * np.exp(sign * move)
             laws = tails(point, mu, dims)
             ratio, slope = log_ratio(point, mu, dims)
             log_delta, log_paid = laws.log_delta(sign * ratio, self._reversed)
-            value = np.where(usual, log_delta - np.log(aim), -1.0)
+            log_rest = laws.log_rest(sign * ratio, self._reversed)
+            value = np.where(sure, np.log1p(-aim) - log_rest, log_delta - np.log(aim))
+            log_scale = np.where(sure, log_rest, log_delta)
             with np.errstate(over="ignore", invalid="ignore"):  # where nothing is searched
-                return value, -point * slope * np.exp(log_paid - log_delta)
+                slope = -point * slope * np.exp(log_paid - log_scale)
+            return np.where(usual, value, -1.0), slope
 
         far = doubled(np.where(usual, 1.0, 0.0), lambda far: usual & (gap(far)[0] > 0.0))
         move = falling_root(gap, np.zeros_like(far), far)
@@ -270,15 +274,15 @@ class Tails(NamedTuple):
     log_beta: Doubles  # below, with it
     moved: Doubles  # power - alpha = spared - beta
 
-    def _sides(self, swapped: bool) -> tuple[Doubles, Doubles]:
-        """Return logs of what an accusation gains and what it costs."""
+    def _sides(self, swapped: bool) -> tuple[Doubles, Doubles, Doubles]:
+        """Return logs of what an accusation gains, costs and misses."""
         if swapped:
-            return self.log_spared, self.log_beta
-        return self.log_power, self.log_alpha
+            return self.log_spared, self.log_beta, self.log_alpha
+        return self.log_power, self.log_alpha, self.log_beta
 
     def log_delta(self, epsilon: Doubles, swapped: bool) -> tuple[Doubles, Doubles]:
         """Return logs of the gain less e^epsilon times the cost, and of that second term."""
-        gain, cost = self._sides(swapped)
+        gain, cost, _ = self._sides(swapped)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
             paid = epsilon + cost
             near = self.moved - np.expm1(epsilon) * np.exp(cost)
@@ -292,13 +296,19 @@ class Tails(NamedTuple):
         """Return the gain less e^epsilon times the cost."""
         return np.exp(self.log_delta(epsilon, swapped)[0])
 
+    def log_rest(self, epsilon: Doubles, swapped: bool) -> Doubles:
+        """Return log(1 - delta), a sum: what is missed and e^epsilon times the cost."""
+        _, cost, missed = self._sides(swapped)
+        return np.asarray(np.logaddexp(missed, epsilon + cost))
+
     def epsilon(self, delta: Doubles, swapped: bool) -> Doubles:
         """Return log((gain - delta)/cost)."""
-        gain, cost = self._sides(swapped)
+        gain, cost, missed = self._sides(swapped)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
             near = np.log1p((self.moved - delta) / np.exp(cost))
             far = gain + np.log1p(-np.minimum(delta / np.exp(gain), 1.0)) - cost
-            return np.where(gain - cost < _NEAR, near, far)
+            sure = np.log((1.0 - delta) - np.exp(missed)) - cost
+            return np.where(gain - cost < _NEAR, near, np.where(delta > 0.5, sure, far))
 
 
 def tails(point: Doubles, mu: Doubles, dims: Doubles) -> Tails:

@@ -106,10 +106,10 @@ class OneStatistic(Parametric[Any]):
     def _power(self, alpha: Doubles) -> Any:
         statistic = self._law(False, "isf", alpha, alpha)
         power = self._law(True, "sf", self._moved(statistic, alpha), alpha)
-        if self._small:
+        rare = self._small & self._at_end(statistic, alpha)
+        if rare.any():
             with np.errstate(divide="ignore"):
-                line = np.exp(np.minimum(np.log(alpha) + aligned(self._most(), alpha), 0.0))
-            power = np.where(self._at_end(statistic, alpha), line, power)
+                power = np.where(rare, np.exp(self._log_power(np.log(alpha))), power)
         return np.maximum(power, alpha)[()]
 
     def _log_power(self, log_alpha: Doubles) -> Any:
@@ -132,10 +132,10 @@ class OneStatistic(Parametric[Any]):
         return float(alpha), float(beta)
 
     def _delta(self, epsilon: Doubles) -> Any:
-        return self._profile(epsilon, epsilon)[()]
+        return self._profile(epsilon, epsilon)[0][()]
 
-    def _profile(self, epsilon: Doubles, like: Doubles) -> Doubles:
-        """Return delta, power - e^epsilon alpha."""
+    def _profile(self, epsilon: Doubles, like: Doubles) -> tuple[Doubles, Doubles]:
+        """Return delta, power - e^epsilon alpha, and 1 - delta, a sum."""
         cut, moved = self._cut(epsilon, like)
         log_power = self._law(True, "logsf", moved, like)
         log_alpha = self._law(False, "logsf", cut, like)
@@ -143,17 +143,19 @@ class OneStatistic(Parametric[Any]):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             rare = -np.exp(log_power) * np.expm1(epsilon + log_alpha - log_power)
             usual = -np.expm1(epsilon) + np.exp(epsilon) * spared - missed
-            sure = (1.0 - missed) - np.exp(epsilon + log_alpha)
-        common = np.where(spared < 0.5, usual, sure)
+            rest = missed + np.exp(epsilon + log_alpha)
+        common = np.where(spared < 0.5, usual, 1.0 - rest)
         delta = np.where(missed > 0.5, np.where(np.isneginf(log_power), 0.0, rare), common)
-        return np.asarray(np.clip(delta, 0.0, 1.0))
+        return np.asarray(np.clip(delta, 0.0, 1.0)), rest
 
     def _epsilon(self, delta: Doubles) -> Any:
         most = aligned(np.asarray(self._advantage()), delta)
         bound = aligned(self._most(), delta) if self._small else np.inf
 
         def excess(epsilon: Doubles) -> Doubles:
-            return np.log(self._profile(epsilon, delta)) - np.log(delta)
+            reached, rest = self._profile(epsilon, delta)
+            sure = np.log1p(-delta) - np.log(rest)
+            return np.where(delta > 0.5, sure, np.log(reached) - np.log(delta))
 
         return solved_profile(excess, delta, most, bound)
 
