@@ -85,6 +85,19 @@ def test_rates_of_errors_of_the_inverse(mu: float, rate: float) -> None:
             )
 
 
+@pytest.mark.parametrize(("mu", "rate", "rare"), [(40.0, 0.9, 1e-16), (20.0, 0.6, 1e-8)])
+def test_rare_misses_of_the_inverse(mu: float, rate: float, rare: float) -> None:
+    """At a share of the mixture below 1/2 nearly all of the law without the record is accused."""
+    inverse = laplace(mu).subsample(rate).inverse()
+    with mp.workdps(400):
+        beta, step = mixture(mu, rate), mp.mpf(rare) * mp.mpf("1e-25")
+        share = beta(mp.mpf(rare))
+        slope = (beta(rare + step) - share) / step
+        exact = rare + (mp.mpf(float(share)) - share) / slope
+    assert share < 0.5
+    assert inverse(float(share)) == pytest.approx(float(exact), rel=1e-13, abs=0)
+
+
 @each
 def test_profiles_and_their_ends(mu: float, rate: float) -> None:
     f = laplace(mu).subsample(rate)

@@ -206,11 +206,14 @@ class InverseMixture(SampledCurve[Value]):
         low = log_alpha < log_rest
         inside, outside = float(np.log(self._rate)), float(np.log1p(-self._rate))
         # alpha = (1 - rate) power + rate beta', or 1 - alpha = (1 - rate) rest + rate power'.
-        _, caught = _matched(self._curve.inverse(), log_alpha[low], inside, outside)
+        inverse = self._curve.inverse()
+        share, caught = _matched(inverse, log_alpha[low], inside, outside)
         missed, _ = _matched(self._curve, log_rest[~low], outside, inside)
         log_power, log_beta = np.empty(log_alpha.shape), np.empty(log_alpha.shape)
         with np.errstate(divide="ignore"):
-            log_power[low], log_beta[low] = caught, np.log1p(-np.exp(caught))
+            few = np.log(inverse._beta(np.exp(share)))  # exact where the power is nearly 1
+            some = (caught < -0.7) | np.isneginf(share)
+            log_power[low], log_beta[low] = caught, np.where(some, np.log1p(-np.exp(caught)), few)
             log_power[~low], log_beta[~low] = np.log1p(-np.exp(missed)), missed
         return log_power, log_beta
 
@@ -461,7 +464,7 @@ def _matched(
     root = sign_change(lambda x: np.where(usual, excess(x), 0.0), low, high)
     root = np.where(usual, root, -np.inf)
     caught = np.where(usual, curve._log_power(root), aim - log_rest)
-    return root, np.minimum(caught, 0.0)
+    return root, np.asarray(caught)
 
 
 def _polygon(curve: Polygon, rate: float, premise: Premise) -> Polygon:
