@@ -63,6 +63,7 @@ LEAKSCORE_FN void of_line(NormalKernels::Elementwise tail, std::ptrdiff_t count,
   tail(tile.at, out, count);
 }
 
+// Of alphas whose halves are doubles: below 2^-1021 Python takes the curve in logs.
 LEAKSCORE_FN void start_line(const double* __restrict alpha, std::ptrdiff_t count, LineTile& tile) {
   for (std::ptrdiff_t i = 0; i < count; ++i) tile.half[i] = 0.5 * alpha[i];
   normal_kernels.isf(tile.half, tile.z, count);

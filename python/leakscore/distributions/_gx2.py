@@ -50,9 +50,12 @@ _NOTES = """A trapezoid sum on a hyperbola through a saddle point of the moment 
 weights), with its exponent in 32 digits. Unlike the integrals of Imhof (1961, Biometrika 48,
 419-426) and Davies (1980, Applied Statistics 29, 323-333) it has a small relative error in both
 tails: below 1e-12 for tails down to 1e-300, and for logarithms far beyond. `error` estimates it
-from every other node of the sum and from the size of its summands. Beyond log tails of -1e18 and at
-nc beyond 1e30 the sum cannot be used; there the saddle point's first order and the normal law are
-right to all digits.
+from every other node of the sum and from the size of its summands. Of df below 1e-3 the errors of a
+density and of the tail that holds nearly nothing grow as 1e-14 / df, and so does `error`.
+
+Beyond log tails of -1e18 the saddle point's first order has all digits of the logarithm. At nc
+beyond some 1e27 doubles are too far apart for the sum: the normal law stands in where Edgeworth's
+first terms are below 1e-13 of the tail, and elsewhere no number is returned.
 
 The rounding of the arguments is not covered: a relative error of 1e-16 in `x` changes a tail by
 1e-16 `x` times the hazard. The time grows with the number of different weights, and not with `df`
@@ -61,7 +64,8 @@ _RAISES = """ValueError
     If there is no term or all weights are zero, if a parameter is out of its range or not finite,
     or if `weights`, `df` and `nc` do not broadcast.
 RuntimeError
-    If the quadrature does not converge, as for df below 1e-9: no best guess is returned.
+    If the quadrature does not converge, as for df below 1e-9 or in tails at nc beyond 1e27: no best
+    guess is returned.
 """
 _KINDS = {"weights": "array_like (k,)", "df": "float or array_like (k,)"}
 _PARAMETERS = {

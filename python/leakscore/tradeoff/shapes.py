@@ -538,7 +538,12 @@ class Hull(Arcs):
 
 
 def _switches(first: TradeOff[Any], second: TradeOff[Any], limit: float) -> list[float]:
-    """Return the epsilons in (0, limit) at which the other curve gets the larger delta."""
+    """Return the epsilons in (0, limit) at which the other curve gets the larger delta.
+
+    Two of them within a 512th of `limit` are not seen: between them the hull keeps to one curve,
+    and lies above the lines of the other by less than their deltas differ there. Delta and epsilon
+    of a hull are the larger of both curves' in any case.
+    """
 
     def gap(epsilon: Doubles) -> Doubles:
         return np.asarray(first._delta(epsilon) - second._delta(epsilon))
