@@ -131,3 +131,12 @@ def test_a_value_that_is_rounded_beyond_its_cell_has_no_mass_below_0() -> None:
         )
         assert (laws[0] >= 0.0).all()
         assert laws[0].sum() == pytest.approx(3e-3, rel=1e-14)
+
+
+def test_what_lies_beyond_is_lost_and_the_farthest_density_rounds() -> None:
+    """A relative error u of x is one of x^2 u of exp(-x^2/2), at x of the largest shift."""
+    cases = [Component(0.5, 1e-3, 0.1), Component(0.5, 60.0, 0.1)]
+    laws = [(9.0, ratio_step(9.0, 10, 16)), (9.0, upper_half_step(9.0, 0.1, 16))]
+    for mu, law in [*laws, (60.0, loss_step(cases, 10, 16)[0])]:
+        assert min(law.lost) >= float(2 * mp.ncdf(-REACH))
+        assert law.rounding >= (REACH + mu) ** 2 * 2.0**-53

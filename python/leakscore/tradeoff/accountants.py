@@ -29,7 +29,7 @@ from leakscore.typing import Doubles
 
 _RELATIONS = ("both", "forward", "reverse")
 _GIVEN = "every bound that was given holds"
-_ROUNDING = 2.0**-53
+_ROUNDING = 0.5 * float(np.finfo(np.float64).eps)
 _REACH = 180.0  # log odds of alpha over which tangents of a Renyi region are taken
 _TANGENTS = 97, 40_000  # of each order at a first look; of all that are the best somewhere
 _EXCESS = 1e-9  # by how much the masses of a PLD may exceed 1
