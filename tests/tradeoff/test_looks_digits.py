@@ -221,6 +221,16 @@ def test_both_axes(delta: float, looks: int) -> None:
     assert hull(min(starts) * (1.0 + 1e-14)) == 0.0
 
 
+@pytest.mark.parametrize("looks", [1, 3])
+def test_laws_that_share_no_double(looks: int) -> None:
+    best = gaussian(1e5).best_of(looks)  # beta has no double at any alpha that has one
+    for f in (best, best.inverse(), best.symmetrized()):
+        assert f([0.0, 1e-300, 0.3, 1.0]).tolist()[1:] == [0.0] * 3
+        assert f.power([1e-300, 0.5, 1.0]).tolist() == [1.0] * 3
+    for f in (best, best.inverse()):
+        assert (f(0.0), f.power(0.0)) == (1.0, 0.0)
+
+
 def test_deltas_of_0_have_no_sign() -> None:
     for curve in (gaussian(1.0), gaussian(0.0), laplace(1.0)):
         for f in (curve.best_of(3), curve.best_of(3).inverse()):

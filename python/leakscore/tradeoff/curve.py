@@ -645,6 +645,7 @@ class TradeOff(Premised, ByValue, ABC, Generic[Value]):
         ``symmetrized()`` of the result has exact delta, epsilon and advantage. Its f and power are
         read off chords between points of the curve and its inverse: f lies up to 1e-7 above the
         hull and the power as much below, for the lower end of a bracket too: add 1e-7 there.
+        Epsilons are read at alphas that are doubles: none but inf is above 745.
 
         References
         ----------

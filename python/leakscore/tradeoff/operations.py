@@ -143,14 +143,12 @@ class Looks(TradeOff):
         x = np.union1d(x, np.append(np.linspace(-40.0, 4.0, _VERTICES), self._kinks()))
         with np.errstate(divide="ignore"):
             alpha, beta = self._flagged(x), self._log_beta(x)
+            start = np.log(min(curve._beta(np.zeros(())) for curve in (self, self.inverse())))
         if self._lower:
             seen = np.isfinite(alpha) & np.isfinite(beta)
             alpha, beta = below(alpha[seen], beta[seen])
         else:
-            at_axis = np.zeros(())
-            with np.errstate(divide="ignore"):
-                ends = np.log([0.0, self.inverse()._beta(at_axis), self._beta(at_axis), 0.0])
-            alpha, beta = np.concatenate([alpha, ends[:2]]), np.concatenate([beta, ends[2:]])
+            alpha, beta = np.append(alpha, -np.inf), np.append(beta, start)
         points = np.concatenate([alpha, beta]), np.concatenate([beta, alpha])
         order = np.lexsort((points[1], points[0]))
         hull = lower_hull(points[0][order], points[1][order])
@@ -210,17 +208,16 @@ class Looks(TradeOff):
                 small = log_alpha - np.log(self._looks)
                 large = np.log(-log_rest(log_alpha) / self._looks)
             return np.where(log_alpha < -40.0, small, large)
-        usual = log_alpha < self._log_beta(np.asarray(_FIRST))
         far = (log_alpha < self._log_beta(np.asarray(_NEAR_1))) | np.isneginf(log_alpha)
-        near = usual & ~far
+        near = ~far & (log_alpha < self._log_beta(np.asarray(_FIRST)))
 
         def gap(x: Doubles) -> Doubles:
             return np.where(near, self._log_beta(x) - np.where(near, log_alpha, 0.0), 0.0)
 
         place = sign_change(gap, np.full(near.shape, _FIRST), np.full(near.shape, _NEAR_1))
         if far.any():
-            place = np.where(far, self._place_near_1(np.where(far, log_alpha, -np.inf)), place)
-        return np.where(usual, place, -np.inf)
+            place = np.where(far, self._place_near_1(log_alpha), place)
+        return np.where(near | far, place, -np.inf)
 
     def _place_near_1(self, log_alpha: Doubles) -> Doubles:
         """Return x where b (1 - a)^(T - 1) is so small an alpha, by the inverse of one look.
