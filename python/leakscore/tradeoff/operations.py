@@ -256,8 +256,8 @@ class Looks(TradeOff):
             with np.errstate(under="ignore"):
                 return np.exp(self._log_beta(x) + self._kept(x) + x - np.exp(x))
 
-        ends = np.arange(-42.0 - np.ceil(np.log(self._looks)), _LAST + 1.0)
-        area = settled_area(density, np.union1d(ends, np.clip(self._kinks(), ends[0], _LAST)))
+        ends = np.arange(-42.0 - np.ceil(np.log(self._looks)), _LAST)
+        area = settled_area(density, np.union1d(ends, self._kinks()))
         return np.float64(1.0 - self._looks * area)
 
     def _delta(self, epsilon: Doubles) -> Any:
