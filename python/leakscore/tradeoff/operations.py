@@ -256,7 +256,7 @@ class Looks(TradeOff):
             with np.errstate(under="ignore"):
                 return np.exp(self._log_beta(x) + self._kept(x) + x - np.exp(x))
 
-        ends = np.arange(-42.0 - np.ceil(np.log(self._looks)), _LAST)
+        ends = np.arange(-42.0 - np.log(self._looks), _LAST)
         area = settled_area(density, np.union1d(ends, self._kinks()))
         return np.float64(1.0 - self._looks * area)
 
@@ -266,8 +266,8 @@ class Looks(TradeOff):
             with np.errstate(over="ignore", under="ignore"):
                 return np.exp(power) - np.exp(np.nan_to_num(epsilon) + alpha)
 
-        at_once, free = self._power(np.zeros(())), 0.0 - np.expm1(np.minimum(epsilon, 0.0))
-        return np.maximum(_highest(gain, np.shape(epsilon)), np.maximum(at_once, free))[()]
+        at_once = self._power(np.zeros(()))
+        return np.maximum(_highest(gain, np.shape(epsilon)), at_once)[()]
 
     def _epsilon(self, delta: Doubles) -> Any:
         """Return the steepest line from (0, delta) to a point of (alpha, power)."""
