@@ -69,7 +69,7 @@ class Population:
         With `pull` w over its mean, a mean of n records is C mean(pull^2) / n about its
         expectation, and moves by pull (z - mu) / n with a record z in it.
     moments : Moments, optional
-        Of the values, if these are in units of their standard deviation already.
+        Of the values, if these are in units of their standard deviation already; no shrinkage.
     """
 
     pooled = False  # whether cells of few records are judged by one covariance
@@ -98,7 +98,7 @@ class Population:
             reference = Reference.fit(values, shrinkage=shrinkage)
         else:
             self.scale = np.ones(moments.dim)
-            reference = moments.reference(shrinkage=shrinkage)
+            reference = moments.reference()
         self._begin(values, reference, n, finite=finite, size=len(values), published=published)
         if self.pull is not None:
             self.correction = float(np.mean(self.pull**2))
