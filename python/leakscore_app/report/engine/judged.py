@@ -231,7 +231,16 @@ class JudgedTable(ABC):
             return None
         at = np.array(self._places)
         others = np.setdiff1d(np.flatnonzero(np.count_nonzero(jacobian[at], axis=0) > 1), at)
-        return Slopes(statistic, n, self.size, self.means, at, others, self._by_judged(at, others))
+        return Slopes(
+            statistic=statistic,
+            n=n,
+            size=self.size,
+            most=int(self.population.owned.sizes.max()),
+            means=self.means,
+            judged=at,
+            others=others,
+            by_judged=self._by_judged(at, others),
+        )
 
     def _by_judged(self, at: Integers, others: Integers) -> Doubles:
         """Return how features that are not judged change with those that are, (k, d).

@@ -359,8 +359,8 @@ class Slopes:
     Attributes
     ----------
     statistic : Statistic
-    n, size : int
-        Records in the release, and in the table.
+    n, size, most : int
+        Records in the release, in the table, and of a person at most.
     means : (D,) ndarray
         Of all features.
     judged : (d,) ndarray of int
@@ -374,6 +374,7 @@ class Slopes:
     statistic: Statistic
     n: int
     size: int
+    most: int
     means: Doubles
     judged: npt.NDArray[np.intp]
     others: npt.NDArray[np.intp]
@@ -383,8 +384,8 @@ class Slopes:
     def units(self) -> Doubles:
         """What noise on the mean of its feature is multiplied by, for each number.
 
-        That of a mean of a group is of one record fewer: to whom a record is judged by the others,
-        its cell of s records tells the mean of s - 1.
+        A record of a cell of s records is judged by the others, and the mean of the s - 1 in its
+        cell takes s / (s - 1) times as much noise.
         """
         units = self.statistic.units(self.means, self.n)
         tables = self.statistic.parts if isinstance(self.statistic, Several) else [self.statistic]
@@ -392,16 +393,14 @@ class Slopes:
             part.names[len(part.cells) - 1 :] for part in tables if isinstance(part, GroupMeans)
         ]
         inside = np.isin(self.statistic.names, np.concatenate([[], *means]))
-        fewer = (self.size - 1) / np.maximum(self.size - units, self.size / 2)
+        rest = np.maximum(self.size - self.most * units, self.size / 2)
+        fewer = (self.size - self.most) / rest
         return np.where(inside, units * fewer, units)[self.judged]
 
     def of_features(self) -> csr_array:
         """Return the slopes by the features that are judged, 1 by its own one, (d, d)."""
-        return csr_array(self._at(self.means) / self._own[:, np.newaxis])
-
-    @property
-    def _own(self) -> Doubles:
-        return self.statistic.units(self.means, self.n)[self.judged]
+        units = self.statistic.units(self.means, self.n)[self.judged]
+        return csr_array(self._at(self.means) / units[:, np.newaxis])
 
     def _at(self, means: Doubles) -> Doubles:
         jacobian = self.statistic.jacobian(means, self.n)
