@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from leakscore_app.report import analyse
@@ -44,18 +45,18 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "repeated names": ("a,b\n1,2\na,b\n3,4\n", {"bad_cells": "missing"}, "line 3.*repeated"),
     "points and commas": (
         "a;b\n1,5;2.5\n2,5;3.5\n",
-        {"exclude": ["b"]},
-        r"'1,5'.*'2\.5'|'2\.5'.*'1,5'",
+        {"exclude": ["a"]},
+        r"line 2, column 'a': '1,5' is no number with decimal points, like 2 of 2.*--decimal",
     ),
     "three columns": (
         "a;b;c\n1.50;1,200;1'100\n2.75;1,300;1'200\n",
         {"exclude": ["c"], "thousands": ","},
-        r"'1\.50'.*'a'.*'1,200'.*'b'.*\"1'100\".*'c'\) follow no common convention",
+        r"line 2, column 'c'.*1'100.* is no number with decimal points and commas between",
     ),
     "three cells of a column": (
         "a;b\n1.50;1\n1,200;2\n1'100;3\n",
         {"exclude": ["a"]},
-        r"'1\.50'.*line 2.*'1,200'.*line 3.*\"1'100\".*line 4",
+        r"line 4, column 'a'.*1'100.* is no number with decimal points and commas between",
     ),
 }
 
@@ -70,6 +71,17 @@ def test_refused_until_an_option_settles_it(tmp_path: Path, case: str) -> None:
     if table.refused:
         with pytest.raises(ValueError, match=r"table\.csv"):
             analyse(table)
+
+
+def test_marks_that_contradict_each_other_are_missing_cells_only_beside_a_decimal_mark(
+    tmp_path: Path,
+) -> None:
+    text = "a;b\n1,5;2.5\n2,5;3.5\n2.75;4.5\n"
+    assert read(tmp_path, text, bad_cells="missing").refused.keys() == {0}
+    commas = read(tmp_path, text, bad_cells="missing", decimal=",").values
+    points = read(tmp_path, text, bad_cells="missing", decimal=".").values
+    np.testing.assert_array_equal(commas, [[1.5, NAN], [2.5, NAN], [NAN, NAN]])
+    np.testing.assert_array_equal(points, [[NAN, 2.5], [NAN, 3.5], [2.75, 4.5]])
 
 
 REFUSED_AT_ONCE: dict[str, tuple[str, dict[str, Any], str]] = {

@@ -409,7 +409,7 @@ def _column(
     if cells.numbers is not None:
         values = np.where(np.isnan(values), cells.numbers, values)
     column = Column(name, _without_missing(values, options))
-    if bad.any() and options.bad_cells == "refuse":
+    if bad.any() and (options.bad_cells == "refuse" or understood.vote.contrary):
         total = survey.cells + _typed(cells)
         read = f" with {CONVENTIONS[convention].words}" if survey.is_number(bad) else ""
         column.refused = doubts.bad_cells(

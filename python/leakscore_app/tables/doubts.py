@@ -14,7 +14,7 @@ from leakscore_app._visible import visible
 from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, plain
 from leakscore_app.tables.conventions import MISSING, is_near, is_summary
 from leakscore_app.tables.formats.layout import is_amount, is_number
-from leakscore_app.tables.numbers import Survey, Vote, contrast
+from leakscore_app.tables.numbers import Survey, Vote
 
 _BELOW = 5  # lines below a table that are no records
 
@@ -91,7 +91,7 @@ def option(name: str, value: str, *, of_list: bool = True) -> str:
 def refuse_marks(
     columns: Iterable[Column], surveys: Mapping[str, Survey], vote: Vote, grid: Grid
 ) -> None:
-    """Refuse numbers that may be read in two ways, and columns that contradict each other."""
+    """Refuse numbers that may be read in two ways."""
     by_name = {column.name: column for column in columns if not column.excluded}
     for name, (row, mark) in vote.doubtful.items():
         if name in by_name:
@@ -100,17 +100,6 @@ def refuse_marks(
                 f"{grid.name}, {grid.place(row)}, column {visible(name)!r}: {text!r} may be "
                 f"{text.replace(mark, '.')} or {text.replace(mark, '')}: say --decimal {mark} or "
                 f"--thousands {mark}"
-            )
-    if vote.contrary and all(name in by_name for name in vote.contrary):
-        *cells, last = (
-            f"{surveys[name].shown(row)!r} ({grid.place(row)}, column {visible(name)!r})"
-            for name, row in contrast(surveys, vote.contrary)
-        )
-        for name in vote.contrary:
-            by_name[name].refused = (
-                f"{grid.name}: {', '.join(cells)} and {last} follow no common convention: "
-                "--decimal , --bad-cells missing or --decimal . --bad-cells missing reads one of "
-                "them as missing"
             )
 
 

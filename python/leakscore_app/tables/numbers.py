@@ -6,10 +6,7 @@ cell is looked at once. A file of any length is surveyed piece by piece, and all
 
 from __future__ import annotations
 
-import functools
-import itertools
 import math
-import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -127,10 +124,6 @@ class Survey:
     def shown(self, row: int) -> str:
         """Return the cell of a row as it is written."""
         return visible(str(self.text[row].as_py()).strip())
-
-    def examples(self) -> list[tuple[int, int]]:
-        """Return the first row of each set of conventions that a number leaves, and that set."""
-        return self._looked_at().examples()
 
     def _looked_at(self) -> _Different:
         """Return the different cells; those of a column of plain numbers are looked at late."""
@@ -300,12 +293,6 @@ class _Different:
         ]
         return ~np.array([*good, True], bool)[self.where]
 
-    def examples(self) -> list[tuple[int, int]]:
-        """Return the first row of each set of conventions that a number leaves."""
-        remaining = np.array([0 if shape is None else shape.conventions for shape in self.shapes])
-        rows = [(self.first(remaining == bits), int(bits)) for bits in np.unique(remaining) if bits]
-        return sorted((row, bits) for row, bits in rows if row is not None)
-
     def values(self, index: int) -> npt.NDArray[np.float64]:
         convention = conventions.CONVENTIONS[index]
         numbers = np.full(len(self.cells) + 1, np.nan)
@@ -369,15 +356,15 @@ class Vote:
         Index of the convention in which the columns are read.
     doubtful : dict
         Column -> (row, mark) of a number that the conventions left read differently.
-    contrary : tuple of str
-        The fewest columns whose numbers follow no common convention; empty if all do.
+    contrary : bool
+        Whether numbers follow no common convention, and no option says which holds.
     noted : bool
         Whether the reader should be told: other than decimal points are used.
     """
 
     convention: int
     doubtful: Mapping[str, tuple[int, str]]
-    contrary: tuple[str, ...]
+    contrary: bool
     noted: bool
 
 
@@ -392,10 +379,8 @@ def vote_of(surveys: Mapping[str, Survey], decimal: str | None, thousands: str |
     remaining = ALL
     for survey in surveys.values():
         remaining &= survey.conventions
-    if not remaining and allowed == ALL:
-        return Vote(_first(allowed), {}, _contrary(surveys), False)
-    if not remaining & allowed:  # the options make bad cells of some numbers
-        return Vote(_first(allowed, surveys.values()), {}, (), True)
+    if not remaining & allowed:  # some numbers are bad cells in any convention
+        return Vote(_first(allowed, surveys.values()), {}, allowed == ALL, True)
     remaining &= allowed
     doubtful = _doubtful(surveys, remaining)
     if doubtful and all(mark == "." and not surveys[n].bare for n, (_, mark) in doubtful.items()):
@@ -404,34 +389,13 @@ def vote_of(surveys: Mapping[str, Survey], decimal: str | None, thousands: str |
     convention = _first(remaining)
     marked = any(survey.conventions != ALL for survey in surveys.values())
     noted = marked and CONVENTIONS[convention] != CONVENTIONS[0]
-    return Vote(convention, doubtful, (), noted)
+    return Vote(convention, doubtful, False, noted)
 
 
 def _first(remaining: int, surveys: Collection[Survey] = ()) -> int:
     """Return the first of the conventions that most columns follow."""
     indices = (i for i in range(len(CONVENTIONS)) if remaining >> i & 1)
     return max(indices, key=lambda i: sum(each.conventions >> i & 1 for each in surveys))
-
-
-def _contrary(surveys: Mapping[str, Survey]) -> tuple[str, ...]:
-    names = list(surveys)
-    return tuple(names[i] for i in _fewest([each.conventions for each in surveys.values()]))
-
-
-def contrast(surveys: Mapping[str, Survey], names: Sequence[str]) -> list[tuple[str, int]]:
-    """Return the fewest numbers of columns, by name and row, that follow no common convention."""
-    cells = [(name, *cell) for name in names for cell in surveys[name].examples()]
-    return [cells[i][:2] for i in _fewest([bits for _, _, bits in cells])]
-
-
-def _fewest(sets: Sequence[int]) -> list[int]:
-    """Return where the fewest sets lie that have nothing in common; all if none do."""
-    first = {bits: i for i, bits in reversed([*enumerate(sets)])}
-    for size in range(1, len(first) + 1):
-        for several in itertools.combinations(sorted(first, key=first.__getitem__), size):
-            if not functools.reduce(operator.and_, several):
-                return [first[bits] for bits in several]
-    return list(range(len(sets)))
 
 
 def _doubtful(surveys: Mapping[str, Survey], remaining: int) -> dict[str, tuple[int, str]]:
