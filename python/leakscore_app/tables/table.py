@@ -103,7 +103,6 @@ def grid_of(file: File, options: ReadingOptions) -> Grid:
     return reader(file, options)
 
 
-_ROWS = 2048
 Lines: TypeAlias = npt.NDArray[np.int64] | None
 
 EMBEDDED = "breast-cancer-wisconsin.csv"
@@ -301,10 +300,7 @@ def table_of_content(
 ) -> Table:
     """Make the table of columns that are understood."""
     columns = content.columns
-    values = np.empty((len(columns[0].values) if columns else 0, len(columns)))
-    for start in range(0, len(values), _ROWS):  # blocks that stay in the cache
-        for j, column in enumerate(columns):
-            values[start : start + _ROWS, j] = column.values[start : start + _ROWS]
+    values = np.column_stack([column.values for column in columns] or [np.empty((0, 0))])
     alone = sum(not column.excluded for column in columns) < 2
     return Table(
         name=name,
