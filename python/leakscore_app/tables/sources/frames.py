@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -158,7 +158,7 @@ class FramePart:
         schema = reader_of(frame).schema
         name, names, categories = f"the {kind}", tuple(schema.names), Categories.of(options)
         excluded, unsettled = excluded_in(
-            name, schema, lambda _: reader_of(frame), categories, _known(options, names)
+            name, schema, lambda _: reader_of(frame), categories, options
         )
         index, (levels, _) = tuple(sorted(index_of(schema))), categories.coded(name, names)
         return cls(frame, name, names, excluded, index, levels, unsettled)
@@ -175,17 +175,6 @@ class FramePart:
 
         watched = self.digest.watched(read(), columns, self.name)
         yield from part_of(watched, first, last)
-
-
-def _known(options: ReadingOptions, names: Sequence[str]) -> ReadingOptions:
-    """Return the options without names that no column has: where they are used they are refused."""
-    columns = options.columns
-    return replace(
-        options,
-        groups=tuple(name for name in options.groups if name in names),
-        exclude=tuple(name for name in options.exclude if name in names),
-        columns=None if columns is None else tuple(name for name in columns if name in names),
-    )
 
 
 def _batches(path: str, name: str, columns: list[str]) -> Iterator[Any]:
