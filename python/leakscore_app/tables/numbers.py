@@ -7,7 +7,7 @@ cell is looked at once. A file of any length is surveyed piece by piece, and all
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
