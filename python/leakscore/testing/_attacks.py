@@ -9,7 +9,7 @@ import reprlib
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -242,34 +242,26 @@ def attacks(rows: Doubles) -> Iterator[ScoreAttack]:
         )
 
 
-def _log_ratio(members: Doubles, others: Doubles) -> Doubles:
-    shares = ((x + 0.5) / (x.sum() + 1.0) for x in (members, others))
-    inside, outside = (np.log(share) for share in shares)
-    return np.asarray(inside - outside)
+def _by_frequency(keys: Callable[[Doubles], np.ndarray], rows: Doubles, member: Flags) -> Score:
+    """Score a key by the log-ratio of how often members and others have it; 0 if none ever had."""
+    values, place = np.unique(keys(rows), return_inverse=True)
+    counts = [np.bincount(place.ravel()[of], minlength=values.size) for of in (member, ~member)]
+    inside, outside = (np.log((count + 0.5) / (count.sum() + 1.0)) for count in counts)
+    ratios = inside - outside
 
+    def score(array: Doubles) -> Doubles:
+        sought = keys(array)
+        place = np.minimum(np.searchsorted(values, sought), values.size - 1)
+        return np.where(values[place] == sought, ratios[place], 0.0)
 
-def _by_value(keys: np.ndarray, member: Flags) -> tuple[np.ndarray, Doubles]:
-    values, place = np.unique(keys, return_inverse=True)
-    place = place.ravel()
-    inside = np.bincount(place[member], minlength=values.size).astype(np.float64)
-    outside = np.bincount(place[~member], minlength=values.size).astype(np.float64)
-    return values, _log_ratio(inside, outside)
-
-
-def _looked_up(keys: np.ndarray, values: np.ndarray, ratios: Doubles) -> Doubles:
-    """Return the ratio of each key, 0 where it was never seen."""
-    place = np.minimum(np.searchsorted(values, keys), values.size - 1)
-    return np.where(values[place] == keys, ratios[place], 0.0)
+    return score
 
 
 def _whole(rows: Doubles, member: Flags) -> Score:
-    width = rows.shape[1]
-
-    def keys(array: Doubles) -> np.ndarray:
-        return np.ascontiguousarray(array + 0.0).view(f"S{8 * width}").ravel()
-
-    values, ratios = _by_value(keys(rows), member)
-    return lambda array: _looked_up(keys(array), values, ratios)
+    width = 8 * rows.shape[1]
+    return _by_frequency(
+        lambda array: np.ascontiguousarray(array + 0.0).view(f"S{width}").ravel(), rows, member
+    )
 
 
 def _column(column: int, sign: float) -> Fit:
@@ -280,14 +272,7 @@ def _column(column: int, sign: float) -> Fit:
 
 
 def _low_bits(column: int, power: int) -> Fit:
-    def part(array: Doubles) -> Doubles:
-        return np.asarray(np.mod(array[:, column], 2.0**-power))
-
-    def fit(rows: Doubles, member: Flags) -> Score:
-        values, ratios = _by_value(part(rows), member)
-        return lambda array: _looked_up(part(array), values, ratios)
-
-    return fit
+    return partial(_by_frequency, lambda array: np.mod(array[:, column], 2.0**-power))
 
 
 def _binned(column: int) -> Fit:
@@ -300,8 +285,7 @@ def _binned(column: int) -> Fit:
             hit = atoms[atom] == array[:, column] if atoms.size else np.zeros(len(array), bool)
             return np.where(hit, -1.0 - atom, place)
 
-        values, ratios = _by_value(bins(rows), member)
-        return lambda array: _looked_up(bins(array), values, ratios)
+        return _by_frequency(bins, rows, member)
 
     return fit
 

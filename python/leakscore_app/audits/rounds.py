@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 import os
 import stat
@@ -20,7 +19,7 @@ from leakscore.typing import Doubles, Flags
 from leakscore_app._visible import listed, visible
 from leakscore_app.audits.columns import WORDS
 from leakscore_app.audits.scores import LOSS_NAMES, MEMBER_NAMES, SCORE_NAMES, plain_name
-from leakscore_app.tables import files
+from leakscore_app.tables import files, strict_json
 
 STANDARD_INPUT = "-"
 
@@ -241,15 +240,7 @@ class RoundParser:
         return cells[self._places[0]], cells[self._places[1]]
 
     def _parsed(self, text: str, line: int) -> dict[str, Any]:
-        def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-            if len(dict(pairs)) < len(pairs):
-                raise ValueError("a key occurs twice")
-            return dict(pairs)
-
-        try:
-            entries = json.loads(text, object_pairs_hook=unique)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"{self._name}, line {line}: no JSON object: {error}") from None
+        entries = strict_json.load_json(files.File(f"{self._name}, line {line}", text.encode()))
         if not isinstance(entries, dict):
             raise ValueError(f"{self._name}, line {line}: no JSON object")
         return entries
