@@ -267,7 +267,8 @@ def _guesses(share: float) -> Callable[[Any], Doubles]:
 def _guesses_of_gaussian(drawn: tuple[Doubles, npt.NDArray[np.bool_]]) -> Doubles:
     k = drawn[0].size // 20
     bound = one_run_fdp(*drawn, k, k, tradeoff.gaussian, CONFIDENCE)
-    return np.array([bound.epsilon_if_family(min(DELTAS)), np.nan])
+    curve = bound.tradeoff
+    return np.array([0.0 if curve is None else curve.epsilon(min(DELTAS)), np.nan])
 
 
 def _every_size(drawn: tuple[Doubles, npt.NDArray[np.bool_]]) -> Doubles:

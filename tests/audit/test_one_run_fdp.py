@@ -37,7 +37,6 @@ def test_parameter_is_the_last_refuted_one(family, inverse, counts) -> None:  # 
     level = 1 - mpmath.mpf(0.95)
     if bound.parameter == 0.0:
         assert bound.tradeoff is None
-        assert bound.epsilon_if_family(1e-5) == 0.0
         assert not oracle.contradicted(mpmath.mpf(m) / 2, made, correct, level, inverse(2.0**-30))
         return
     assert oracle.contradicted(mpmath.mpf(m) / 2, made, correct, level, inverse(bound.parameter))
@@ -45,7 +44,7 @@ def test_parameter_is_the_last_refuted_one(family, inverse, counts) -> None:  # 
         mpmath.mpf(m) / 2, made, correct, level, inverse(mpmath.mpf(bound.parameter) * (1 + 1e-10))
     )
     assert float(bound) == bound.parameter <= bound.max_certifiable
-    assert bound.epsilon_if_family(0.01) == family(bound.parameter).epsilon(0.01)
+    assert bound.tradeoff == family(bound.parameter)
 
 
 @pytest.mark.parametrize("counts", COUNTS[:4])

@@ -46,13 +46,5 @@ ONE_RUNS: dict[str, list[Call]] = {
         )
         for curve in (tradeoff.gaussian, tradeoff.laplace(0.1))
     ],
-    "audit.OneRunFamilyBound.epsilon_if_family": [
-        Call(
-            audit.one_run_fdp(
-                np.arange(60.0), np.arange(60) >= 30, 20, 10, tradeoff.gaussian
-            ).epsilon_if_family,
-            scalars={"delta": (1e-5, good.NO_SHARE)},
-        )
-    ],
 }
 ONE_RUN_RESULTS = {"audit.OneRunBound", "audit.OneRunFamilyBound", "audit.OneRunTest"}

@@ -18,7 +18,7 @@ from leakscore.audit.training import Guesses, guesses_of, refuse_both
 from leakscore.numeric import bisect, crossed
 from leakscore.tradeoff import GaussianTradeOff, TradeOff, gaussian
 from leakscore.tradeoff.premise import settled
-from leakscore.typing import Doubles, Scalar
+from leakscore.typing import Doubles
 
 Family = Callable[[float], TradeOff]
 Sizes = int | Sequence[int] | None
@@ -97,8 +97,9 @@ class OneRunFamilyBound(Bound):
         The training is not f-DP for the curve of any smaller parameter, at this confidence; 0 if
         none is refuted.
     tradeoff : TradeOff or None
-        The curve of this parameter, or None at 0. Its epsilon is a lower bound only if the training
-        is one of the family: see `epsilon_if_family`.
+        The curve of this parameter, or None at 0. Its epsilon is a lower bound only if the curve of
+        the training is one of the family; for another training, such as one with Laplace noise and
+        the Gaussian family, it means nothing.
     max_certifiable : float
         The parameter if all guesses were right; inf if they then refuted every curve of the family.
     canaries : int
@@ -135,42 +136,6 @@ class OneRunFamilyBound(Bound):
     neighbours: str | None
 
     _number = "parameter"
-
-    @overload
-    def epsilon_if_family(self, delta: Scalar) -> float: ...
-    @overload
-    def epsilon_if_family(self, delta: npt.ArrayLike) -> Doubles: ...
-    def epsilon_if_family(self, delta: npt.ArrayLike) -> float | Doubles:
-        """Return epsilon(delta) of the curve of this parameter, 0 if there is none.
-
-        It bounds the epsilon of the training from below only if the training's curve is one of the
-        family. For another training, such as one with Laplace noise and the Gaussian family, it
-        means nothing.
-
-        Parameters
-        ----------
-        delta : float or array_like
-            In [0, 1].
-
-        Returns
-        -------
-        float or ndarray
-
-        Raises
-        ------
-        ValueError
-            If `delta` is outside [0, 1] or NaN.
-
-        Examples
-        --------
-        >>> from leakscore.audit import one_run_fdp
-        >>> from leakscore.tradeoff import gaussian
-        >>> bound = one_run_fdp(range(100), [False] * 50 + [True] * 50, 20, 0, gaussian)
-        >>> print(bound.epsilon_if_family([1e-5, 1e-2]).round(3))
-        [3.721 1.919]
-        """
-        shares = validation.interval("delta", delta, 0.0, 1.0)
-        return 0.0 * shares if self.tradeoff is None else self.tradeoff.epsilon(shares)
 
 
 @overload

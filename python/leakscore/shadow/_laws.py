@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from leakscore import _core, validation
 from leakscore.distributions import norm
+from leakscore.numeric import sign_change
 from leakscore.shadow import arrays
 from leakscore.shadow.arrays import ModelSums, Shadow, Side, TooFew
 from leakscore.typing import Doubles, Flags
@@ -89,19 +90,11 @@ def from_variances(variance: Doubles, dof: Doubles) -> Scale:
 
 
 def inverse_trigamma(value: float) -> float:
-    """Solve psi'(y) = value > 0: Newton's steps on 1/psi', which is convex, from 1/2 + 1/value."""
+    """Solve psi'(y) = value > 0; psi'(y) lies between 1/y and 1/y + 1/y^2."""
     from scipy.special import polygamma
 
-    y = 0.5 + 1.0 / value
-    for _ in range(100):
-        slope = float(polygamma(1, y))
-        step = slope * (1.0 - slope / value) / float(polygamma(2, y))
-        if not abs(step) > 1e-15 * y:
-            return y
-        y += step
-        if abs(step) <= 1e-10 * y:  # the next step would be below rounding
-            return y
-    raise RuntimeError(f"The degrees of freedom of the prior did not converge for {value!r}")
+    low, high = np.asarray(1.0 / value), np.asarray((0.5 + np.sqrt(0.25 + value)) / value)
+    return float(sign_change(lambda y: polygamma(1, y) - value, low, high))
 
 
 def shrunk(squares: Doubles, dof: Doubles, prior: Scale) -> Doubles:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
+from leakscore.numeric import sign_change
 from leakscore.shadow._signals import sigmoid
 from leakscore.typing import Doubles
 
@@ -173,16 +174,11 @@ class LogisticLaw:
     @property
     def _inside(self) -> Doubles:
         """The margin with the record of a model whose margin without it is the mean."""
-        t = self.mean + 0.5 * self.influence
-        for _ in range(60):  # t - g sigmoid(-t) rises by at least 1, and is concave or convex
-            tail = sigmoid(-t)
-            step = (t - self.influence * tail - self.mean) / (
-                1.0 + self.influence * tail * sigmoid(t)
-            )
-            t = t - step
-            if np.abs(step).max(initial=0.0) < 1e-13:
-                break
-        return t
+
+        def excess(t: Doubles) -> Doubles:
+            return t - self.influence * sigmoid(-t) - self.mean
+
+        return sign_change(excess, self.mean, self.mean + self.influence)
 
     @property
     def shift(self) -> Doubles:
