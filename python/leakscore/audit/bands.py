@@ -242,14 +242,6 @@ def _table() -> dict[str, dict[str, dict[str, float]]]:
     return dict(json.loads(text))
 
 
-def _no_knots() -> Counts:
-    return frozen(np.empty(0, dtype=np.int64))
-
-
-def _no_values() -> Doubles:
-    return frozen(np.empty(0))
-
-
 @dataclass(frozen=True, eq=False)
 class Band:
     """Upper confidence bounds A(k) on an error rate, given k errors of n, valid at all thresholds.
@@ -278,8 +270,8 @@ class Band:
     miss: float
     algorithm: str
     critical: float
-    knots: Counts = field(default_factory=_no_knots, repr=False)
-    values: Doubles = field(default_factory=_no_values, repr=False)
+    knots: Counts = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
+    values: Doubles = field(default_factory=lambda: np.empty(0), repr=False)
 
     def __call__(self, counts: npt.ArrayLike) -> Doubles:
         """Return the upper bounds on the rate, rounded up."""

@@ -70,10 +70,7 @@ class Paired:
 
     def fit(self, shadow: Shadow) -> PairSums:
         """Sum over all models."""
-        sums, masks = arrays.sums(shadow), arrays.masks_of(shadow)
-        couples = arrays.complementary(shadow, masks)
-        products = None if couples is None else _products(shadow, couples, sums.sides)
-        return PairSums(sums, masks, couples, products)
+        return PairSums(arrays.sums(shadow), arrays.masks_of(shadow))
 
     def scores(self, x: Doubles, sums: PairSums) -> Doubles:
         """Return the log-ratio of the densities IN and OUT."""
@@ -98,45 +95,20 @@ class PairSums:
 
     sums: ModelSums
     masks: Masks
-    couples: Counts | None
-    products: Doubles | None
 
     def without(self, group: Counts) -> PairSums:
         """Leave the models of a group out of all sums."""
-        remaining = self.sums.without(group)
-        couples = arrays.complementary(remaining.shadow, self.masks)
+        return PairSums(self.sums.without(group), self.masks)
+
+    @property
+    def products(self) -> Doubles | None:
+        """Sums over all pairs, None if not all models are in one."""
+        shadow = self.sums.shadow
+        couples = arrays.complementary(shadow, self.masks)
         if couples is None:
-            products = None
-        elif self.products is None or not self._loses_one_pair(couples, group):
-            products = _products(remaining.shadow, couples, remaining.sides)
-        else:
-            products = self._products_without(self.products, group)
-            if remaining.renewed.size:
-                few = remaining.shadow.columns(remaining.renewed)
-                again = _products(few, couples, arrays.sums(few).sides)
-                products = arrays.put(products, remaining.renewed, again)
-        return PairSums(remaining, self.masks, couples, products)
-
-    def _loses_one_pair(self, couples: Counts, group: Counts) -> bool:
-        """Whether the couples are all but one, which is the group."""
-        every = self.couples
-        if every is None or group.size != 2:
-            return False
-        return np.array_equal(every[~np.isin(every, group).all(axis=1)], couples)
-
-    def _products_without(self, products: Doubles, group: Counts) -> Doubles:
-        """Leave a pair out of the sums of products: each side loses one of its models."""
-        (x, mine), (y, _) = (self.sums.shadow.line(row) for row in group)
-        inside, outside = self.sums.sides
-        d_in, d_out = inside.centred(np.where(mine, x, y)), outside.centred(np.where(mine, y, x))
-        share = inside.models / np.maximum(inside.models - 1.0, 1.0)
-        return np.asarray(products - d_in * d_out * share)
-
-
-def _products(shadow: Shadow, couples: Counts, sides: Sides) -> Doubles:
-    """Sum over pairs."""
-    rows = np.ascontiguousarray(couples).reshape(-1)
-    return _core.shadow_pair_products(shadow.signals, shadow.included, rows, sides.packed())
+            return None
+        rows, packed = np.ascontiguousarray(couples).reshape(-1), self.sums.sides.packed()
+        return _core.shadow_pair_products(shadow.signals, shadow.included, rows, packed)
 
 
 class PairedLaws(NamedTuple):
@@ -275,8 +247,8 @@ def _agreement(sums: PairSums, v_in: Doubles, v_out: Doubles) -> tuple[float, Do
     """Return the correlation of complementary pairs, in [-1, 0], and the squares over the usual."""
     inside, outside = sums.sums.sides
     q = inside.squares / v_in + outside.squares / v_out
-    varies = q > 0.0
-    if sums.products is None or not varies.any():
+    varies, products = q > 0.0, sums.products
+    if products is None or not varies.any():
         return 0.0, q
-    terms = 2.0 * (sums.products / np.sqrt(v_in * v_out))[varies] / q[varies]
+    terms = 2.0 * (products / np.sqrt(v_in * v_out))[varies] / q[varies]
     return float(np.clip(terms.mean(), -1.0, 0.0)), q

@@ -258,11 +258,6 @@ class Side(NamedTuple):
         """Return the mean, rounded to the size of the signals."""
         return self.centre + self.rest
 
-    def part(self, where: slice) -> Side:
-        """Return the sums of some records."""
-        part = Side(*(values[where] for values in self[:4]))
-        return part if self.median is None else part._replace(median=self.median[where])
-
     def centred(self, x: Doubles) -> Doubles:
         """Return signals less the location."""
         return (x - self.centre) - self.rest if self.median is None else x - self.median
