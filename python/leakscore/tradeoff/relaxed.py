@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from leakscore import _core, _validate_counts, validation
 from leakscore.distributions import chi2, gx2, ncx2, norm
-from leakscore.numeric import doubled, falling_root, gauss_panels, norms
+from leakscore.numeric import doubled, falling_root, norms
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.gaussian_curves import GaussianTradeOff
 from leakscore.tradeoff.laplace_curves import log_cosh
-from leakscore.tradeoff.shapes import LARGEST, Mirrored, OneStatistic, either
+from leakscore.tradeoff.shapes import LARGEST, OneStatistic, either
 from leakscore.typing import Doubles, Flags, Scalar
 
 
@@ -184,12 +184,8 @@ class _RelaxedGaussian(OneStatistic):
 
         The curve has the larger delta at every epsilon >= 0: its likelihood ratio is unbounded.
         """
-        start, end, area = (np.empty(self.shape) for _ in range(3))
-        for i in np.ndindex(self.shape):
-            each = self._like(*(parameter[i] for parameter in self._parameters))
-            start[i], end[i] = each._touch(0.0)
-            area[i] = _area(each, start[i])
-        return Mirrored(self._like(*self._parameters), start, end, area)
+        steep: _RelaxedGaussian = self._like(*self._parameters)
+        return steep._mirrored()
 
     def _beta(self, alpha: Doubles) -> Any:
         in_line = self._in_line(alpha)
@@ -251,13 +247,6 @@ class _RelaxedGaussian(OneStatistic):
         bound = 0.5 * mu * mu if self._reversed else np.full(mu.shape, np.inf)
         edge = np.where((delta <= 0.0) & (mu > 0.0), bound, 0.0)
         return np.where(usual, epsilon, edge)[()]
-
-
-def _area(curve: TradeOff, end: float) -> float:
-    """Integrate f from 0 to `end`, by Gauss's rule in the logarithm of alpha."""
-    falls, shares = gauss_panels(np.arange(0.0, 40.0), np.ones(40), 12)
-    alpha = end * np.exp(-falls)
-    return float(np.sum(shares * alpha * np.asarray(curve._beta(alpha))))
 
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)

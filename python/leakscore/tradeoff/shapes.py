@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from leakscore.distributions import norm
-from leakscore.numeric import bisect, doubled, sign_change
+from leakscore.numeric import bisect, doubled, gauss_panels, sign_change
 from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned, require_one
 from leakscore.tradeoff.premise import UNSTATED, Premise, joined
 from leakscore.typing import Doubles, Flags, Value
@@ -55,6 +55,9 @@ class Parametric(TradeOff[Value]):
     def _beside(self, argument: Doubles) -> list[Doubles]:
         """Give the parameters, their axes in front of the argument's."""
         return [aligned(parameter, argument) for parameter in self._parameters]
+
+
+_FAR = 1e14  # epsilons
 
 
 class OneStatistic(Parametric[Any]):
@@ -135,29 +138,45 @@ class OneStatistic(Parametric[Any]):
         return self._profile(epsilon, epsilon)[0][()]
 
     def _profile(self, epsilon: Doubles, like: Doubles) -> tuple[Doubles, Doubles]:
-        """Return delta, power - e^epsilon alpha, and 1 - delta, a sum."""
+        """Return delta, power - e^epsilon alpha, and the log of 1 - delta, a sum."""
         cut, moved = self._cut(epsilon, like)
         log_power = self._law(True, "logsf", moved, like)
         log_alpha = self._law(False, "logsf", cut, like)
         missed, spared = self._law(True, "cdf", moved, like), self._law(False, "cdf", cut, like)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            rare = -np.exp(log_power) * np.expm1(epsilon + log_alpha - log_power)
+            # So far out the sum has no digits, and what is paid is nothing beside the power.
+            log_paid = np.where(np.abs(epsilon) < _FAR, epsilon + log_alpha, -np.inf)
+            rare = -np.exp(log_power) * np.expm1(log_paid - log_power)
             usual = -np.expm1(epsilon) + np.exp(epsilon) * spared - missed
-            rest = missed + np.exp(epsilon + log_alpha)
-        common = np.where(spared < 0.5, usual, 1.0 - rest)
+            sure = (1.0 - missed) - np.exp(log_paid)
+        common = np.where(spared < 0.5, usual, sure)
         delta = np.where(missed > 0.5, np.where(np.isneginf(log_power), 0.0, rare), common)
-        return np.asarray(np.clip(delta, 0.0, 1.0)), rest
+        with np.errstate(divide="ignore"):
+            rest = np.logaddexp(np.log(missed), log_paid)
+        return np.asarray(np.clip(delta, 0.0, 1.0) + 0.0), rest  # no -0.0
 
     def _epsilon(self, delta: Doubles) -> Any:
         most = aligned(np.asarray(self._advantage()), delta)
         bound = aligned(self._most(), delta) if self._small else np.inf
 
         def excess(epsilon: Doubles) -> Doubles:
-            reached, rest = self._profile(epsilon, delta)
-            sure = np.log1p(-delta) - np.log(rest)
-            return np.where(delta > 0.5, sure, np.log(reached) - np.log(delta))
+            reached, log_rest = self._profile(epsilon, delta)
+            by_rest = np.log1p(-delta) - log_rest
+            return np.where(delta > 0.5, by_rest, np.log(reached) - np.log(delta))
 
         return solved_profile(excess, delta, most, bound)
+
+    def _mirrored(self) -> TradeOff[Any]:
+        """Return the hull of a curve that has the larger delta at every epsilon >= 0."""
+        like = np.zeros(())
+        cut, moved = self._cut(like, like)
+        log_start = np.asarray(self._law(False, "logsf", cut, like))
+        falls, shares = gauss_panels(np.arange(0.0, 40.0), np.ones(40), 12)
+        log_alpha = log_start[..., np.newaxis] - falls
+        statistic = self._law(False, "ilogsf", log_alpha, falls)
+        beta = self._law(True, "cdf", self._moved(statistic, falls), falls)
+        area = np.sum(shares * np.exp(log_alpha) * beta, axis=-1)
+        return Mirrored(self, np.exp(log_start), self._law(True, "cdf", moved, like), area)
 
 
 def solved_profile(
