@@ -138,7 +138,7 @@ class OneStatistic(Parametric[Any]):
         return self._profile(epsilon, epsilon)[0][()]
 
     def _profile(self, epsilon: Doubles, like: Doubles) -> tuple[Doubles, Doubles]:
-        """Return delta, power - e^epsilon alpha, and the log of 1 - delta, a sum."""
+        """Return delta, power - e^epsilon alpha, and 1 - delta, a sum."""
         cut, moved = self._cut(epsilon, like)
         log_power = self._law(True, "logsf", moved, like)
         log_alpha = self._law(False, "logsf", cut, like)
@@ -148,11 +148,9 @@ class OneStatistic(Parametric[Any]):
             log_paid = np.where(np.abs(epsilon) < _FAR, epsilon + log_alpha, -np.inf)
             rare = -np.exp(log_power) * np.expm1(log_paid - log_power)
             usual = -np.expm1(epsilon) + np.exp(epsilon) * spared - missed
-            sure = (1.0 - missed) - np.exp(log_paid)
-        common = np.where(spared < 0.5, usual, sure)
+            rest = missed + np.exp(log_paid)
+        common = np.where(spared < 0.5, usual, 1.0 - rest)
         delta = np.where(missed > 0.5, np.where(np.isneginf(log_power), 0.0, rare), common)
-        with np.errstate(divide="ignore"):
-            rest = np.logaddexp(np.log(missed), log_paid)
         return np.asarray(np.clip(delta, 0.0, 1.0) + 0.0), rest  # no -0.0
 
     def _epsilon(self, delta: Doubles) -> Any:
@@ -160,9 +158,9 @@ class OneStatistic(Parametric[Any]):
         bound = aligned(self._most(), delta) if self._small else np.inf
 
         def excess(epsilon: Doubles) -> Doubles:
-            reached, log_rest = self._profile(epsilon, delta)
-            by_rest = np.log1p(-delta) - log_rest
-            return np.where(delta > 0.5, by_rest, np.log(reached) - np.log(delta))
+            reached, rest = self._profile(epsilon, delta)
+            sure = np.log1p(-delta) - np.log(rest)
+            return np.where(delta > 0.5, sure, np.log(reached) - np.log(delta))
 
         return solved_profile(excess, delta, most, bound)
 
