@@ -66,9 +66,6 @@ class GaussianTradeOff(Symmetric[Value], Parametric[Value]):
     def _auc(self) -> Any:
         return _core.gaussian_auc(self._parameters[0])
 
-    def _alpha_per_power(self) -> Doubles:
-        return np.where(self._parameters[0] > 0.0, 0.0, 1.0)
-
     def _touch(self, epsilon: float) -> tuple[float, float]:
         mu = float(self._parameters[0])
         return float(norm.cdf(-epsilon / mu - 0.5 * mu)), float(norm.cdf(epsilon / mu - 0.5 * mu))

@@ -139,11 +139,6 @@ class _Laplace(Symmetric[Any], Parametric[Any]):
         threshold = self._threshold(log_alpha, log_rest)
         return _log_above(threshold), _log_above(-threshold)
 
-    def _log_power(self, log_alpha: Doubles) -> Any:
-        with np.errstate(divide="ignore"):
-            rest = np.log(-np.expm1(log_alpha))  # to the last digit where a threshold needs it
-        return _log_above(self._threshold(log_alpha, rest))[()]
-
     def _beta(self, alpha: Doubles) -> Any:
         (mu,) = self._beside(alpha)
         if _plain(mu):

@@ -245,10 +245,8 @@ def lower_hull(log_alpha: Doubles, log_beta: Doubles) -> tuple[Doubles, Doubles]
 
 def _either_end(log_mass: Doubles) -> Doubles:
     """Return logs of the sums of the first 0, 1, ... masses, accurate near 0 and near 1."""
-    first = np.logaddexp.accumulate(np.concatenate([[-np.inf], log_mass]))
-    rest = np.logaddexp.accumulate(np.concatenate([[-np.inf], log_mass[::-1]]))[::-1]
-    with np.errstate(divide="ignore"):
-        return np.where(first < -0.7, first, np.log1p(-np.exp(np.minimum(rest, 0.0))))
+    first = from_below(log_mass)
+    return np.where(first < -0.7, first, complement(from_above(log_mass)))
 
 
 def log_slopes(log_alpha: Doubles, log_beta: Doubles) -> Doubles:

@@ -105,9 +105,6 @@ class SampledCurve(TradeOff[Value]):
         """Probability of the record being in the sample."""
         return cast("Value", self._rate[()])
 
-    def _advantage(self) -> Any:
-        return self._rate * self._curve._advantage()
-
     def _auc(self) -> Any:
         return 0.5 * (1.0 - self._rate) + self._rate * self._curve._auc()
 
@@ -153,10 +150,6 @@ class Mixture(SampledCurve[Value]):
             inner = _shifted(epsilon, rate, np.log(ratio / rate))
             mixed = rate * self._of_each("delta", np.where(ratio > 0.0, inner, 0.0))
             return np.where(ratio > 0.0, mixed, -np.expm1(epsilon))[()]
-
-    def _alpha_per_power(self) -> Doubles:
-        ratio = self._curve._alpha_per_power()
-        return np.asarray(ratio / ((1.0 - self._rate) * ratio + self._rate))
 
     def _inverse(self) -> TradeOff[Value]:
         return InverseMixture(self._curve, self._rate, self._premise)
@@ -248,10 +241,6 @@ class InverseMixture(SampledCurve[Value]):
         inner = np.where(usual, sign_change(gap, np.zeros(delta.shape), high), bound)
         epsilon = _outer(inner, self._rate)
         return np.where(delta >= self._advantage(), 0.0, epsilon)[()]
-
-    def _alpha_per_power(self) -> Doubles:
-        ratio = self._curve.inverse()._alpha_per_power()
-        return np.asarray((1.0 - self._rate) + self._rate * ratio)
 
 
 class _OfGaussian(SampledCurve[Value]):

@@ -233,9 +233,6 @@ class Derived(TradeOff[Value]):
     def _epsilon(self, delta: Doubles) -> Any:
         return self._number(lambda curve: curve._epsilon(delta), delta)
 
-    def _alpha_per_power(self) -> Doubles:
-        return np.asarray(self._number(lambda curve: curve._alpha_per_power(), np.zeros(())))
-
 
 class Bracket(Derived[float]):
     """A curve between `lower` and `upper`, on the safe side: every number is the lower curve's.
@@ -475,9 +472,6 @@ class Arcs(Symmetric[Any]):
 
     def _epsilon(self, delta: Doubles) -> Any:
         return np.max([curve._epsilon(delta) for curve in self._curves], axis=0)[()]
-
-    def _alpha_per_power(self) -> Doubles:
-        return np.asarray(np.min([curve._alpha_per_power() for curve in self._curves], axis=0))
 
 
 def _on_chord(alpha: Doubles, first: Point, last: Point) -> tuple[Doubles, Doubles]:
