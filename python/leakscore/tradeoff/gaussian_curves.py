@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate_counts, validation
-from leakscore.distributions import gx2, ncx2, norm
+from leakscore.distributions import gx2, norm
 from leakscore.numeric import frozen
 from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned, require_one
 from leakscore.tradeoff.premise import Premise
-from leakscore.tradeoff.shapes import LARGEST, Hull, OneStatistic, Parametric, either
+from leakscore.tradeoff.shapes import LARGEST, Hull, Narrower, Parametric, either
 from leakscore.typing import Doubles, Scalar, Value
 
 
@@ -337,7 +337,7 @@ def gaussian_mean(
 _REPLACED = Premise("replace")
 
 
-class MeanTradeOff(OneStatistic):
+class MeanTradeOff(Narrower):
     """H1 against H0, which accuses small S, or H0 against H1, which accuses large S.
 
     S has the law ncx2(n M) under H0; n/(n-1) S has the law ncx2((n-1) M) under H1.
@@ -345,30 +345,14 @@ class MeanTradeOff(OneStatistic):
 
     __slots__ = ()
     _title = "gaussian_mean({}, n={}, dim={})"
-    _low = True
 
     def _symmetrized(self) -> TradeOff[Any]:
         require_one(self, "take the hull of each")
         return Hull(self, self.inverse(), float(self._most()))
 
-    def _hypothesis(self, member: bool, like: Doubles) -> tuple[Any, ...]:
-        distance, records, dims = self._beside(like)
-        return ncx2, dims, (records - member) * distance
-
-    def _moved(self, statistic: Doubles, like: Doubles) -> Doubles:
-        grown = aligned(self._parameters[1] / (self._parameters[1] - 1.0), like)
-        return statistic / grown if self._reversed else statistic * grown
-
-    def _most(self) -> Doubles:
-        """Return the largest log-likelihood ratio of H1 to H0, at S = 0."""
+    def _laws(self) -> tuple[Doubles, Doubles, Doubles]:
         distance, records, dims = self._parameters
-        return np.asarray(0.5 * (distance - dims * np.log1p(-1.0 / records)))
-
-    def _cuts(self, ratio: Doubles, like: Doubles) -> tuple[Doubles, Doubles]:
-        count, most = aligned(self._parameters[1], like), aligned(self._most(), like)
-        with np.errstate(over="ignore"):
-            cut = np.maximum(2.0 * (count - 1.0) * (most - ratio), 0.0)
-            return cut, np.maximum(2.0 * count * (most - ratio), 0.0)
+        return dims, records * distance, np.asarray(1.0 / (records - 1.0))
 
     def _auc(self) -> Any:
         """Return the probability that S is smaller under H1: gx2 of both laws' difference."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from leakscore.distributions import norm
+from leakscore.distributions import ncx2, norm
 from leakscore.numeric import bisect, doubled, gauss_panels, sign_change
 from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned, require_one
 from leakscore.tradeoff.premise import UNSTATED, Premise, joined
@@ -175,6 +175,40 @@ class OneStatistic(Parametric[Any]):
         beta = self._law(True, "cdf", self._moved(statistic, falls), falls)
         area = np.sum(shares * np.exp(log_alpha) * beta, axis=-1)
         return Mirrored(self, np.exp(log_start), self._law(True, "cdf", moved, like), area)
+
+
+class Narrower(OneStatistic):
+    """Two normal laws, the one with the record narrower, by the squared distance S from a point.
+
+    About it the likelihood ratio falls alike on all sides. In units of either variance S has a
+    noncentral chi-square law, whose noncentralities are in proportion to the variances' inverses.
+    """
+
+    __slots__ = ()
+    _low = True
+
+    @abstractmethod
+    def _laws(self) -> tuple[Doubles, Doubles, Doubles]:
+        """Give dimensions, noncentrality without the record, and both variances' ratio less 1."""
+
+    def _hypothesis(self, member: bool, like: Doubles) -> tuple[Any, ...]:
+        dims, centre, gap = (aligned(number, like) for number in self._laws())
+        return ncx2, dims, centre / (1.0 + gap) if member else centre
+
+    def _moved(self, statistic: Doubles, like: Doubles) -> Doubles:
+        grown = 1.0 + aligned(self._laws()[2], like)
+        return statistic / grown if self._reversed else statistic * grown
+
+    def _most(self) -> Doubles:
+        """Return the largest log-likelihood ratio of H1 to H0, at S = 0."""
+        dims, centre, gap = self._laws()
+        return np.asarray(0.5 * (centre * (gap / (1.0 + gap)) + dims * np.log1p(gap)))
+
+    def _cuts(self, ratio: Doubles, like: Doubles) -> tuple[Doubles, Doubles]:
+        gap = aligned(self._laws()[2], like)
+        with np.errstate(over="ignore"):
+            cut = 2.0 * np.maximum(aligned(self._most(), like) - ratio, 0.0) / gap
+            return cut, cut * (1.0 + gap)
 
 
 def solved_profile(

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
-from leakscore.distributions import ncx2, norm
+from leakscore.distributions import norm
 from leakscore.numeric import frozen
-from leakscore.tradeoff.curve import TradeOff, aligned
+from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.gaussian_curves import gaussian
-from leakscore.tradeoff.shapes import OneStatistic, either
+from leakscore.tradeoff.shapes import Narrower, either
 from leakscore.typing import Doubles, Scalar
 
 _LARGEST = 1e6  # of the arguments: beyond, epsilons of 1e15 have no digits to subtract
@@ -102,12 +102,11 @@ def _frozen(*parameters: Doubles) -> tuple[Doubles, ...]:
     return tuple(frozen(np.array(parameter)) for parameter in parameters)
 
 
-class _Shifted(OneStatistic):
+class _Shifted(Narrower):
     """Squared distance from z0 with the record, of a scale below 1, against without it."""
 
     __slots__ = ()
     _title = "shifted_gaussian(shift={}, scale={})"
-    _low = True
 
     def __repr__(self) -> str:
         shift, scale = self._parameters
@@ -120,23 +119,10 @@ class _Shifted(OneStatistic):
         shift, scale = self._parameters
         return np.asarray(shift / ((1.0 - scale) * (1.0 + scale)))
 
-    def _hypothesis(self, member: bool, like: Doubles) -> tuple[Any, ...]:
-        centre = aligned(self._centre(), like)
-        return ncx2, 1.0, (self._beside(like)[1] * centre if member else centre) ** 2
-
-    def _moved(self, statistic: Doubles, like: Doubles) -> Doubles:
-        square = self._beside(like)[1] ** 2
-        return statistic * square if self._reversed else statistic / square
-
-    def _most(self) -> Doubles:
-        shift, scale = self._parameters
-        return np.asarray(0.5 * shift * self._centre() - np.log(scale))
-
-    def _cuts(self, ratio: Doubles, like: Doubles) -> tuple[Doubles, Doubles]:
-        scale = self._beside(like)[1]
-        room = np.maximum(aligned(self._most(), like) - ratio, 0.0)
-        cut = 2.0 * room / ((1.0 - scale) * (1.0 + scale))
-        return cut * scale**2, cut
+    def _laws(self) -> tuple[Doubles, Doubles, Doubles]:
+        scale = self._parameters[1]
+        gap = (1.0 - scale) * (1.0 + scale) / scale**2
+        return np.ones(()), self._centre() ** 2, np.asarray(gap)
 
     def _symmetrized(self) -> TradeOff[Any]:
         wider: _Shifted = self._like(*self._parameters, swapped=True)

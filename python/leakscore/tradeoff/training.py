@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from leakscore import validation
-from leakscore.distributions import chi2
 from leakscore.numeric import frozen
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.gaussian_curves import GaussianTradeOff, gaussian
 from leakscore.tradeoff.premise import EXACT_NOISE, Premise, about
-from leakscore.tradeoff.shapes import Hull, OneStatistic
+from leakscore.tradeoff.shapes import Hull, Narrower
 from leakscore.typing import Doubles
 
 _ZERO_GRADIENTS = "gradients of zero, so that a step releases nothing but its scaled noise"
@@ -20,29 +19,15 @@ _DIVIDED = "every step is divided by the expected batch, int(records * sample_ra
 _CONVEX = "full batches; every loss is smooth and strongly convex, as the contraction says"
 
 
-class _Scale(OneStatistic):
+class _Scale(Narrower):
     """N(0, s^2) in k coordinates, H0, against N(0, s^2 / r), by the sum of squares over s^2."""
 
     __slots__ = ()
     _title = "averaged_gaussian_attack: variances {1} in {0} coordinates"
-    _low = True
 
-    def _hypothesis(self, member: bool, like: Doubles) -> tuple[Any, ...]:
-        del member
-        return chi2, self._beside(like)[0]
-
-    def _moved(self, statistic: Doubles, like: Doubles) -> Doubles:
-        ratio = self._beside(like)[1]
-        return statistic / ratio if self._reversed else statistic * ratio
-
-    def _most(self) -> Doubles:
+    def _laws(self) -> tuple[Doubles, Doubles, Doubles]:
         df, ratio = self._parameters
-        return np.asarray(0.5 * df * np.log(ratio))
-
-    def _cuts(self, ratio: Doubles, like: Doubles) -> tuple[Doubles, Doubles]:
-        narrowed = self._beside(like)[1]
-        cut = np.maximum(2.0 * (self._most() - ratio) / (narrowed - 1.0), 0.0)
-        return cut, cut * narrowed
+        return df, np.zeros(()), ratio - 1.0
 
     def _auc(self) -> Any:
         from scipy.special import betainc
