@@ -12,7 +12,7 @@ import pytest
 
 from leakscore import _core
 from leakscore.tradeoff.composition import octaves as laws
-from leakscore.tradeoff.composition.laws import Losses, curves, log_losses, ratio_losses
+from leakscore.tradeoff.composition.laws import Losses, log_losses, ratio_losses
 from leakscore.tradeoff.composition.octaves import (
     Component,
     Octaves,
@@ -22,6 +22,7 @@ from leakscore.tradeoff.composition.octaves import (
     power,
     ratio_step,
 )
+from tests.helpers.certified import curves
 from tests.oracles import octaves as oracle
 
 U = 2.0**-53

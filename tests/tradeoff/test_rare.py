@@ -9,7 +9,6 @@ from leakscore.tradeoff import subsampled_gaussian, subsampled_laplace, subsampl
 from leakscore.tradeoff.composition import ends as _ends
 from leakscore.tradeoff.composition.ends import rare_losses
 from leakscore.tradeoff.composition.laws import (
-    curves,
     log_losses,
     lower_curve,
     ratio_losses,
@@ -17,6 +16,7 @@ from leakscore.tradeoff.composition.laws import (
 )
 from leakscore.tradeoff.composition.octaves import Component, loss_step, power, ratio_step
 from leakscore.tradeoff.composition.steps import GaussianStep, Parts
+from tests.helpers.certified import curves
 
 
 @pytest.mark.parametrize(

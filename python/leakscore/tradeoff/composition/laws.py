@@ -98,13 +98,6 @@ def log_losses(law: Octaves, start: float) -> Losses:
     return Losses(points, (outside, member), statistic, **errors)
 
 
-def curves(
-    losses: Losses, kind: Literal["guarantee", "attack"] = "guarantee", adversary: str = "informed"
-) -> tuple[Polygon, Polygon]:
-    """Give the certified lower and upper curve."""
-    return lower_curve(losses, kind, adversary), upper_curve(losses, adversary)
-
-
 def lower_curve(losses: Losses, kind: Literal["guarantee", "attack"], adversary: str) -> Polygon:
     """Give the certified lower curve."""
     return certified_lower(_lower(losses), kind, adversary)
