@@ -509,8 +509,8 @@ AUDITS = (
     Mutation(
         "budget-safe-end",
         "python/leakscore/leakage/_noise.py",
-        "            high = middle\n    return low",
-        "            high = middle\n    return high * (1 + 1e-13)",
+        "mu, _ = bisect(within, 0.0, high)",
+        "mu = bisect(within, 0.0, high)[1] * (1 + 1e-13)",
         NOISE,
     ),
     Mutation(

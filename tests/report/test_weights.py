@@ -32,8 +32,7 @@ def distance(row: int) -> float:
 
 def test_a_record_leaks_by_the_square_of_its_weight() -> None:
     result = report.analyse(table(), statistic=KnownWeights("w"), rounds=400)
-    sizes = KnownWeights("w").on(["a", "b", "w"]).sizes(np.column_stack([X, WEIGHTS]))
-    np.testing.assert_allclose(sizes, (WEIGHTS @ WEIGHTS) / WEIGHTS**2)
+    sizes = (WEIGHTS @ WEIGHTS) / WEIGHTS**2  # of a plain mean that tells as much
     for row in (0, 5, 119):
         assert result.informed.leakage[row] == pytest.approx(distance(row) / sizes[row], rel=1e-9)
     effective = WEIGHTS.sum() ** 2 / (WEIGHTS @ WEIGHTS)

@@ -81,7 +81,6 @@ def cross_leakage(
     """
     validation.instance("reference", reference, Reference)
     n = validation.count("n", n, low=2)
-    validation.choice("neighbours", neighbours, ("replace", "add-remove"))
     noise = noise_given(noise_std, noise_cov, noise_factor, reference.dim)
     attacks = validation.rows("attack_target", attack_target, cols=reference.dim)
     truths = validation.rows("true_target", true_target, cols=reference.dim)
@@ -149,13 +148,12 @@ def second_order_leakage(
     first = forms.distances(independent.invertible(), "target", rows, independent.mean) / n
     table, scale = np.atleast_2d(rows), np.sqrt(independent.variances)
     correction = np.zeros(len(table))
-    for cols in scoring.slices(independent.dim, 1 << 14):
-        for part in scoring.slices(len(table), 64):
-            with np.errstate(over="ignore"):
-                a = (table[part, cols] - independent.mean[cols]) / scale[cols]
-                skewed = 1.0 + third[cols] * a
-                squares = np.einsum("ij,ij->i", a, a) + np.einsum("ij,ij->i", skewed, skewed)
-                correction[part] += squares
+    for part in scoring.slices(len(table), max(1, (1 << 20) // independent.dim)):
+        with np.errstate(over="ignore"):
+            a = (table[part] - independent.mean) / scale
+            skewed = 1.0 + third * a
+            squares = np.einsum("ij,ij->i", a, a) + np.einsum("ij,ij->i", skewed, skewed)
+            correction[part] = squares
     result = first + correction / (2.0 * n * n)
     if np.isnan(result).any():
         raise ValueError("target and skewness must be so small that their product is below 1.8e308")

@@ -292,7 +292,6 @@ def noise_for(
     validation.instance("reference", reference, Reference)
     n = validation.count("n", n, low=2)
     validation.choice("shape", shape, ("optimal", "optimal-diagonal", "column-sd", "scalar"))
-    validation.choice("neighbours", neighbours, ("replace", "add-remove"))
     rows = np.atleast_2d(validation.rows("targets", targets, cols=reference.dim))
     limits = (max_advantage, epsilon, delta, max_power, at_fpr, max_leakage)
     budget = largest_leakage(*limits)

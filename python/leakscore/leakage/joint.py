@@ -80,7 +80,6 @@ def leakage_score(
     """
     validation.instance("reference", reference, Reference)
     n = validation.count("n", n, low=2)
-    validation.choice("neighbours", neighbours, ("replace", "add-remove"))
     noise = noise_given(noise_std, noise_cov, noise_factor, reference.dim)
     rows = validation.rows("target", target, cols=reference.dim)
     result = leakages("target", rows, reference, n, noise=noise, neighbours=neighbours)
@@ -106,7 +105,7 @@ def leakages(
 
 def game(reference: Reference, n: int, neighbours: Neighbours) -> tuple[Doubles, float, int]:
     """Write both games as m = (z - centre)' (C + per_record S)^-1 (z - centre) / divisor."""
-    if neighbours == "replace":
+    if validation.choice("neighbours", neighbours, ("replace", "add-remove")) == "replace":
         return reference.mean, float(n), n
     return np.zeros(reference.dim), n * (n / (n - 1)), n - 1
 

@@ -12,27 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.reference import Moments
-from leakscore.statistics._statistic import Statistic, indicators, names_of
+from leakscore.statistics._statistic import ByLevels, Statistic, indicators, names_of
 from leakscore.typing import Doubles
 
 _MOST_CELLS = 100_000
 
 
 @dataclass(frozen=True)
-class _Cells(Statistic):
+class _Cells(ByLevels):
     """A statistic of the combinations of the levels of some columns."""
 
-    by: str | Sequence[str]
-    blockwise: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Take one name for a list of one."""
-        object.__setattr__(self, "by", names_of(self.by))
-
     def _require(self) -> None:
-        if not self.by:
-            raise ValueError("by=() must name a column of categories")
-        cells = prod(len(self._levels_of("by", name)) for name in self.by)
+        cells = prod(self._sizes())
         if cells * (1 + len(self._inside())) > _MOST_CELLS:
             raise ValueError(
                 f"by={self.by} must have fewer than {cells} cells: publish coarser groups"
@@ -52,8 +43,8 @@ class _Cells(Statistic):
         """Return the number of each record's cell, -1 where it is not known."""
         values = np.asarray(block, dtype=np.float64)
         codes = np.zeros(len(values))
-        for name in self.by:
-            codes = codes * len(self._levels_of("by", name)) + values[:, self._index("by", name)]
+        for name, size in zip(self.by, self._sizes(), strict=True):
+            codes = codes * size + values[:, self._index("by", name)]
         return np.where(np.isnan(codes), -1, codes).astype(np.intp)
 
     def _indicators(self, values: Doubles) -> Doubles:

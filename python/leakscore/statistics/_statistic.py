@@ -439,7 +439,28 @@ class Sum(Mean):
 
 
 @dataclass(frozen=True)
-class Proportions(Statistic):
+class ByLevels(Statistic):
+    """A statistic of the levels of some columns."""
+
+    by: str | Sequence[str]
+    blockwise: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Take one name for a list of one."""
+        object.__setattr__(self, "by", names_of(self.by))
+
+    def _sizes(self) -> list[int]:
+        """Return how many levels each column has."""
+        if not self.by:
+            raise ValueError("by=() must name a column of categories")
+        return [len(self._levels_of("by", name)) for name in self.by]
+
+    def _require(self) -> None:
+        self._sizes()
+
+
+@dataclass(frozen=True)
+class Proportions(ByLevels):
     """The share of each level of columns of categories: phi is 1 where a record has a level.
 
     The first level of each column is left out, since the shares add up to 1. In a single column a
@@ -458,19 +479,7 @@ class Proportions(Statistic):
     (('sex=m',), [[0.0], [1.0]])
     """
 
-    by: str | Sequence[str]
     kind: ClassVar[str] = "proportions"
-    blockwise: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Take one name for a list of one."""
-        object.__setattr__(self, "by", names_of(self.by))
-
-    def _require(self) -> None:
-        if not self.by:
-            raise ValueError("by=() must name a column of categories")
-        for name in self.by:
-            self._levels_of("by", name)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -481,8 +490,8 @@ class Proportions(Statistic):
 
     def _features(self, values: Doubles) -> Doubles:
         parts = [
-            indicators(values[:, self._index("by", name)], len(self._levels_of("by", name)))[:, 1:]
-            for name in self.by
+            indicators(values[:, self._index("by", name)], size)[:, 1:]
+            for name, size in zip(self.by, self._sizes(), strict=True)
         ]
         return np.concatenate(parts, axis=1)
 

@@ -313,8 +313,8 @@ class KnownWeights(_Weighted):
     --------
     >>> from leakscore import statistics
     >>> mean = statistics.KnownWeights(weights="w").on(["w", "a"])
-    >>> mean.names, mean.sizes([[1.0, 5.0], [2.0, 7.0]]).tolist()
-    (('a',), [5.0, 1.25])
+    >>> mean.names, mean.weights_of([[1.0, 5.0], [2.0, 7.0]]).tolist()
+    (('a',), [1.0, 2.0])
     """
 
     kind: ClassVar[str] = "known-weights"
@@ -349,24 +349,6 @@ class KnownWeights(_Weighted):
             several = "all are 0" if not weight.any() else "all others are 0"
             raise ValueError(f"Two weights ({self.weights!r}) must be above 0: {several}")
         return np.array(weight)
-
-    def sizes(self, block: npt.ArrayLike) -> Doubles:
-        """Return of how many records a plain mean tells as much of each: sum w^2 / w_t^2.
-
-        Parameters
-        ----------
-        block : (N, d) array_like
-            All records of the release.
-
-        Returns
-        -------
-        (N,) ndarray of float64
-            At least 1; inf of a record without weight.
-        """
-        share = self.weights_of(block)
-        share /= share.max()
-        with np.errstate(divide="ignore", over="ignore"):
-            return np.asarray((share @ share) / share**2)
 
     def _features(self, values: Doubles) -> Doubles:
         return self._weighed(values)[1]
