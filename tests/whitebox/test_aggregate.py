@@ -59,6 +59,7 @@ def test_infinite_steps() -> None:
     assert aggregate([INF, -INF], "poisson", 0.25) == INF
     assert aggregate([-INF, 0.0], "poisson", 1.0) == -INF
     assert aggregate([-INF, 0.0], "every-step") == -INF
+    assert aggregate([1e308, 1e308, -1e308], "every-step") == 1e308
     with pytest.raises(ValueError, match="inf and -inf"):
         aggregate([-INF, INF], "every-step")
 

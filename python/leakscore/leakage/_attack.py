@@ -148,7 +148,7 @@ def second_order_leakage(
     first = forms.distances(independent.invertible(), "target", rows, independent.mean) / n
     table, scale = np.atleast_2d(rows), np.sqrt(independent.variances)
     correction = np.zeros(len(table))
-    for part in scoring.slices(len(table), max(1, (1 << 20) // independent.dim)):
+    for part in scoring.slices(len(table), max(1, (1 << 17) // independent.dim)):
         with np.errstate(over="ignore"):
             a = (table[part] - independent.mean) / scale
             skewed = 1.0 + third * a

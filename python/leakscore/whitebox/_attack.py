@@ -248,13 +248,22 @@ def aggregate(
         result = values.max(axis=-1)
     elif how == "one-epoch":
         result = _log_mean_exp(values)
+    elif sample_rate is None or sample_rate == 1.0:
+        result = _sums(values)
     else:
-        rate = 1.0 if sample_rate is None else sample_rate
-        contradict = np.isposinf(values).any(axis=-1) & np.isneginf(values).any(axis=-1)
-        if rate == 1.0 and contradict.any():
-            raise ValueError("steps must not hold both inf and -inf where they are summed")
-        result = sequential.poisson_llr(values, rate)
+        result = sequential.poisson_llr(values, sample_rate)
     return result if values.ndim > 1 else float(result)
+
+
+def _sums(scores: Doubles) -> Doubles:
+    """Return sums over the last axis, also where they overflow on the way alone."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        sums = scores.sum(axis=-1)
+        if not np.isfinite(sums).all():
+            sums = np.where(np.isfinite(sums), sums, (scores * 2.0**-64).sum(axis=-1) * 2.0**64)
+    if np.isnan(sums).any():
+        raise ValueError("steps must not hold both inf and -inf where they are summed")
+    return np.asarray(sums)
 
 
 def _log_mean_exp(scores: Doubles) -> Doubles:
