@@ -120,7 +120,14 @@ def test_noise_of_columns_and_as_a_matrix_leaves_records_equally_far() -> None:
     rng = np.random.default_rng(0)
     limits, scale = np.array([1.0, 2.0, 0.5, 3.0]), np.array([1.0, 0.1, 5.0])
     rows = rng.normal(size=(4, 3))
-    problem = Problem(np.cov(rows.T), rows, np.zeros(3), limits, scale, 0.0)
+    problem = Problem(
+        values=np.cov(rows.T),
+        rows=rows,
+        centre=np.zeros(3),
+        limits=limits,
+        scale=scale,
+        rounding=0.0,
+    )
     noise = np.array([0.3, 2.0, 0.01])
     matrix = np.diag(noise)
     np.testing.assert_allclose(problem.excess(noise), problem.excess(matrix), rtol=1e-12)
@@ -130,7 +137,13 @@ def test_a_person_of_whom_nothing_is_in_the_release_is_hidden() -> None:
     """With or without others, who leave no more of the covariance than this person makes of it."""
     block = PersonBlock(np.array([0]), 4.0, np.ones((1, 1, 1)), np.zeros((1, 1)), np.ones(1))
     problem = PersonsProblem(
-        np.ones((1, 1)), np.zeros((1, 1)), 4.0, (block,), np.ones(1), rounding=0.0, total=1
+        values=np.ones((1, 1)),
+        scatter=np.zeros((1, 1)),
+        freedom=4.0,
+        blocks=(block,),
+        scale=np.ones(1),
+        rounding=0.0,
+        total=1,
     )
     np.testing.assert_array_equal(block.widened(), block.rows)
     assert problem.distances(np.zeros(1)) == 0.0
