@@ -225,8 +225,7 @@ def ask(
         bounds = _bounds(file, options, len(numbers))
         _require_public(table, where, chosen, {numbers[j]: j for j in bounds})
         mask = _mask(table, where, path, reading)
-        values = np.array(table.values[:, numbers])
-        _require_finite_sums(table, numbers, values)
+        values = _values_of(table, numbers)
         missing = np.isnan(values)
         mask &= ~missing[:, chosen].any(axis=1)
         if not mask.any():
@@ -463,7 +462,9 @@ def _place(table: Table, name: str) -> int:
     return table.columns.index(name)
 
 
-def _require_finite_sums(table: Table, numbers: Sequence[int], values: Doubles) -> None:
+def _values_of(table: Table, numbers: Sequence[int]) -> Doubles:
+    """Return columns; refuse numbers whose sums may be infinite."""
+    values = np.array(table.values[:, numbers])
     largest = np.nan_to_num(np.abs(values), posinf=0.0).max(axis=0)
     if largest.max() > _LARGEST:
         name = visible(table.columns[numbers[int(largest.argmax())]])
@@ -471,6 +472,7 @@ def _require_finite_sums(table: Table, numbers: Sequence[int], values: Doubles) 
             f"{table.name}: the values of column {name!r} must be at most {_LARGEST:g} in size, "
             f"not {largest.max():.3g}: give it in other units, or answer from a file without it"
         )
+    return values
 
 
 def _number_column(table: Table, name: str, *, published: bool = True) -> int:
