@@ -166,3 +166,14 @@ def test_the_largest_logarithm_of_a_mass_or_loss_is_that_of_the_rounding(seed: i
             truth = exact_delta(*law, 0.5)
             low, high = (end.delta(0.5, "forward") for end in (f.upper, f.lower))
             assert low <= truth <= high <= truth * (1 + mp.mpf(1e-9))
+
+
+def test_vertices_are_rounded_down() -> None:
+    """Rates whose log is nearly -1, and those whose log has few digits after the point."""
+    for i in range(-20, 21):
+        smallest, steep = -float(np.expm1(-1.0 - 1e-10 * i)), 690.0 + 1e-3 * i
+        f = tradeoff.from_profile([0.0, steep], [smallest + 0.1, smallest])
+        with mp.workdps(400):
+            assert f.vertices[1][0] <= mp.log1p(-mp.mpf(smallest))
+            apart = mp.mpf(smallest + 0.1) - mp.mpf(smallest)
+            assert f.vertices[0][1] <= mp.log(apart / mp.expm1(steep))
