@@ -337,9 +337,8 @@ def _highest(function: Callable[[Doubles], Doubles], shape: tuple[int, ...]) -> 
 
 def _values(function: Callable[[Doubles], Doubles], places: Doubles) -> Doubles:
     """Evaluate at rows of places, as many at once as memory allows."""
-    rows = max(1, _AT_ONCE * len(places) // max(1, places.size))
-    parts = [function(places[i : i + rows]) for i in range(0, len(places), rows)]
-    return np.concatenate(parts)
+    parts = np.array_split(places, 1 + places.size // _AT_ONCE)
+    return np.concatenate([function(part) for part in parts])
 
 
 def best_of(curve: TradeOff, looks: int) -> TradeOff:
