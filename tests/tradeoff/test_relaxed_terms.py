@@ -157,6 +157,25 @@ def test_epsilons_next_to_1(rest: float) -> None:
                 assert missed + mp.exp(epsilon) * paid == pytest.approx(rest, rel=1e-13)
 
 
+@pytest.mark.parametrize("mu", [2.0**101, 1e150])
+def test_lengths_that_are_normal_to_all_digits(mu: float) -> None:
+    """The log-likelihood ratio is mu^2/2 up or down; z of alpha is the root of -2 log alpha."""
+    f, half = relaxed_gaussian(mu, 7), 0.5 * mu * mu
+    for direction, most in (("forward", np.inf), ("reverse", half)):
+        assert (
+            f.epsilon([0.0, 1e-300, 0.5, 1.0 - 2.0**-53], direction).tolist() == [most] + [half] * 3
+        )
+        assert f.epsilon(1.0, direction) == 0.0
+        prices = [-np.inf, 0.0, half * (1.0 - 1e-15), half, half * (1.0 + 1e-15), np.inf]
+        assert f.delta(prices, direction).tolist() == [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
+    short, far = f.inverse().log_power(-half * np.array([0.999, 1.001]))
+    assert (short, far) == (0.0, pytest.approx(-0.001 * half, rel=1e-12))
+    short, far = f.log_power(-half * np.array([0.999, 1.001]))
+    away = float(mp.sqrt(mpf(1.001)) - 1)
+    assert (short, far) == (0.0, pytest.approx(-half * away * away, rel=1e-11))
+    assert f.auc() == f.inverse().auc() == 1.0
+
+
 def test_no_power_is_above_1() -> None:
     """Where the ratio is the largest, of distances whose squares round more than the log of it."""
     for mu in 2.0 ** np.linspace(101.3, 507.7, 97):
