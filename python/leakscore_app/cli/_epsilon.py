@@ -18,15 +18,6 @@ _SCHEMES = {
     "fixed": "batches of a fixed size, drawn anew in every step",
     "shuffled": "a shuffle in every epoch, cut into batches: most data loaders",
 }
-_NOISE = {
-    "noise": "standard deviation of the noise over the clipping norm",
-    "target-epsilon": "instead of --noise: take the least noise that guarantees this epsilon",
-}
-_PLAN = {
-    "records": (int, "records of the training set"),
-    "batch": (int, "records of a batch; on average for poisson"),
-    "epochs": (int, "passes over the records"),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,13 +85,16 @@ def add_epsilon(commands: Any) -> None:
     parser = commands.add_parser("epsilon", help=text, description=f"Compute {text}.")
     parser.set_defaults(run=_epsilon)
     noise = parser.add_mutually_exclusive_group(required=True)
-    for name, what in _NOISE.items():
-        noise.add_argument(f"--{name}", type=float, metavar="N", help=what)
-    for name, (kind, what) in _PLAN.items():
-        parser.add_argument(f"--{name}", type=kind, required=True, metavar="N", help=what)
+    add, add_noise = _cli.adder(parser), _cli.adder(noise)
+    add_noise("--noise N", "standard deviation of the noise over the clipping norm", type=float)
+    target = "instead of --noise: take the least noise that guarantees this epsilon"
+    add_noise("--target-epsilon N", target, type=float)
+    add("--records N", "records of the training set", type=int, required=True)
+    add("--batch N", "records of a batch; on average for poisson", type=int, required=True)
+    add("--epochs N", "passes over the records", type=int, required=True)
     schemes = "; ".join(map(": ".join, _SCHEMES.items()))
-    parser.add_argument("--scheme", choices=_SCHEMES, required=True, help=schemes)
-    parser.add_argument("--delta", type=float, default=1e-5, metavar="D", help="(1e-5)")
+    add(f"--scheme {'|'.join(_SCHEMES)}", schemes, required=True)
+    add("--delta D", "", 1e-5)
     _cli.add_outputs(parser)
 
 
@@ -135,6 +129,6 @@ def training_epsilon(
 
 def _epsilon(options: Any) -> int:
     _cli.require_writable(options)
-    plan = _cli.given(options, "noise", *_PLAN, "scheme")
+    plan = _cli.given(options, "noise", "records", "batch", "epochs", "scheme")
     _cli.deliver(training_epsilon(plan, options.delta, options.target_epsilon), options)
     return 0

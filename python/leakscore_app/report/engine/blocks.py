@@ -286,7 +286,7 @@ class BlockTable(JudgedTable):
         """Return changed kept records as a release."""
         if not isinstance(population, Crowd):
             raise TypeError(f"The population must be a Crowd, not {type(population).__name__}")
-        return view_of(population)
+        return view_of(population, self.least)
 
     def clipped(self, share: float) -> Clipped | None:
         """Return the release of clipped values; None if nothing varies any more."""
@@ -313,7 +313,7 @@ class BlockTable(JudgedTable):
         """Return what each changed release leaves, by one pass where the kept ones do not tell."""
         views = [change.release for change in changes]
         count = partial(self._pass, what="scoring the remedies")
-        return outcomes(views, self.population, self.least, count, self._without)
+        return outcomes(views, self.population, count, self._without)
 
     # --- what is written -------------------------------------------------------------------------
 

@@ -191,25 +191,22 @@ class View:
     law : TableLaw
     divisor : float
         Leakages are scores over it.
-    grown : float
-        By which factor, at most, a score of the release as it is grows; inf if that is not known.
+    bound : float
+        No row that is not kept has a larger score; inf if none is known.
     rescored : dict
         Scores of some rows that are known better than by the law.
     without : frozenset of int
         Rows that are left out.
     kept : WorstRows, optional
         The worst rows by a guess of the law, in place of those of the release as it is.
-    bound : float
-        No other row has a larger score than this; only with `kept`.
     """
 
     law: TableLaw
     divisor: float
-    grown: float
+    bound: float
     rescored: dict[int, float]
     without: frozenset[int] = frozenset()
     kept: WorstRows | None = None
-    bound: float = np.inf
 
     def corrected(self, rows: Integers, scores: Doubles) -> Doubles:
         """Return scores of rows, those that are known better in place of others."""
@@ -224,15 +221,15 @@ def divisor_of(crowd: Crowd) -> float:
     return float(crowd.n * crowd.correction)
 
 
-def view_of(crowd: Crowd) -> View:
-    """Return the release of a crowd's records as it is."""
+def view_of(crowd: Crowd, least: float) -> View:
+    """Return the release of a crowd's records as it is; no other scores more than `least`."""
     scores = crowd.distances(crowd.law)
     refitted = {
         int(row): float(score)
         for row, score in zip(crowd.numbers, scores, strict=True)
         if int(row) in crowd.refitted
     }
-    return View(crowd.law, divisor_of(crowd), 1.0, refitted)
+    return View(crowd.law, divisor_of(crowd), max(least, 0.0), refitted)
 
 
 def clipped_view(
@@ -352,7 +349,8 @@ def view_without(
         if not kept:  # the other records are all the same
             return None
         law = law.with_columns(kept)
-    return View(law, n * correction, _growth(share, crowd.size, count, least), {}, rows)
+    bound = least * _growth(share, crowd.size, count, least) if least > 0 else 0.0
+    return View(law, n * correction, bound, {}, rows)
 
 
 def _regular(cov: Doubles) -> bool:
@@ -392,7 +390,6 @@ def _growth(leverage: float, size: int, count: int, least: float) -> float:
 def outcomes(
     views: Sequence[View],
     crowd: Crowd,
-    least: float,
     count: Callable[[Count], Views],
     estimate: Estimate,
 ) -> list[Outcome]:
@@ -403,8 +400,6 @@ def outcomes(
     views : sequence of View
     crowd : Crowd
         The kept records.
-    least : float
-        No record that is not kept has a larger score; -inf if all are kept.
     count : callable
         Reads the table, if the kept records do not settle it.
     estimate : callable
@@ -412,7 +407,7 @@ def outcomes(
     """
     scored = [_by_kept(view, crowd) for view in views]
     pairs = enumerate(zip(views, scored, strict=True))
-    open_ = [place for place, (view, rows) in pairs if not _is_settled(view, rows, least)]
+    open_ = [place for place, (view, rows) in pairs if not _is_settled(view, rows)]
     if open_:
         chosen = [views[place] for place in open_]
         counting = Count(
@@ -444,13 +439,10 @@ class _ScoredRows:
         return Outcome(int(self.rows[worst]) + 1, leakage, by_level(self.above))
 
 
-def _is_settled(view: View, scored: _ScoredRows, least: float) -> bool:
+def _is_settled(view: View, scored: _ScoredRows) -> bool:
     """Tell whether no record that is not kept can be worse, or count."""
-    bound = view.bound
-    if view.kept is None:
-        bound = least * view.grown if least > 0 else 0.0
-    settled = bound / view.divisor
-    return bool(settled <= min(scored.outcome(view).leakage, float(THRESHOLDS.min())))
+    least = min(scored.outcome(view).leakage, float(THRESHOLDS.min()))
+    return view.bound / view.divisor <= least
 
 
 def _by_kept(view: View, crowd: Crowd) -> _ScoredRows:
