@@ -152,8 +152,6 @@ class VerdictBasis:
         Those without noise against the informed attacker.
     added : dict
         Number of a record -> what arithmetic on the sums adds to its advantage, without noise.
-    noise : Noise or None
-        What brings them under the limit; None if nothing does.
     refused : str
         The sentences on why no noise will do, and what will; empty if noise may.
     remedy : str
@@ -164,7 +162,6 @@ class VerdictBasis:
     leakage: Doubles
     games: tuple[Game, ...]
     added: dict[int, float]
-    noise: Noise | None
     refused: str
     remedy: str
 
@@ -175,7 +172,7 @@ def judged(report: Content, budget: Budget) -> VerdictBasis:
     What earlier means told does not hang on this release: those in no new batch are not judged, and
     of a person of whom they told more than the limit, what this release adds is.
     """
-    rows, leakage, noise = report.rows, report.informed.leakage, report.noise
+    rows, leakage = report.rows, report.informed.leakage
     games = tuple(game for game in report.games if game.attacker == "informed")
     remedy, how = _remedy(report, budget), "gives itself away: every mean with it shows it"
     previous = report.previous
@@ -191,7 +188,7 @@ def judged(report: Content, budget: Budget) -> VerdictBasis:
         refused = f"{named(report, int(certain[0]))} {how}. {refused or remedy}"
     refused = refused or _narrowed(report, budget) or _missing(report, budget)
     added = {row: more for row, more in report.arithmetic.added.items() if row in rows}
-    return VerdictBasis(rows, leakage, games, added, noise, refused, remedy)
+    return VerdictBasis(rows, leakage, games, added, refused, remedy)
 
 
 def _small_cells(report: Content) -> str:
@@ -340,7 +337,7 @@ def verdict_of(report: Content, budget: Budget, max_noise: float) -> Verdict:
     within = within and worst.value <= budget.limit
     if within and not basis.refused:
         basis = replace(basis, refused=_unscored(report, budget))
-    noise = basis.noise
+    noise = report.noise
     if basis.refused:
         decision = DO_NOT_PUBLISH
     elif within:
@@ -480,12 +477,12 @@ def _why(report: Content, basis: VerdictBasis, verdict: Verdict, budget: Budget)
     seen, new = _seen(report, verdict.worst, budget), "" if report.previous is None else "new "
     if verdict.decision == PUBLISH:
         return f"{seen} No {new}record stands out more."
-    if basis.noise is None or not basis.noise.confirmed:
+    if report.noise is None or not report.noise.confirmed:
         return f"{seen} No noise was found that the simulated attack confirms. {basis.remedy}"
-    noise = _amount(report, basis.noise)
+    noise = _amount(report, report.noise)
     rounded = _rounded(report) if verdict.worst.arithmetic else ""
     if verdict.decision == PUBLISH_WITH_NOISE:
-        secret = "" if basis.noise.shape == "same" else ", if its shape stays secret"
+        secret = "" if report.noise.shape == "same" else ", if its shape stays secret"
         help_ = f"Noise of {noise} brings every {new}record under the limit{secret}."
         return f"{seen} {help_} {rounded}{_drawing(report)}".rstrip()
     return (

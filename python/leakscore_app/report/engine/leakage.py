@@ -182,12 +182,7 @@ def refits_of(model: GLM | Cox, block: Doubles, rows: npt.NDArray[np.int64]) -> 
     largest = np.abs(exact).argmax(axis=1)
     names = [name.removeprefix("coefficient of ") for name in model.names]
     return tuple(
-        Refit(
-            int(row),
-            names[j],
-            float(step[j]),
-            float(refit[j]),
-        )
+        Refit(int(row), names[j], float(step[j]), float(refit[j]))
         for row, j, step, refit in zip(rows[at], largest.tolist(), steps, exact, strict=True)
     )
 
@@ -392,10 +387,6 @@ class Budget:
         if self.max_power is not None:
             return float(norm.ppf(share) - norm.ppf(ALPHA))
         return float(2 * norm.ppf((1 + share) / 2))
-
-    def fewest_records(self, worst: float, most: int) -> int | None:
-        """Return the least n that brings a record of squared distance `worst` under the budget."""
-        return least_size(lambda n: self.met_by(worst / n), 1, most)
 
 
 def least_size(enough: Callable[[int], bool], size: int, most: int) -> int | None:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from leakscore_app.report._model import Noise
 from leakscore_app.report.engine.judged import Change, JudgedRelease, JudgedTable
-from leakscore_app.report.engine.leakage import Budget, least_size
+from leakscore_app.report.engine.leakage import least_size
 from leakscore_app.report.engine.population import Population
 
 DROPS = (1, 3, 5)
@@ -29,13 +29,13 @@ def changes_of(table: JudgedTable) -> Iterator[Change]:
     """
     published = table.population.published
     if published.given_away(slice(-1, None)).any():
-        yield from _waiting(table, table.budget)
+        yield from _waiting(table)
         return
     if table.statistic.kind in ("mean", "sum"):
         yield from _fewer_columns(table)
         yield from _clipped(table)
     yield from _without_worst(table)
-    yield from (_waiting if published.last else _more_records)(table, table.budget)
+    yield from (_waiting if published.last else _more_records)(table)
 
 
 def _fewer_columns(table: JudgedTable) -> Iterator[Change]:
@@ -86,13 +86,17 @@ def _without_worst(table: JudgedTable) -> Iterator[Change]:
             yield Change("fewer records", f"without {number}", cost, release)
 
 
-def _more_records(table: JudgedTable, budget: Budget) -> Iterator[Change]:
+def _more_records(table: JudgedTable) -> Iterator[Change]:
     """Average more records: of the same population, or of this table if it is the population."""
-    population, mean = table.population, table.statistic.kind in ("mean", "sum")
+    budget, population, mean = (
+        table.budget,
+        table.population,
+        table.statistic.kind in ("mean", "sum"),
+    )
     sizes = [population.n * growth for growth in GROWTHS]
     if not population.finite:
         worst = float(population.informed().max()) * population.n
-        enough = budget.fewest_records(worst, MOST_RECORDS)
+        enough = least_size(lambda n: budget.met_by(worst / n), 1, MOST_RECORDS)
         sizes += [] if enough is None or enough <= population.n else [enough]
     for n in sorted(set(sizes)):
         if population.finite and n > population.most_drawn:
@@ -107,13 +111,13 @@ def _more_records(table: JudgedTable, budget: Budget) -> Iterator[Change]:
         )
 
 
-def _waiting(table: JudgedTable, budget: Budget) -> Iterator[Change]:
+def _waiting(table: JudgedTable) -> Iterator[Change]:
     """Wait until more new records are there: their leakage falls as their batch grows.
 
     The least batch that meets the budget is found from M / b and what earlier means told, of a
     person who is alone in the batch now, too.
     """
-    population, judged = table.population, table.population.published.new
+    budget, population, judged = table.budget, table.population, table.population.published.new
     size, twice = population.batch_size, 2 * population.batch_size
     # Twice as large a batch is nobody's alone, and gives the squared distances.
     distances = population.larger(twice).added() * twice
