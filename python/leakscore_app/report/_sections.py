@@ -429,7 +429,6 @@ _STEPS = (
     "steps leaves its remainder."
 )
 _ADDED = "Both attackers use a linear score: they add up the published numbers with weights"
-_LINEAR = f"{_ADDED}. {_STEPS}"
 _UNCHECKED = (
     "Not checked: steps that columns have only together, values that lie near steps, not on them, "
     "and columns that follow from others."
@@ -458,18 +457,16 @@ def _coefficients(report: Content) -> str:
 
 def _arithmetic(report: Content) -> doc.Section:
     """Say what remainders of sums tell, and of what that is all."""
-    arithmetic = report.arithmetic
+    arithmetic, others = report.arithmetic, ""
+    checked = _UNCHECKED if arithmetic.records else f"No record is off such steps. {_UNCHECKED}"
     if arithmetic.unchecked:
-        others = ""
+        checked = f"It is not checked here: {arithmetic.unchecked}."
+        checked += _HOLDERS if report.release.statistic in _FITTED else ""
         if _coefficients(report):
             others = " (of what is fitted again, the informed one other scores, too)"
-        holders = _HOLDERS if report.release.statistic in _FITTED else ""
-        why = f"It is not checked here: {arithmetic.unchecked}."
-        none = f"{_ADDED}{others}. {_STEPS} {why}{holders}"
-        return doc.Section("Arithmetic", [doc.Paragraph(none)])
+    text = doc.Paragraph(f"{_ADDED}{others}. {_STEPS} {checked}")
     if not arithmetic.records:
-        none = f"{_LINEAR} No record is off such steps. {_UNCHECKED}"
-        return doc.Section("Arithmetic", [doc.Paragraph(none)])
+        return doc.Section("Arithmetic", [text])
     shown = arithmetic.records[:_REMAINDERS]
     columns = {
         "record": [label(report, record.row) for record in shown],
@@ -482,8 +479,7 @@ def _arithmetic(report: Content) -> doc.Section:
     more = len(arithmetic.records) - len(shown)
     caption = "Advantage of an attack on the remainder of the sum; without noise"
     table = doc.TextTable.of(columns, caption + (f"; {more} more in --json" if more > 0 else ""))
-    parts: list[doc.Part] = [doc.Paragraph(f"{_LINEAR} {_UNCHECKED}"), table]
-    return doc.Section("Arithmetic", [*parts, doc.Paragraph(_hiding(report), "soft")])
+    return doc.Section("Arithmetic", [text, table, doc.Paragraph(_hiding(report), "soft")])
 
 
 def _hiding(report: Content) -> str:
