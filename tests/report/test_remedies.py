@@ -10,7 +10,7 @@ from scipy import stats
 
 from leakscore.audit import Audit
 from leakscore_app import report
-from leakscore_app.report.engine.leakage import Budget
+from leakscore_app.report.engine.leakage import Budget, least_size
 from tests.report.test_numbers import advantage, power
 
 
@@ -165,11 +165,12 @@ def test_enough_records_for_the_budget(result: report.Report) -> None:
 
 @pytest.mark.parametrize("worst", [1.0, 2.3, 40.0, 41.0, 1e5])
 def test_fewest_records_is_the_fewest(worst: float) -> None:
-    n = Budget(max_advantage=0.2, epsilon=None, delta=1e-5).fewest_records(worst, 10**9)
+    budget = Budget(max_advantage=0.2, epsilon=None, delta=1e-5)
+    n = least_size(lambda n: budget.met_by(worst / n), 1, 10**9)
     assert n is not None
     assert advantage(worst / n) <= 0.2
     assert n == 2 or advantage(worst / (n - 1)) > 0.2
-    assert Budget(max_advantage=0.2, epsilon=None, delta=1e-5).fewest_records(np.inf, 10**9) is None
+    assert least_size(lambda n: budget.met_by(np.inf), 1, 10**9) is None
 
 
 def test_audit_is_that_of_the_worst_game(result: report.Report) -> None:
