@@ -173,6 +173,36 @@ def test_what_is_left_of_the_time_counts() -> None:
     assert abs(found / exact - 1) < 1e-12
 
 
+def test_a_bound_above_one_half_is_meant_by_its_rest() -> None:
+    """Of 1e8 draws, twenty deviations out: 1 - .3 as a double is too coarse. Binomial terms."""
+    n, rest = 10**8, np.array([0.3])
+    least = int(n * 0.7 - 20.0 * math.sqrt(n * 0.21))
+    with mpmath.workdps(40):
+        other = mpmath.mpf(0.3)
+        term = mpmath.binomial(n, least - 1) * (1 - other) ** (least - 1) * other ** (n - least + 1)
+        exact = mpmath.mpf(0)
+        for j in range(least - 1, least - 9000, -1):
+            exact += term
+            term *= mpmath.mpf(j) / (n - j + 1) * other / (1 - other)
+    found = crossing(1.0 - rest, np.array([least]), n, rest)
+    assert abs(found / exact - 1) < 1e-12
+
+
+def test_few_states_between_many() -> None:
+    """What an earlier step wrote is not read again. Conditional binomial laws."""
+    n, index = 668, np.array([52, 154, 155, 326])
+    bounds = np.array([0.0844780475560792, 0.2346695245892747, 0.2346695245892747, 0.4998])
+    counts = np.arange(n + 1)
+    law, before, exact = (counts == 0).astype(float), 0.0, 0.0
+    for least, bound in zip(index, bounds, strict=True):
+        share = (bound - before) / (1.0 - before)
+        law = law @ binom.pmf(counts - counts[:, np.newaxis], n - counts[:, np.newaxis], share)
+        exact += law[:least].sum()
+        law[:least] = 0.0
+        before = bound
+    assert crossing(bounds, index, n) == pytest.approx(exact, rel=1e-11)
+
+
 def test_counts_far_above_their_mean_have_crossed() -> None:
     """P(N = 4989) underflows where N is binomial(5000, 1/2)."""
     assert crossing(np.array([0.5]), np.array([4990]), 5000) == 1.0

@@ -81,3 +81,11 @@ def test_one_member_is_enough() -> None:
 def test_what_is_refused(scores: object, member: object, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         epsilons(scores, member)  # type: ignore[arg-type]
+
+
+def test_rows_longer_than_a_block() -> None:
+    member = RNG.random(70_000) < 0.5
+    scores = (RNG.normal(size=(2, 70_000)) + member).astype(np.float32)
+    assert epsilons(scores, member, method="dkw").tobytes() == (
+        _alone(scores, member, method="dkw").tobytes()
+    )

@@ -27,6 +27,7 @@ def test_against_loops(members: list[float], nonmembers: list[float], allowed: f
     assert roc.fpr.tolist() == [float(fpr) for fpr, _, _ in exact]
     assert roc.tpr.tolist() == pytest.approx([float(tpr) for _, tpr, _ in exact], abs=1e-15)
     assert roc.thresholds.tolist() == [threshold for _, _, threshold in exact]
+    assert not np.signbit(roc.thresholds[roc.thresholds == 0.0]).any()
     for limit in (allowed, 0.0, 1.0, *roc.fpr):
         best = oracle.tpr_at(members, nonmembers, limit)
         assert audit.tpr_at(limit) == pytest.approx(best, abs=1e-15)

@@ -37,21 +37,6 @@ inline constexpr double least_jump = 1e-20;  // probabilities of longer and of s
 inline constexpr double least_stay = 1e-40;
 inline constexpr std::ptrdiff_t uninterrupted = std::ptrdiff_t{1} << 26;  // products in a row
 
-// A sum with the errors of its additions.
-class CompensatedSum {
- public:
-  void add(double x) {
-    const Extended next = exact_sum(sum_, x);
-    sum_ = next.high;
-    error_ += next.low;
-  }
-  double value() const { return sum_ + error_; }
-
- private:
-  double sum_ = 0.0;
-  double error_ = 0.0;
-};
-
 // A time from 0 to 1 and what is left of it: the smaller of both is relatively exact.
 struct Moment {
   double t;
@@ -184,7 +169,7 @@ Crossing crossing_probability(std::ptrdiff_t n, std::span<const std::int64_t> in
   const std::ptrdiff_t constraints =
       std::partition_point(rests.begin(), rests.end(), constrains) - rests.begin();
   if (constraints == 0) return {};
-  crossing_parts::CompensatedSum crossed, inside;
+  double crossed = 0.0, inside = 0.0;
   crossing_parts::States states, next;
   crossing_parts::Jumps jumps;
 
@@ -201,8 +186,8 @@ Crossing crossing_probability(std::ptrdiff_t n, std::span<const std::int64_t> in
   };
   for (std::ptrdiff_t j = first - 1; j >= 0; --j) {
     const double p = crosses_at(j, 0, counts.start(static_cast<double>(j), moment(0)));
-    crossed.add(p);
-    if (p < crossing_parts::least_jump * crossed.value()) break;
+    crossed += p;
+    if (p < crossing_parts::least_jump * crossed) break;
   }
 
   SparsePoll poll(16);
@@ -226,15 +211,13 @@ Crossing crossing_probability(std::ptrdiff_t n, std::span<const std::int64_t> in
                std::min(at_once, count - j));
     }
     const std::ptrdiff_t removed = std::clamp<std::ptrdiff_t>(indexes[i] - low, 0, count);
-    for (std::ptrdiff_t s = 0; s < removed; ++s)
-      crossed.add(crosses_at(low + s, i, next.data()[s]));
+    for (std::ptrdiff_t s = 0; s < removed; ++s) crossed += crosses_at(low + s, i, next.data()[s]);
     next.drop(removed);
     std::swap(states, next);
   }
   for (std::ptrdiff_t s = 0; s < states.size; ++s)
-    inside.add(crosses_at(states.low + s, constraints - 1, states.data()[s]));
-  const double total = crossed.value() + inside.value();
-  return {crossed.value() / total, inside.value() / total};
+    inside += crosses_at(states.low + s, constraints - 1, states.data()[s]);
+  return {crossed / (crossed + inside), inside / (crossed + inside)};
 }
 
 }  // namespace leakscore

@@ -117,15 +117,10 @@ template <bool Noncentral>
 
 }  // namespace detail
 
-// What bounds the rounding errors of exponents, per unit of |d|: the linear parts that were taken
-// out of the slope, and the slope that was left.
-struct LinearParts {
-  double removed, left;
-};
-
-// The exponents at d relative to that of the crossing.
-[[maybe_unused, gnu::noinline]] static LinearParts exponents(const Prepared& law, const Crossed& at,
-                                                             const Block& d, Block& result) {
+// The exponents at d relative to that of the crossing. Returns the size of the slope that is left,
+// which bounds their rounding errors per unit of |d|.
+[[maybe_unused, gnu::noinline]] static double exponents(const Prepared& law, const Crossed& at,
+                                                        const Block& d, Block& result) {
   double reach = 0.0, least = infinity;
   for (int l = 0; l < lanes; ++l) {
     const double real = __builtin_fabs(d.real[l]), imag = __builtin_fabs(d.imag[l]);
@@ -133,7 +128,6 @@ struct LinearParts {
     least = real + imag < least ? real + imag : least;
   }
   Extended slope = at.slope;
-  double removed = 0.0;
   std::ptrdiff_t left = law.law->count;
   Block sums{};
   for (std::ptrdiff_t i = 0; i < law.law->count; ++i) {
@@ -147,7 +141,6 @@ struct LinearParts {
                : detail::add_small<11, false>(a, n, c, d, sums);
     } else {
       slope = sum(slope, {-law.slope[i], -law.slope_low[i]});
-      removed += __builtin_fabs(law.slope[i]);
       --left;
       if (z > detail::huge_reach && __builtin_fabs(a) * least > 0x1p100)
         detail::add_huge(a, n, c, d, sums);
@@ -165,7 +158,7 @@ struct LinearParts {
     result.real[l] = sums.real[l] + (k * x + (normal ? half * ((x - y) * (x + y)) : 0.0));
     result.imag[l] = sums.imag[l] + (k * y + (normal ? at.normal * (x * y) : 0.0));
   }
-  return {removed, __builtin_fabs(k)};
+  return __builtin_fabs(k);
 }
 
 }  // namespace leakscore::LEAKSCORE_ISA::gx2_parts

@@ -86,7 +86,6 @@ struct Crossed {
   double curve, third;  // s^2 K''(s), |s|^3 K'''(s)
   double normal;        // sigma^2 s^2
   double right, left;   // distances to the singularities of the integrand, the pole included
-  double steepest;      // the largest |a|
   double addends;       // sum of the sizes of what the exponent is the sum of
 };
 
@@ -126,7 +125,6 @@ struct Crossed {
                .normal = normal.high,
                .right = infinity,
                .left = infinity,
-               .steepest = 0.0,
                .addends = 0.5 * normal.high + __builtin_fabs(sy.high)};
   made.exponent = sum(made.exponent, {-g * sy.high, -g * sy.low});
   made.slope = made.far_slope = sum(made.slope, negative(sy));
@@ -141,7 +139,6 @@ struct Crossed {
     largest = a > largest ? a : largest;
     smallest = a < smallest ? a : smallest;
   }
-  made.steepest = largest > -smallest ? largest : -smallest;
   if (largest > 0.0) made.right = 1.0 / largest;
   if (smallest < 0.0) made.left = -1.0 / smallest;
   double& pole_side = g > 0.0 ? made.left : made.right;
