@@ -60,10 +60,12 @@ def test_exposed_rounds_do_most_at_the_first_places() -> None:
             assert oracle.crossing_given(exposed, q, sizes, critical) <= first[sum(exposed)]
 
 
-@pytest.mark.parametrize("delta", [0.0, 0.003])
-@pytest.mark.parametrize("epsilon", [0.01, 0.5, 2.0])
-def test_critical_counts_have_the_largest_level(epsilon: float, delta: float) -> None:
-    rounds, miss = 12, 0.2
+@pytest.mark.parametrize("delta", [0.0, 0.003, 0.05])
+@pytest.mark.parametrize("epsilon", [0.01, 0.35, 0.5, 2.0])
+@pytest.mark.parametrize(("rounds", "miss"), [(12, 0.2), (2, 0.6), (4, 0.6)])
+def test_critical_counts_have_the_largest_level(
+    rounds: int, miss: float, epsilon: float, delta: float
+) -> None:
     sizes, q = oracle.grid(rounds), exact_q(epsilon)
 
     def at(i: int) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mpmath
+import numpy as np
 import pytest
 
 from leakscore import _core
@@ -34,3 +35,18 @@ def test_one_critical_count(epsilon: float, delta: float) -> None:
             )
             found = _core.sorted_bits_crossing(rounds, delta, epsilon, counts)
             assert exact <= found <= exact * (1 + mpmath.mpf("2e-10")) + mpmath.mpf("2e-16")
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.002])
+@pytest.mark.parametrize("rounds", [6, 400])
+@pytest.mark.parametrize("critical", [0, 20])
+def test_what_is_certain_has_probability_one(rounds: int, critical: int, delta: float) -> None:
+    """Counts of 0, and of so few that no state of any weight is left."""
+    counts = np.minimum(_core.sorted_bits_grid(rounds) // 10, critical)
+    assert 1 <= _core.sorted_bits_crossing(rounds, delta, 0.5, counts) <= 1 + 2e-10
+
+
+def test_what_no_law_holds_any_more_is_rare() -> None:
+    """400 of 400 right guesses are beyond the truncated law."""
+    size = np.array([400])
+    assert 2.0**-400 <= _core.one_run_every_p_value(size, size, 0.0) < 3e-16
