@@ -119,10 +119,10 @@ def test_levels_of_exactly_a_tail_are_not_rounded_below_it() -> None:
 
 def test_levels_below_a_tail_by_rounding_do_not_refute() -> None:
     """One size, all right: the p-value is the tail and half of what is exposed."""
-    for size in range(1, 13):
+    for size in range(1, 7):
         tail = 0.5**size
         for i in range(33):
-            for ulps in range(-4, 5):
+            for ulps in range(-4, 44):  # the tail is rounded up by up to eight for each guess
                 share = tail * 2.0 ** (i / 16) * (1.0 + ulps * 2.0**-52)
                 exposed = 2.0 * (share - tail * (1.0 - 1e-6))
                 if share < 1.0:

@@ -46,6 +46,13 @@ def test_what_is_certain_has_probability_one(rounds: int, critical: int, delta: 
     assert 1 <= _core.sorted_bits_crossing(rounds, delta, 0.5, counts) <= 1 + 2e-10
 
 
+def test_counts_below_all_states_are_certain() -> None:
+    """Of 2,000 guesses fewer than 20 right ones have less than 1e-300, and are in no state."""
+    counts = _core.sorted_bits_grid(4000) + 1
+    counts[-1] = 20
+    assert 1 <= _core.sorted_bits_crossing(4000, 0.0, 0.5, counts) <= 1 + 2e-10
+
+
 def test_what_no_law_holds_any_more_is_rare() -> None:
     """400 of 400 right guesses are beyond the truncated law."""
     size = np.array([400])
