@@ -144,7 +144,7 @@ def audit_file(
     ...     _ = path.write_text("\n".join(["member,score", *rows]))
     ...     found = leakscore_app.audit_file(str(path), lower_is_member=True)
     >>> round(found.bounds.bounds[0].epsilon, 2)
-    4.52
+    5.05
     """
     read = read_scores(path, nonmembers=nonmembers, score=score, member=member)
     return judge(

@@ -80,6 +80,7 @@ class RiskReport(Findings):
     Examples
     --------
     >>> import numpy as np
+    >>> import leakscore_app
     >>> from leakscore import shadow
     >>> included = np.random.default_rng(0).random((64, 20)) < 0.5
     >>> scores = np.random.default_rng(1).normal(size=(64, 20)) + 9.0 * included * np.eye(20)[3]
@@ -194,6 +195,7 @@ def risk_report(
     Examples
     --------
     >>> import numpy as np
+    >>> import leakscore_app
     >>> from leakscore import shadow
     >>> rng = np.random.default_rng(0)
     >>> included = rng.random((64, 200)) < 0.5

@@ -211,7 +211,7 @@ def audit_synthetic(
     ...         np.save(path, table)
     ...     result = leakscore_app.audit_synthetic(*paths)
     >>> result.verdict, result.chosen.name
-    ('refuted', 'distance')
+    ('refuted', 'density')
     """
     if random_bits and reference is None:
         raise ValueError(
