@@ -8,9 +8,9 @@ how batches are drawn. All scores: larger means member.
 
 from leakscore.whitebox._attack import (
     aggregate,
+    clip,
     covariance_attack,
 )
-from leakscore.whitebox.clipping import clip
 
 __all__ = [
     "aggregate",
