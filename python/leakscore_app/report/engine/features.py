@@ -538,10 +538,10 @@ def _base_of(
 ) -> Judged | _Base:
     """Judge the columns of numbers; of counts alone, or of a model of factors alone, none is."""
     among = opened.requested if columns is None else columns
-    asked = {name for name in opened.columns if among is None or name in among} - set(exclude)
+    requested = {name for name in opened.columns if among is None or name in among} - set(exclude)
     alone = isinstance(statistic, (GLM, Cox)) and bool(statistic.by)
     alone = alone and {*(columns or ()), *exclude} <= {*opened.columns}
-    if not only_counts(statistic) and (not alone or asked - {*opened.excluded, *separate}):
+    if not only_counts(statistic) and (not alone or requested - {*opened.excluded, *separate}):
         return judged_of(
             opened,
             passes,
@@ -559,7 +559,7 @@ def _base_of(
         excluded=tuple(LeftColumn(name, reason) for name, reason in why.items()),
         dependent=(),
         unjudged=(),
-        published=sum(why[name] not in NOT_PUBLISHED for name in asked),
+        published=sum(why[name] not in NOT_PUBLISHED for name in requested),
     )
 
 

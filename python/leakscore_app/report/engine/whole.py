@@ -337,8 +337,8 @@ def without_small_cells(table: Table, options: AnalysisOptions) -> tuple[Table, 
             )
         if not small.any():
             return table, of, dropped
-        one = all(np.ptp(each.cell[~small]) == 0 for each in of.tables)
-        if one and only_counts(of.statistic):
+        single = all(np.ptp(each.cell[~small]) == 0 for each in of.tables)
+        if single and only_counts(of.statistic):
             raise ValueError(
                 f"only one cell holds {options.min_cell} records or more, and their number is that "
                 "of all records that are left: publish coarser groups"
