@@ -13,15 +13,7 @@ import pytest
 from leakscore import _core
 from leakscore.tradeoff.composition import octaves as laws
 from leakscore.tradeoff.composition.laws import Losses, log_losses, ratio_losses
-from leakscore.tradeoff.composition.octaves import (
-    Component,
-    Octaves,
-    _density,
-    _rounding,
-    loss_step,
-    power,
-    ratio_step,
-)
+from leakscore.tradeoff.composition.octaves import Component, Octaves, loss_step, power, ratio_step
 from tests.helpers.certified import curves
 from tests.oracles import octaves as oracle
 
@@ -118,9 +110,9 @@ def test_densities_err_by_no_more_than_their_rounding() -> None:
     with mp.workdps(30):
         errors = [
             abs(mass / mp.npdf(float(u)) - 1)
-            for u, mass in zip(x, _density(x).tolist(), strict=True)
+            for u, mass in zip(x, laws._density(x).tolist(), strict=True)
         ]
-    assert 0 < max(errors) <= _rounding(16.0, 0.0) <= 20 * max(errors)
+    assert 0 < max(errors) <= laws._rounding(16.0, 0.0) <= 20 * max(errors)
 
 
 def test_mass_beyond_a_lattice_is_an_error() -> None:
