@@ -242,8 +242,8 @@ class _RelaxedGaussian(OneStatistic):
 
         far = doubled(np.where(usual, 1.0, 0.0), lambda far: usual & (gap(far)[0] > 0.0))
         move = falling_root(gap, np.zeros_like(far), far)
-        laws = tails(origin * np.exp(sign * move), mu, dims)
-        epsilon = np.maximum(laws.epsilon(np.where(usual, delta, 0.0), self._reversed), 0.0)
+        ratio, _ = log_ratio(origin * np.exp(sign * move), mu, dims)
+        epsilon = np.maximum(sign * ratio, 0.0)
         bound = 0.5 * mu * mu if self._reversed else np.full(mu.shape, np.inf)
         edge = np.where((delta <= 0.0) & (mu > 0.0), bound, 0.0)
         return np.where(usual, epsilon, edge)[()]
@@ -289,15 +289,6 @@ class Tails(NamedTuple):
         """Return log(1 - delta), a sum: what is missed and e^epsilon times the cost."""
         _, cost, missed = self._sides(swapped)
         return np.asarray(np.logaddexp(missed, epsilon + cost))
-
-    def epsilon(self, delta: Doubles, swapped: bool) -> Doubles:
-        """Return log((gain - delta)/cost)."""
-        gain, cost, missed = self._sides(swapped)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-            near = np.log1p((self.moved - delta) / np.exp(cost))
-            far = gain + np.log1p(-np.minimum(delta / np.exp(gain), 1.0)) - cost
-            sure = np.log((1.0 - delta) - np.exp(missed)) - cost
-            return np.where(gain - cost < _NEAR, near, np.where(delta > 0.5, sure, far))
 
 
 def tails(point: Doubles, mu: Doubles, dims: Doubles) -> Tails:
