@@ -235,7 +235,7 @@ def test_deltas_of_0_have_no_sign() -> None:
     for curve in (gaussian(1.0), gaussian(0.0), laplace(1.0)):
         for f in (curve.best_of(3), curve.best_of(3).inverse()):
             assert not np.signbit(f.delta([0.0, 50.0, 1e300, np.inf], "forward")).any()
-    assert gaussian(1.0).best_of(3).delta([-np.inf, -800.0]).tolist() == [1.0, 1.0]
+    assert (gaussian(1.0).best_of(3).delta(np.repeat([-np.inf, -800.0], 500)) == 1.0).all()
 
 
 def test_names_and_ends() -> None:
