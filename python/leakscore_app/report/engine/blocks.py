@@ -253,8 +253,10 @@ class BlockTable(JudgedTable):
     def keep(self, off: Sequence[Off], worst: Sequence[int]) -> None:
         """Keep the worst records off steps."""
         for records in off:
-            told = np.isin(records.rows, worst)
-            self.population = self.population.joined(records.rows[told] - 1, records.values[told])
+            chosen = np.isin(records.rows, worst)
+            self.population = self.population.joined(
+                records.rows[chosen] - 1, records.values[chosen]
+            )
 
     @property
     def means(self) -> Doubles:
