@@ -103,12 +103,12 @@ class Cumulants:
         )
         away = self.loss - np.repeat(first / mass, self.sizes)
         second = np.add.reduceat(weights * away * away, self.starts)
-        return Tilted(
-            float(self.counts @ (top + np.log(mass))),
-            float(self.counts @ (first / mass)),
-            float(np.sqrt(self.counts @ (second / mass))),
-            bool((beyond > 0.01 * mass).any()),
-        )
+        with np.errstate(over="ignore"):  # of far tilts, which are not taken
+            total, mean, variance = (
+                float(self.counts @ part)
+                for part in (top + np.log(mass), first / mass, second / mass)
+            )
+        return Tilted(total, mean, float(np.sqrt(variance)), bool((beyond > 0.01 * mass).any()))
 
     def exponent(self, theta: float) -> float:
         """Give Chernoff's exponent of the mean at this tilt: under H1 above 1, under H0 below 0."""
