@@ -7,7 +7,7 @@ read where they are, and dask arrays and other types with ``__array_ufunc__`` ke
 """
 
 from leakscore.distributions._clopper_pearson import clopper_pearson
-from leakscore.distributions._distribution import FUNCTIONS, Distribution
+from leakscore.distributions._distribution import Distribution
 from leakscore.distributions._edgeworth import edgeworth
 from leakscore.distributions._gx2 import GeneralizedChiSquare, gx2
 from leakscore.distributions._laws import (
@@ -39,16 +39,9 @@ __all__ = [
 
 # doctest collects functions and classes by itself, but not the functions of an object.
 __test__ = {
-    f"{name}.{function}": getattr(law, function).__doc__
-    for name, law in {
-        "chi2": chi2,
-        "folded_laplace": folded_laplace,
-        "kolmogorov": kolmogorov,
-        "ncx2": ncx2,
-        "norm": norm,
-    }.items()
-    for function in FUNCTIONS
+    f"{law!r}.{name}": function.__doc__
+    for law in (chi2, edgeworth, folded_laplace, gx2, kolmogorov, ncx2, norm)
+    for name, function in vars(law).items()
+    if callable(function)
 }
 __test__ |= {name: globals()[name].__doc__ for name in ("marcum_p", "marcum_q", "marcum_q_inv")}
-__test__ |= {f"gx2.{name}": getattr(gx2, name).__doc__ for name in [*FUNCTIONS, "error"]}
-__test__ |= {f"edgeworth.{name}": f.__doc__ for name, f in vars(edgeworth).items()}

@@ -10,13 +10,21 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
-from leakscore.leakage._shaped import ShapedNoise, Task, largest_errors, persons, solve, weights_of
-from leakscore.leakage.groups import Groups
+from leakscore.leakage._shaped import (
+    SAFE,
+    ShapedNoise,
+    Task,
+    Wish,
+    largest_errors,
+    persons,
+    solve,
+    weights_of,
+)
+from leakscore.leakage.groups import Groups, left_to_chance
 from leakscore.leakage.joint import Neighbours, game, leakages
 from leakscore.leakage.noise.problem import Problem
 from leakscore.leakage.noise.subspace import WideProblem
 from leakscore.leakage.owned import OwnedTable, earlier_counts
-from leakscore.leakage.wish import SAFE, Wish
 from leakscore.numeric import bisect
 from leakscore.reference import Reference, SingularCovarianceError, dense, forms, left_out
 from leakscore.reference.left_out import CovarianceFit
@@ -482,7 +490,7 @@ def noise_for_table(
     validation.matrix("X", table, cols=reference.dim)
     fit = _plain_fit(table, reference)
     budget = largest_leakage(max_advantage, epsilon, delta, max_power, at_fpr, max_leakage)
-    share = 1.0 if population == "infinite" else _left_to_chance(n, fit.rows)
+    share = 1.0 if population == "infinite" else left_to_chance(n, fit.rows)
     wish = Wish(n, budget, shape == "optimal-diagonal", weights, radius=radius)
     if ids is not None or previous is not None:
         owned = _owned(table, reference, fit, n, ids=ids, previous=previous, share=share)
@@ -644,15 +652,6 @@ def _plain_fit(table: Array, reference: Reference) -> CovarianceFit:
     if fit.rows - 1 - fit.ddof < 1:
         raise ValueError(f"ddof={fit.ddof} of reference must be <= {fit.rows - 2}")
     return fit
-
-
-def _left_to_chance(n: int, rows: int) -> float:
-    if n >= rows:
-        raise ValueError(
-            f"n={n} must be < {rows}, the number of rows, with population='finite': the mean of "
-            "all rows leaves nothing to chance"
-        )
-    return 1 - n / rows
 
 
 def _columns(reference: Reference, kept: npt.NDArray[np.bool_]) -> Reference:

@@ -12,15 +12,40 @@ from leakscore.leakage.noise.persons import PersonsProblem
 from leakscore.leakage.noise.problem import Indices, Problem, regular
 from leakscore.leakage.noise.subspace import WideProblem
 from leakscore.leakage.noise.whole import least_noise, least_wide_noise
-from leakscore.leakage.wish import SAFE, Wish, least_multiple
 from leakscore.reference import Reference, SingularCovarianceError, dense
 from leakscore.results import Result
 from leakscore.typing import Array, Doubles, Flags
 
+SAFE = 1 - 2e-13
+"""Of a limit: what rounding leaves of it."""
 _LARGEST_COVARIANCE = 4096
 _AT_THE_LIMIT = 1e-4
 _MOST_PRICE = 1e100  # of a column's variance, or its inverse
 _FREE = 1e-16  # of the least price: what a column of weight 0 counts
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is asked of noise, still unchecked but for the first three."""
+
+    n: int
+    budget: float
+    independent: bool
+    weights: object = None
+    ids: object = None
+    radius: object = None
+
+
+def least_multiple(wish: Wish, reach: float) -> float:
+    """Return how many times C the whole covariance must be for the radius to be within reach."""
+    if wish.radius is None:
+        return 1.0
+    radius = validation.scalar("radius", wish.radius, 0.0, closed="neither")
+    if wish.independent:
+        raise ValueError(
+            "radius must be given only with shape='optimal', not shape='optimal-diagonal'"
+        )
+    return max(1.0, radius**2 / reach * (1 + 1e-12))
 
 
 @dataclass(frozen=True, eq=False)

@@ -92,15 +92,18 @@ def leave_one_out(
     validation.choice("population", population, ("infinite", "finite"))
     table = validation.matrix("X", X, cols=reference.dim)
     fit = left_out.require_own_table(table, reference)
-    divisor = float(n)
-    if population == "finite":
-        if n >= fit.rows:
-            raise ValueError(
-                f"n={n} must be < {fit.rows}, the number of rows, with population='finite': the "
-                "mean of all rows leaves nothing to chance"
-            )
-        divisor *= 1 - n / fit.rows
+    divisor = n * left_to_chance(n, fit.rows) if population == "finite" else float(n)
     return left_out.distances(table, reference, fit) / divisor
+
+
+def left_to_chance(n: int, rows: int) -> float:
+    """Return 1 - n/N, by which the mean of n of N rows varies less than that of a population's."""
+    if n >= rows:
+        raise ValueError(
+            f"n={n} must be < {rows}, the number of rows, with population='finite': the mean of "
+            "all rows leaves nothing to chance"
+        )
+    return 1 - n / rows
 
 
 def leave_group_out(
@@ -291,11 +294,11 @@ class Groups:
         start = self._starts[group]
         return self.order[start : start + self.sizes[group]]
 
-    def blocks(self, dim: int) -> Iterator[tuple[Integers, Integers]]:
-        """Yield groups of equal size, at least 2, and their rows (g, k), some MB at a time."""
-        several = np.flatnonzero(self.sizes > 1)
+    def blocks(self, dim: int, least: int = 2) -> Iterator[tuple[Integers, Integers]]:
+        """Yield groups of equal size, `least` or more, and their rows (g, k), some MB at a time."""
+        several = np.flatnonzero(self.sizes >= least)
         several = several[np.argsort(self.sizes[several], kind="stable")]
-        starts = np.flatnonzero(np.diff(self.sizes[several], prepend=1))
+        starts = np.flatnonzero(np.diff(self.sizes[several], prepend=0))
         for alike in np.split(several, starts)[1:]:
             size = int(self.sizes[alike[0]])
             width = max(1, _BLOCK // (size * max(dim, min(size, dim))))

@@ -27,10 +27,10 @@ import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.leakage._noise import largest_leakage
+from leakscore.leakage._shaped import SAFE
 from leakscore.leakage._span import ONES, Directions, Extension, FeatureBits, extend
 from leakscore.leakage.answers import Answer, Refusal
 from leakscore.leakage.values import PublicLaw, least_excess, odds
-from leakscore.leakage.wish import SAFE
 from leakscore.reference import Reference
 from leakscore.typing import Doubles, Flags, Seed
 

@@ -16,15 +16,22 @@ import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.leakage import groups as grouped
-from leakscore.leakage._shaped import ShapedNoise, Task, largest_errors, solve, weights_of
+from leakscore.leakage._shaped import (
+    SAFE,
+    ShapedNoise,
+    Task,
+    Wish,
+    largest_errors,
+    solve,
+    weights_of,
+)
 from leakscore.leakage.groups import Groups
 from leakscore.leakage.noise.persons import PersonBlock, PersonsProblem
-from leakscore.leakage.wish import SAFE, Wish
 from leakscore.reference import Reference, left_out
 from leakscore.reference.left_out import CovarianceFit
 from leakscore.typing import Array, Doubles, Flags
 
-__all__ = ["OwnedTable"]
+__all__ = ["OwnedTable", "Wish"]
 
 Integers = npt.NDArray[np.intp]
 
@@ -196,7 +203,7 @@ class OwnedTable:
 
     def _blocks(self, limits: Doubles, kept: Flags) -> Iterator[PersonBlock]:
         judged = self.new
-        for persons, rows in self._alike():
+        for persons, rows in self.owned.blocks(self.reference.dim, least=1):
             chosen = judged[persons]
             if not chosen.any():
                 continue
@@ -210,12 +217,3 @@ class OwnedTable:
                 along = np.einsum("gkj,gk->gj", turn, along)
             freedom = (self.fit.rows - rows.shape[1] - self.fit.ddof) / self.share
             yield PersonBlock(persons, freedom, away / np.sqrt(freedom), along, limits[persons])
-
-    def _alike(self) -> Iterator[tuple[Integers, Integers]]:
-        """Yield persons with equally many rows, and these rows."""
-        alone = np.flatnonzero(self.owned.alone)
-        width = max(1, 2**20 // self.reference.dim)
-        for start in range(0, len(alone), width):
-            part = alone[start : start + width]
-            yield part, self.owned.first[part][:, np.newaxis]
-        yield from self.owned.blocks(self.reference.dim)

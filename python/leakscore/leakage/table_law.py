@@ -13,8 +13,7 @@ from scipy.sparse import csr_array
 
 from leakscore import _core
 from leakscore.leakage._noise import noise_for_rows
-from leakscore.leakage._shaped import ShapedNoise
-from leakscore.leakage.wish import Wish
+from leakscore.leakage._shaped import ShapedNoise, Wish
 from leakscore.reference import Reference
 from leakscore.reference.fitting import CovarianceFit
 from leakscore.typing import Doubles

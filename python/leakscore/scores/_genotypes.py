@@ -88,7 +88,8 @@ def genotype_llr(
     array([ 0.32573 , -0.095483, -0.054067])
     """
     population = validation.coefficients("p", p)
-    x, z = scoring.named_rows("frequency", frequency, "genotype", genotype, dim=population.size)
+    x = validation.rows("frequency", frequency, cols=population.size)
+    z = validation.rows("genotype", genotype, cols=population.size)
     copies = _copies(ploidy)
     alleles = copies * _individuals(n, population.size)
     chances = _chances(population, alleles, pseudocount)

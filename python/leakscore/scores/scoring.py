@@ -40,23 +40,14 @@ def rows(
     observed: npt.ArrayLike, target: npt.ArrayLike, dim: int, paired: bool
 ) -> tuple[Array, Array]:
     """Return both arguments as arrays of one or more rows of `dim` coordinates."""
-    x, z = named_rows("observed", observed, "target", target, dim=dim)
+    x = validation.rows("observed", observed, cols=dim)
+    z = validation.rows("target", target, cols=dim)
     if validation.flag("paired", paired) and (x.ndim != 2 or x.shape != z.shape):
         raise ValueError(
             f"target of shape {z.shape} and observed of shape {x.shape} must be (T, d), "
             "both the same, if paired"
         )
     return x, z
-
-
-def named_rows(
-    first_name: str, first: npt.ArrayLike, second_name: str, second: npt.ArrayLike, *, dim: int
-) -> tuple[Array, Array]:
-    """Return two arguments as arrays of one or more rows of `dim` coordinates."""
-    return (
-        validation.rows(first_name, first, cols=dim),
-        validation.rows(second_name, second, cols=dim),
-    )
 
 
 def many(observed: Array, target: Array, paired: bool) -> bool:

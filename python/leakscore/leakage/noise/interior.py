@@ -117,20 +117,12 @@ class Covering:
     bound: float
 
 
-def covering(floor: Doubles, rows: Doubles, gap: float) -> Covering:
+def covering(floor: Doubles, rows: Doubles, gap: float, *, certified: bool = True) -> Covering:
     """Solve for a covariance (d, d), semidefinite, and rows (k, d), to a relative duality gap.
 
-    What ends before this gap, because rounding stops it, has its honest bound all the same.
+    What ends before this gap, because rounding stops it, has its honest bound all the same. If not
+    `certified`, the gap is about that of a point on the path: no bound is computed, it is 0.
     """
-    return _followed(floor, rows, gap, certified=True)
-
-
-def rough_covering(floor: Doubles, rows: Doubles, gap: float) -> Covering:
-    """Solve to about this gap, that of a point on the path: no bound is computed, it is 0."""
-    return _followed(floor, rows, gap, certified=False)
-
-
-def _followed(floor: Doubles, rows: Doubles, gap: float, *, certified: bool) -> Covering:
     turn = _longest_first(rows)
     path, bound = _InteriorPath(turn.T @ floor @ turn, rows @ turn), 0.0
     far = _FAR * gap if certified else gap

@@ -27,8 +27,7 @@ from leakscore import leakage
 from leakscore.leakage import ShapedNoise
 from leakscore.leakage import groups as grouped
 from leakscore.leakage.joint import release_modes
-from leakscore.leakage.owned import OwnedTable
-from leakscore.leakage.wish import Wish
+from leakscore.leakage.owned import OwnedTable, Wish
 from leakscore.numeric import frozen
 from leakscore.reference import Moments, Reference, SingularCovarianceError, left_out
 from leakscore_app.report._model import Doubles
