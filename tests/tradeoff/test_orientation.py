@@ -17,6 +17,7 @@ from scipy.optimize import brentq
 
 from leakscore import tradeoff
 from leakscore.tradeoff import TradeOff
+from leakscore.tradeoff.premise import Premise, settled
 
 # Guarantees, attacks and brackets that are not their own inverse.
 ASYMMETRIC: dict[str, TradeOff] = {
@@ -172,3 +173,10 @@ def test_operations_on_laws_that_are_written_down(rate: float, looks: int) -> No
     below, caught = np.cumsum(P[order]), np.cumsum(Q[order])
     best = f.best_of(looks)
     np.testing.assert_allclose(best(1.0 - below**looks), caught * below ** (looks - 1), atol=1e-12)
+
+
+def test_a_claim_is_about_a_share_of_rounds_without_the_record() -> None:
+    with pytest.raises(ValueError, match="must have H0 'without'"):
+        settled(Premise("replace", (), "with"), None, "the claim")
+    for null in ("without", "either"):
+        assert settled(Premise("replace", (), null), None, "the claim") == "replace"

@@ -147,6 +147,8 @@ def test_a_batch_that_changes() -> None:
     """Of 3 records at a rate of .7 the batch is 2 or 1; of 10 at .25 it is 2 either way."""
     assert averaged_gaussian_attack(2, 1.0, 1, 2).auc() == pytest.approx(0.8, rel=1e-14)
     assert averaged_gaussian_attack(10, 0.25, 1, 2).power(0.1) == 0.1
+    one = averaged_gaussian_attack(3, 0.7, 1, 1)  # |2 X| > |Y|, in a single coordinate
+    assert one.auc() == pytest.approx(float(2 * mp.atan(2) / mp.pi), rel=1e-12)
 
 
 def test_the_rest_of_a_rate() -> None:
