@@ -296,8 +296,9 @@ def _pooled(report: Content) -> str:
     return (
         f"{_some(cells)} {'holds' if len(cells) == 1 else 'hold'} fewer than 10 (d + 1) records, "
         "d the columns of numbers: too few to tell how these vary together. The covariance within "
-        f"all cells is taken for {'its own' if len(cells) == 1 else 'theirs'}; the game draws the "
-        "records themselves, so theory and game may differ there."
+        f"all cells is taken for {'its own' if len(cells) == 1 else 'theirs'}. The game draws the "
+        "records themselves, and attacks by how each column varies there if that tells more: "
+        "theory and game may differ."
     )
 
 

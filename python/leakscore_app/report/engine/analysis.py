@@ -107,6 +107,7 @@ class Analysis:
         if self.refits is not None:
             others = [person for person in self.about if person not in first]
             narrow = self.refits.narrowing(table.population, others, self.simulated)
+        narrow += [person for person in self._separate_worst() if person not in (*first, *narrow)]
         self.hidden = table.rows[list(dict.fromkeys([*hidden, *narrow]))]
         worst = next(int(i) for i in self.order if np.isfinite(self.scores[i]))
         more = dict.fromkeys([table.middle(self.about), worst, *narrow])
@@ -115,11 +116,33 @@ class Analysis:
             (self.playable[0], "weaker"),
             *((index, "informed") for index in more if index not in first),
         ]
-        attacks = [attack_on(table.population, *pair) for pair in pairs]
+        attacks = [self._attack_on(*pair) for pair in pairs]
         return [
             self._played(attack, others, self.seeds.spawn(1)[0])
             for attack, others in zip(attacks, table.others(attacks, "the games"), strict=True)
         ]
+
+    def _separate_worst(self) -> list[int]:
+        """Return the worst where few records of a cell vary by themselves."""
+        separate = self.table.population.separate
+        if separate is None:
+            return []
+        scores = separate.informed()[self.about]
+        worst = np.argsort(-scores, kind="stable")[: self.simulated]
+        return [self.about[place] for place in worst.tolist()]
+
+    def _attack_on(
+        self,
+        index: int,
+        attacker: str = "informed",
+        noise: tuple[float, Doubles | None] = (0.0, None),
+    ) -> LinearAttack:
+        """Return the attack on a person, by the law by which the release tells more of it."""
+        population = self.table.population
+        separate = population.separate
+        if separate is not None and attacker == "informed":
+            population = max(population, separate, key=lambda law: float(law.informed()[index]))
+        return attack_on(population, index, attacker, *noise)
 
     def _played(
         self, attack: LinearAttack, others: Sequence[Others], stream: np.random.SeedSequence
@@ -204,10 +227,7 @@ class Analysis:
             if (row, theory) not in noisy:
                 likely = table.likely(index, [*self.playable[: self.simulated], *also])
                 attacks = [
-                    attack_on(
-                        table.population, i, "informed", *self._on_features(theory, numbers, i)
-                    )
-                    for i in likely
+                    self._attack_on(i, noise=self._on_features(theory, numbers, i)) for i in likely
                 ]
                 pairs = zip(attacks, table.others(attacks, "games with noise"), strict=True)
                 for attack, others in pairs:

@@ -144,6 +144,9 @@ class BlockTable(JudgedTable):
             moments = self._without([frozenset([row]) for row in dominant])
             refitted = dict(zip(dominant, (of.reference() for of in moments), strict=True))
             self.population = self.population.knowing(refitted)
+        separate = self.population.separate
+        if separate is not None:
+            self._keep_worst([cast(Crowd, separate).law], "looking for records of small cells")
 
     def _without(self, rows: Sequence[frozenset[int]]) -> tuple[Moments, ...]:
         """Read the moments of all records but some, in units of the law."""
@@ -184,18 +187,24 @@ class BlockTable(JudgedTable):
         """
         if self.least <= 0 or self.budget.met_by(self.least / self.divisor):
             return True
-        crowd = cast(Crowd, self.numbers)
+        crowd, before = cast(Crowd, self.numbers), len(self.population.numbers)
         variances = [of.std**2 if of.cov is None else of.cov for of in theories]
-        laws = [crowd.law.with_noise(crowd.n * more / crowd.correction) for more in variances]
-        nothing = (np.zeros(0),) * len(laws), (frozenset[int](),) * len(laws)
-        count = Count(tuple(laws), *nothing)
-        views: Views = self._pass(count, "looking for records that noise leaves")
-        before = len(crowd.numbers)
-        for theory, counted in zip(theories, views.counts, strict=True):
-            kept = counted.kept
-            if kept.scores[0] / self.divisor > float(theory.scores.max()) * (1 + 1e-12):
-                self.population = self.population.joined(kept.rows, kept.values)
+        self._keep_worst(
+            [crowd.law.with_noise(crowd.n * more / crowd.correction) for more in variances],
+            "looking for records that noise leaves",
+            [float(of.scores.max()) * self.divisor * (1 + 1e-12) for of in theories],
+        )
         return len(self.population.numbers) == before
+
+    def _keep_worst(
+        self, laws: Sequence[TableLaw], what: str, least: Sequence[float] | None = None
+    ) -> None:
+        """Keep the records that are worst by some laws, if the worst score is above the `least`."""
+        nothing = (np.zeros(0),) * len(laws), (frozenset[int](),) * len(laws)
+        views: Views = self._pass(Count(tuple(laws), *nothing), what)
+        for counted, score in zip(views.counts, least or [0.0] * len(laws), strict=True):
+            if counted.kept.scores[0] > score:
+                self.population = self.population.joined(counted.kept.rows, counted.kept.values)
 
     # --- the third pass and the games ------------------------------------------------------------
 

@@ -151,8 +151,8 @@ class Crowd(LawPopulation):
 
     def with_slopes(self, slopes: csr_array) -> Crowd:
         """Return the release of numbers that change with several of the values."""
-        if isinstance(self.law, PooledLaw):  # which leaves no records out that it refits
-            return Crowd(self.law.centred, self.raw, self.numbers, self.n, finite=self.finite)
+        if isinstance(self.law, PooledLaw):
+            return self.with_law(self.law.centred)
         law = self.law.with_slopes(slopes)
         units = (slopes * self.scale) / law.scale[:, np.newaxis]
         refitted = {
@@ -160,6 +160,10 @@ class Crowd(LawPopulation):
             for row, others in self.refitted.items()
         }
         return Crowd(law, self.raw, self.numbers, self.n, finite=self.finite, refitted=refitted)
+
+    def with_law(self, law: TableLaw) -> Crowd:
+        """See `LawPopulation`."""
+        return self._changed(law=law)
 
     def dominant(self) -> list[int]:
         """Return the numbers of records with nearly all of the variance in some direction."""

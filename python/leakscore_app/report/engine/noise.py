@@ -200,10 +200,10 @@ class Search:
         are scored again, and so on until the worst is one that the noise was found for.
         """
         population, earlier, judged = self.population, self._told_before, self._judged
-        noise, scores = least, earlier + population.added(least)
+        noise, scores = least, earlier + self._added(least)
         index = int(judged[np.argmax(scores[judged])])
         while not budget.met_by(scores[index]):
-            others = population.without(index)
+            others = max(self._laws, key=lambda law: float(law.added(noise)[index])).without(index)
             enough = leakage.noise_for(
                 population.added_record(index, others)[np.newaxis],
                 others,
@@ -213,11 +213,20 @@ class Search:
             )
             share = population.batch_size / population.n  # of the batch in the present mean
             noise = max(noise, float(np.max(enough.noise_std)) * share)
-            scores = earlier + population.added(noise)
+            scores = earlier + self._added(noise)
             before, index = index, int(judged[np.argmax(scores[judged])])
             if index == before:
                 break
         return TheoryNoise(scores, noise)
+
+    @cached_property
+    def _laws(self) -> list[Population]:
+        """The population, and that whose cells of few records vary as they do."""
+        separate = self.population.separate
+        return [self.population] if separate is None else [self.population, separate]
+
+    def _added(self, noise: float) -> Doubles:
+        return np.asarray(np.max([law.added(noise) for law in self._laws], axis=0))
 
     @cached_property
     def _judged(self) -> npt.NDArray[np.int64]:

@@ -4,7 +4,9 @@ The features of a record of cell g are t = (1, z) there and 0 elsewhere. Their s
 E_h = p_h (C_h + m_h m_h') in each cell h, p_h its share, m_h and C_h mean and covariance of t in
 it, and the covariance of all features is B - q q', B the matrix of the blocks E_h, q their means
 p_h m_h. A cell of fewer than 10 (d + 1) records does not tell its C_h: there it is the scatter
-within all cells over N - K, K the number of cells, unless a number varies clearly less in it.
+within all cells over N - K, K the number of cells, unless a number varies clearly less in it. Few
+records rarely show that it does: the attack that takes each number to vary as it does in the cell,
+and to be correlated as in all, is played beside (`PooledLaw.separate`).
 
 A record is left out of the shares, of its cell's mean and covariance, and of the pooled one as far
 as its own cell is judged by it. (Without noise no other cell's covariance matters to it.)
@@ -12,9 +14,11 @@ as its own cell is judged by it. (Without noise no other cell's covariance matte
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +36,7 @@ from leakscore_app.tables.sources.blocks import Source
 Integers = npt.NDArray[np.intp]
 
 _NOTHING = 1e-9  # share of a variance, to rounding
+_LEAST_SPREAD = 1e-6  # of the variance in all cells, of that in a cell whose records are alike
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +55,10 @@ class CellLaw:
         Of the features of its records; where these are few, the scatter of all cells.
     divisor : int
         Of the scatter.
+    squares : (k,) ndarray
+        Sums over its records of the squares of each feature less its mean.
+    separate : bool
+        Whether features vary by these squares, and not by the scatter.
     """
 
     places: Integers
@@ -58,26 +67,43 @@ class CellLaw:
     mean: Doubles
     scatter: Doubles
     divisor: int
+    squares: Doubles
+    separate: bool = False
+
+    @property
+    def cov(self) -> Doubles:
+        """The covariance of the features."""
+        cov = self.scatter / self.divisor
+        if self.separate:
+            variances = np.maximum(np.diagonal(cov, axis1=-2, axis2=-1), 0.0)
+            spread = np.maximum(self.squares / max(self.size - 1, 1), _LEAST_SPREAD * variances)
+            ratio = np.sqrt(spread / np.where(variances > 0, variances, 1.0))
+            cov = cov * ratio[..., :, np.newaxis] * ratio[..., np.newaxis, :]
+        return np.asarray(cov)
 
     def moments(self, records: int) -> tuple[Doubles, Doubles]:
         """Return first and second moments over so many records in all."""
-        cov = self.scatter / self.divisor
+        cov = self.cov
         second = self.size / records * (cov + np.outer(self.mean, self.mean))
         return np.asarray(self.size / records * self.mean), np.asarray(second)
 
     def times(self, units: Doubles) -> CellLaw:
         """Return the cell with its features times some units (k,)."""
-        scatter = self.scatter * np.outer(units, units)
-        return replace(self, mean=self.mean * units, scatter=scatter)
+        scatter, squares = self.scatter * np.outer(units, units), self.squares * units**2
+        return replace(self, mean=self.mean * units, scatter=scatter, squares=squares)
 
     def without(self, row: Doubles) -> CellLaw:
         """Return the cell without one of its records."""
         if self.size == 1:
-            return CellLaw(self.places, 0, self.first, 0 * self.mean, 0 * self.scatter, 1)
+            none, scatter = 0 * self.mean, 0 * self.scatter
+            return replace(self, size=0, mean=none, scatter=scatter, divisor=1, squares=none)
         away, rest = row - self.mean, self.size - 1
         scatter = self.scatter - self.size / rest * np.outer(away, away)
         mean = self.mean - away / rest
-        return CellLaw(self.places, rest, self.first, mean, scatter, self.divisor - 1)
+        squares = self.squares - self.size / rest * away * away
+        return replace(
+            self, size=rest, mean=mean, scatter=scatter, divisor=self.divisor - 1, squares=squares
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +169,13 @@ class PooledLaw(TableLaw):
         law = self._of_cells(parts, self.kept, self.read, self.rows)
         return replace(law, centres=tuple(means))
 
+    @cached_property
+    def separate(self) -> PooledLaw | None:
+        """The law by which numbers vary in cells of few records as they do there; None if equal."""
+        cells = [replace(cell, separate=cell.divisor != cell.size) for cell in self.cells]
+        numbers = any(cell.separate and len(cell.places) > cell.first for cell in cells)
+        return replace(self, cells=tuple(cells)) if numbers else None
+
     def scaled(self, values: Doubles) -> Doubles:
         """Return values of the judged columns, less the means of cells if so, in units."""
         if self.centres is not None:
@@ -198,7 +231,7 @@ class PooledLaw(TableLaw):
 
     def distances(self, values: Doubles) -> Doubles:
         """Return the squared distance of each record from all others, (k,)."""
-        return self._by_cell(values, self._noisy if self.noise else self._plain)
+        return self._by_cell(values, self._distances_in)
 
     def weaker(self, values: Doubles) -> Doubles:
         """Return n times the leakage to the attacker who knows means and variances, (k,)."""
@@ -215,6 +248,37 @@ class PooledLaw(TableLaw):
             rows = np.flatnonzero(cell == h)
             scores[rows] = scores_of(h, scaled[np.ix_(rows, self.cells[h].places)])
         return scores
+
+    def _distances_in(self, h: int, rows: Doubles) -> Doubles:
+        scores = self._noisy(h, rows) if self.noise else self._plain(h, rows)
+        if self.cells[h].separate and self.cells[h].size > 1:
+            varied = np.isfinite(scores)  # in all cells, without the record
+            scores[varied] = self._separate_in(h, rows[varied])
+        return scores
+
+    def _separate_in(self, h: int, rows: Doubles) -> Doubles:
+        """Return the same, with noise or without, where each record leaves other variances."""
+        cell, size = self.cells[h], self.cells[h].size
+        total = float(self._along.sum() - self._along[h])
+        part, away = (size - 1) / (self.rows - 1), rows - cell.mean
+        lost = size / (size - 1) * away[:, :, np.newaxis] * away[:, np.newaxis, :]
+        without = replace(
+            cell,
+            size=size - 1,
+            mean=cell.mean - away / (size - 1),
+            scatter=cell.scatter - lost,
+            divisor=cell.divisor - 1,
+            squares=cell.squares - np.diagonal(lost, axis1=1, axis2=2),
+        )
+        first = part * without.mean
+        second = part * without.cov + first[:, :, np.newaxis] * first[:, np.newaxis, :] / part
+        both = np.stack([rows, first], axis=-1)
+        products = np.swapaxes(both, 1, 2) @ np.linalg.solve(
+            second + self.noise * np.eye(rows.shape[1]), both
+        )
+        target, with_means = products[:, 0, 0], products[:, 0, 1]
+        means = total + products[:, 1, 1]
+        return np.asarray(target - 2 * with_means + means + (with_means - means) ** 2 / (1 - means))
 
     def _plain(self, h: int, rows: Doubles) -> Doubles:
         """Return (1/p - 1) + M/p, M the distance of z within its cell.
@@ -323,12 +387,14 @@ def _in_units_of_file(moments: CellMoments) -> Iterator[CellLaw]:
         part = triangle[:, columns] * moments.unit[columns]
         scatter = np.zeros((first + len(columns),) * 2)
         scatter[first:, first:] = part.T @ part
-        mean = np.ones(first + len(columns))
+        mean, squares = np.ones(first + len(columns)), np.zeros(first + len(columns))
         mean[first:] = moments.means[h, columns]
+        inside = moments.triangles[h, 1:, 1:][:, columns] * moments.unit[columns]
+        squares[first:] = np.square(inside).sum(axis=0)
         places = np.concatenate([np.arange(h - first, h), start + np.arange(len(columns))])
         start += len(columns)
         divisor = records - count if few else size
-        yield CellLaw(places, size, first, mean, scatter, divisor)
+        yield CellLaw(places, size, first, mean, scatter, divisor, squares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -440,6 +506,16 @@ class LawPopulation(Population):
             published=published,
         )
 
+    @cached_property
+    def separate(self) -> Population | None:
+        """See `Population`."""
+        law = self.law.separate if isinstance(self.law, PooledLaw) else None
+        return None if law is None else self.with_law(law)
+
+    @abstractmethod
+    def with_law(self, law: TableLaw) -> Population:
+        """Return the same records with another law of the same columns."""
+
     def distances(self, law: TableLaw) -> Doubles:
         """Squared distance of each record from all others by a law of the same columns, (K,)."""
         return law.distances(self.raw)
@@ -492,13 +568,17 @@ class Pooled(LawPopulation):
 
     def with_slopes(self, slopes: csr_array) -> Pooled:  # noqa: ARG002
         """Return the release of the means of the cells; see `PooledLaw.centred`."""
+        return self.with_law(self.law.centred)
+
+    def with_law(self, law: TableLaw) -> Pooled:
+        """See `LawPopulation`."""
         return Pooled(
             self.cells,
             self.n,
             finite=self.finite,
             published=self.published,
             earlier=self.told,
-            law=self.law.centred,
+            law=cast(PooledLaw, law),
         )
 
     def _fit_without(self, person: int) -> Reference:

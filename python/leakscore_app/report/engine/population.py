@@ -128,6 +128,11 @@ class Population:
         return float(np.sqrt(self.n / self.correction))
 
     @property
+    def separate(self) -> Population | None:
+        """The same where few records of a cell vary as they do there; None if there are none."""
+        return None
+
+    @property
     def persons(self) -> int:
         """How many persons there are."""
         return len(self.owned.sizes)

@@ -1,0 +1,71 @@
+"""A cell of few records in which numbers vary less than elsewhere: who knows that is played, too.
+
+The release is computed by numpy from raw records; the attack is the best linear one on the counts
+and the means of the cell, learned from other rounds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from leakscore import statistics
+from leakscore_app import report
+
+ROUNDS, LIMIT = 40_000, 0.4
+ERROR = 4 * np.sqrt(0.5 / ROUNDS)  # of an advantage
+FEW, SIZE, RECORD = 24, 160, 4
+NAMES = ("g=1", "g=2", "x where g=0", "y where g=0")
+
+
+def table_of() -> tuple[np.ndarray, np.ndarray]:
+    """In the first cell a number varies by half as much as elsewhere, but for a record."""
+    rng = np.random.default_rng(0)
+    cell = np.repeat([0, 1, 2], [FEW, (SIZE - FEW) // 2, (SIZE - FEW) // 2])
+    values = rng.normal(10, 1.6, (SIZE, 2))
+    values[:FEW, 0] = rng.normal(10, 0.7, FEW)
+    values[RECORD, 0] = values[:FEW, 0].mean() + 4.0
+    return cell, values
+
+
+def played(cell: np.ndarray, values: np.ndarray, std: dict[str, float]) -> float:
+    """Return the advantage of the attack on the record, with noise on what is published."""
+    rng, others = np.random.default_rng(5), np.delete(np.arange(SIZE), RECORD)
+    halves = []
+    for inside in (False, True):
+        rows = others[rng.integers(len(others), size=(2 * ROUNDS, SIZE))]
+        if inside:
+            rows[:, 0] = RECORD
+        counts = [(cell[rows] == g).sum(axis=1) for g in range(3)]
+        sums = [(values[:FEW, j][rows % FEW] * (rows < FEW)).sum(axis=1) for j in range(2)]
+        published = np.column_stack([*counts[1:], *(each / counts[0] for each in sums)])
+        noise = [std[name] for name in NAMES]
+        halves.append(published + rng.normal(size=published.shape) * noise)
+    learned, judged = (
+        [half[part] for half in halves] for part in (slice(ROUNDS), slice(ROUNDS, None))
+    )
+    shift = learned[1].mean(axis=0) - learned[0].mean(axis=0)
+    weight = np.linalg.solve(sum(np.cov(half.T) for half in learned), shift)
+    scores = [half @ weight for half in learned]
+    cuts = np.quantile(np.concatenate(scores), np.linspace(0.02, 0.98, 97))
+    gains = [(scores[1] > cut).mean() - (scores[0] > cut).mean() for cut in cuts]
+    cut = cuts[int(np.argmax(gains))]
+    return float((judged[1] @ weight > cut).mean() - (judged[0] @ weight > cut).mean())
+
+
+def test_numbers_that_vary_less_in_a_cell_of_few_records() -> None:
+    cell, values = table_of()
+    given = report.table_of(values, ["x", "y"], groups={"g": cell.astype(str).tolist()})
+    options = {"max_advantage": LIMIT, "max_noise": 20.0, "noise_shape": "same", "seed": 1}
+    result = report.analyse(given, statistic=statistics.GroupMeans("g"), **options)
+    assert result.pooled_cells == ("g=0",)  # not clearly narrow, so judged by all cells
+    theory = float(result.informed.advantage[RECORD])
+    without = played(cell, values, dict.fromkeys(NAMES, 1e-9))
+    assert without > theory + 0.1
+    (game,) = (
+        each for each in result.games if each.row == RECORD + 1 and each.attacker == "informed"
+    )
+    assert game.advantage.upper is not None
+    assert without - 2 * ERROR < game.advantage.upper < without + 2 * ERROR
+    assert result.noise is not None
+    assert result.noise.binding_row == RECORD + 1
+    assert LIMIT - 3 * ERROR < played(cell, values, result.noise.noise_std) < LIMIT + ERROR
