@@ -155,6 +155,12 @@ def test_bad_questions(
     assert message in refused(capsys, table, *arguments)
 
 
+def test_a_table_without_records(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "none.csv"
+    path.write_text("a,b\n", "utf-8")
+    assert "selects no record" in refused(capsys, str(path))
+
+
 def test_a_ledger_of_another_table_or_a_damaged_one(
     capsys: pytest.CaptureFixture[str], table: str
 ) -> None:

@@ -465,7 +465,7 @@ def _place(table: Table, name: str) -> int:
 def _values_of(table: Table, numbers: Sequence[int]) -> Doubles:
     """Return columns; refuse numbers whose sums may be infinite."""
     values = np.array(table.values[:, numbers])
-    largest = np.nan_to_num(np.abs(values), posinf=0.0).max(axis=0)
+    largest = np.nan_to_num(np.abs(values), posinf=0.0).max(axis=0, initial=0.0)
     if largest.max() > _LARGEST:
         name = visible(table.columns[numbers[int(largest.argmax())]])
         raise ValueError(
