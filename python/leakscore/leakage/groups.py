@@ -15,7 +15,7 @@ which for one row is the formula of `leave_one_out`. W^(1/2) = I + c 11', c = (s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -188,13 +188,11 @@ def leave_group_out(
                 "rows are left to draw without the largest group"
             )
         divisors *= 1 - sizes / fit.rows
-    scores = np.zeros(len(owned.sizes))
-    if owned.alone.any():
-        rows = owned.first[owned.alone]
-        scores[owned.alone] = (
-            left_out.distances(table, reference, fit)[rows] / divisors[batch[rows]]
-        )
-    scores += distances(table, reference, owned, batch, 1 / np.sqrt(divisors[batch]))
+    every = divisors[batch]
+    scores = owned.scores(
+        lambda: left_out.distances(table, reference, fit) / every,
+        lambda: distances(table, reference, owned, batch, 1 / np.sqrt(every)),
+    )
     scores[owned_rows] = np.inf
     return scores
 
@@ -294,6 +292,16 @@ class Groups:
         start = self._starts[group]
         return self.order[start : start + self.sizes[group]]
 
+    def scores(self, of_rows: Callable[[], Doubles], of_several: Callable[[], Doubles]) -> Doubles:
+        """Return scores of groups, (P,): of one row from those of rows, (N,), of others from (P,).
+
+        What no group needs is not computed.
+        """
+        scores = np.zeros(len(self.sizes)) if self.alone.all() else of_several()
+        if self.alone.any():
+            scores[self.alone] = of_rows()[self.first[self.alone]]
+        return scores
+
     def blocks(self, dim: int, least: int = 2) -> Iterator[tuple[Integers, Integers]]:
         """Yield groups of equal size, `least` or more, and their rows (g, k), some MB at a time."""
         several = np.flatnonzero(self.sizes >= least)
@@ -336,7 +344,8 @@ def distances(
     """Squared distances of weighted sums of each group's rows, added over batches, (P,).
 
     The reference is that of all rows; each sum is compared with as many records
-    drawn from the law of these. Groups of one row are 0 here: `reference.left_out` has them.
+    drawn from the law of these. Groups of one row are 0 here: `Groups.scores` takes them
+    from `reference.left_out`.
 
     Parameters
     ----------
@@ -352,8 +361,6 @@ def distances(
     fitted = _Fitted(table, reference, left_out.require_own_table(table, reference))
     reference.invertible()
     result = np.zeros(len(groups.sizes))
-    if groups.alone.all():
-        return result
     fitted.require_freedom(int(groups.sizes.max()))
     closed = fitted.fit.shrinkage is None and reference.kind != "low-rank"
     again = [] if closed else [np.flatnonzero(~groups.alone)]

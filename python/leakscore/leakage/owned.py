@@ -121,11 +121,10 @@ class OwnedTable:
         if last == 0:
             return np.zeros(len(self.owned.sizes))
         weight = np.where(self.batch < last, 1 / np.sqrt(self.sizes[self.batch]), 0.0)
-        scores = grouped.distances(self.table, self.reference, self.owned, self.batch, weight)
-        alone = self.owned.alone
-        if alone.any():
-            every = left_out.distances(self.table, self.reference, self.fit) * weight**2
-            scores[alone] = every[self.owned.first[alone]]
+        scores = self.owned.scores(
+            lambda: left_out.distances(self.table, self.reference, self.fit) * weight**2,
+            lambda: grouped.distances(self.table, self.reference, self.owned, self.batch, weight),
+        )
         scores[self._all_of(slice(0, -1))] = np.inf
         return scores
 

@@ -409,17 +409,11 @@ class Population:
 
     def noisy_from_the_start(self, noise_std: float) -> Doubles:
         """Leakage to the informed attacker had all means carried noise, independent each time."""
-        scores, alone = np.zeros(self.persons), self.owned.alone
-        sizes, batch = self.published.sizes, self.published.batch
+        scores, sizes, batch = np.zeros(self.persons), self.published.sizes, self.published.batch
         scales, vectors = release_modes(np.cumsum(sizes).astype(np.float64))
         for scale, vector in zip(scales.tolist(), vectors.T, strict=True):
-            variance = noise_std**2 * scale
             weight = (vector / np.sqrt(sizes))[batch]
-            scores[alone] += (weight**2 * self._distances(variance))[self.owned.first[alone]]
-            if not alone.all():
-                scores += grouped.distances(
-                    self.values, self._noisy(variance), self.owned, np.zeros_like(batch), weight
-                )
+            scores += self._of_sums(noise_std**2 * scale, np.zeros_like(batch), weight)
         return scores
 
     def _leakages(self, variance: float | None, chosen: npt.NDArray[np.bool_]) -> Doubles:
@@ -427,17 +421,22 @@ class Population:
 
         `variance` of noise, if any, is added to that of one record.
         """
-        scores, alone = np.zeros(self.persons), self.owned.alone
-        if alone.any():
-            every = np.where(chosen, self._distances(variance) / self.divisors, 0.0)
-            scores[alone] = every[self.owned.first[alone]]
-        if not alone.all():
-            weight = np.where(chosen, 1 / np.sqrt(self.divisors), 0.0)
-            with self._too_few_records():
-                scores += grouped.distances(
-                    self.values, self._noisy(variance), self.owned, self.published.batch, weight
-                )
-        return scores
+        weight = np.where(chosen, 1 / np.sqrt(self.divisors), 0.0)
+        return self._of_sums(variance, self.published.batch, weight)
+
+    def _of_sums(self, variance: float | None, batch: Integers, weight: Doubles) -> Doubles:
+        """Leakage of weighted sums of each person's records, added over batches, (P,)."""
+
+        def of_records() -> Doubles:
+            distances, part = self._distances(variance), weight != 0
+            return np.multiply(weight**2, distances, where=part, out=np.zeros_like(weight))
+
+        def of_several() -> Doubles:
+            noisy = self._noisy(variance)
+            return grouped.distances(self.values, noisy, self.owned, batch, weight)
+
+        with self._too_few_records():
+            return self.owned.scores(of_records, of_several)
 
     def _noisy(self, variance: float | None) -> Reference:
         return self.reference if variance is None else self.reference.add_diagonal(variance)
@@ -487,11 +486,7 @@ class Population:
         if self.shrinkage:
             scores = self._weaker_refitted()
         else:
-            scores, alone = np.zeros(self.persons), self.owned.alone
-            if alone.any():
-                scores[alone] = self._weaker_of_one()[self.owned.first[alone]]
-            for block, rows in self.owned.blocks(self.dim):
-                scores[block] = self._weaker_of_several(rows)
+            scores = self.owned.scores(self._weaker_of_one, self._weaker_of_several)
         scores[self.published.given_away()] = np.inf
         return scores
 
@@ -510,7 +505,13 @@ class Population:
         scores[alone.any(axis=1) & np.isfinite(self.divisors)] = np.inf  # no weight, no trace
         return np.asarray(scores / self.divisors)
 
-    def _weaker_of_several(self, rows: Integers) -> Doubles:
+    def _weaker_of_several(self) -> Doubles:
+        scores = np.zeros(self.persons)
+        for persons, rows in self.owned.blocks(self.dim):
+            scores[persons] = self._weaker_of_rows(rows)
+        return scores
+
+    def _weaker_of_rows(self, rows: Integers) -> Doubles:
         """Return the leakage of persons of k records, (g, k), by the formula of `_Fitted.changed`.
 
         The scores of the batches add up, each weighted as if the columns were independent.
@@ -534,22 +535,18 @@ class Population:
 
     def _weaker_refitted(self) -> Doubles:
         """Do the same with the shrunk covariance of the others for the truth."""
-        scores, alone = np.full(self.persons, np.nan), self.owned.alone
-        if alone.any() and self.pull is None:
-            every = left_out.weaker_if_shrunk(self.values, self.reference) / self.divisors
-            scores[alone] = every[self.owned.first[alone]]
+        scores = np.full(self.persons, np.nan)
+        if self.pull is None:
+            scores = self.owned.scores(
+                lambda: left_out.weaker_if_shrunk(self.values, self.reference) / self.divisors,
+                lambda: np.full(self.persons, np.nan),
+            )
         persons = np.flatnonzero(np.isnan(scores))
         scores[persons] = np.inf
         for person in persons.tolist():
             others = self._fit_without(person)
             sums, variance = self.shifts(person, others), np.diag(others.cov)
-            if (variance > _ALONE).all() and self.owned.alone[person]:
-                row = self.owned.first[person]
-                away = self.values[row] - others.mean
-                weight = away / variance
-                scores[person] = (weight @ away) ** 2 / (weight @ others.cov @ weight)
-                scores[person] /= self.published.sizes[self.published.batch[row]]
-            elif (variance > _ALONE).all():
+            if (variance > _ALONE).all():
                 weight = sums / variance
                 along = float(weight.ravel() @ sums.ravel())
                 spread = float(np.sum((weight @ others.cov) * weight))
