@@ -1118,28 +1118,29 @@ FAR_STEPS = (
 )
 
 RECORD = ("tests/shadow/test_risk_certified.py",)
+HOLM = "python/leakscore/audit/blind.py"
 RECORDS_OF_SHADOWS = "python/leakscore/shadow/records.py"
 
 RECORDS = (
     Mutation(
         "records-holm",
-        RECORDS_OF_SHADOWS,
-        "p[order] > level / remaining",
-        "p[order] > level",
+        HOLM,
+        "p[order] * remaining",
+        "p[order]",
         RECORD,
     ),
     Mutation(
         "records-holm-ties",
-        RECORDS_OF_SHADOWS,
-        "records.sum() - (np.cumsum(records[order]) - records[order])",
+        HOLM,
+        "tests.sum() - (np.cumsum(tests[order]) - tests[order])",
         "np.arange(p.size, 0, -1)",
         RECORD,
     ),
     Mutation(
         "records-holm-last",
-        RECORDS_OF_SHADOWS,
-        "records.sum() - (np.cumsum(records[order]) - records[order])",
-        "records.sum() - np.cumsum(records[order]) + 1",
+        HOLM,
+        "tests.sum() - (np.cumsum(tests[order]) - tests[order])",
+        "tests.sum() - np.cumsum(tests[order]) + 1",
         RECORD,
     ),
     Mutation(

@@ -17,7 +17,7 @@ from leakscore import validation
 from leakscore.results import Result
 from leakscore.typing import Doubles, Flags, Indices, Seed
 
-__all__ = ["BlindCheck", "RankTest", "blind_check", "rank_test"]
+__all__ = ["BlindCheck", "RankTest", "blind_check", "holm", "rank_test"]
 
 _FOLDS = 5
 _FARTHEST = 10.0  # median deviations of a feature
@@ -147,7 +147,7 @@ def blind_check(
         auc=float(auc[0]),
         p_value=float((auc >= auc[0]).mean()),  # equal sums of ranks are equal numbers
         column_auc=column_auc[0],
-        column_p_values=_holm(singles),
+        column_p_values=holm(singles, np.ones(len(singles), dtype=np.intp)),
         members=int(flags.sum()),
         nonmembers=int((~flags).sum()),
         relabellings=relabellings,
@@ -189,12 +189,15 @@ def _areas(sums: Doubles, flags: Flags) -> Doubles:
     return np.asarray((sums - members * (members + 1) / 2) / (members * (len(flags) - members)))
 
 
-def _holm(p_values: Doubles) -> Doubles:
-    """Return p-values with Holm's correction."""
-    order = np.argsort(p_values, kind="stable")
-    steps = p_values[order] * np.arange(len(p_values), 0, -1)
-    result = np.empty_like(p_values)
-    result[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+def holm(p: Doubles, tests: Indices) -> Doubles:
+    """Return p-values, each of so many tests, with Holm's (1979) correction.
+
+    With probability at most a level, a test is wrong whose corrected p-value is at most the level.
+    """
+    order = np.argsort(p, kind="stable")
+    remaining = tests.sum() - (np.cumsum(tests[order]) - tests[order])
+    result = np.empty_like(p)
+    result[order] = np.minimum(np.maximum.accumulate(p[order] * remaining), 1.0)
     return result
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.audit import epsilons
+from leakscore.audit.blind import holm
 from leakscore.distributions import clopper_pearson, norm
 from leakscore.numeric import doubled, frozen, sign_change
 from leakscore.results import Result
@@ -381,7 +382,7 @@ class DistinctHits:
     def above(self, rate: float, level: float) -> Flags:
         """Return whose rate is above this one; with probability `level` at most one is wrong."""
         records = np.bincount(self.owner, minlength=self.hits.size)
-        rejected: Flags = holm(self.p_values(rate), records, level)[self.owner]
+        rejected: Flags = (holm(self.p_values(rate), records) <= level)[self.owner]
         return rejected
 
     def p_values(self, rate: float) -> Doubles:
@@ -391,20 +392,6 @@ class DistinctHits:
         fewer = np.maximum(self.hits - 1.0, 0.0)
         p = np.where(self.hits == 0.0, 1.0, bdtrc(fewer, self.trials.astype(np.int64), rate))
         return p * (1.0 + _ROUNDING)
-
-
-def holm(p: Doubles, records: Counts, level: float) -> Flags:
-    """Return which p-values, each of so many records, are rejected (Holm 1979).
-
-    With probability at most `level` one of them is rejected wrongly. Of equal p-values the first
-    faces the least threshold: if it is rejected, so are all.
-    """
-    order = np.argsort(p, kind="stable")
-    remaining = records.sum() - (np.cumsum(records[order]) - records[order])
-    kept = np.flatnonzero(p[order] > level / remaining)
-    rejected = np.zeros(p.size, dtype=np.bool_)
-    rejected[order[: kept[0] if kept.size else p.size]] = True
-    return rejected
 
 
 def _centred_ranks(values: Doubles) -> Doubles:
