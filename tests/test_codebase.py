@@ -12,6 +12,7 @@ from types import ModuleType
 import pytest
 
 import leakscore
+import leakscore_app
 from tests import ROOT
 from tests.helpers.public import ROOMS, documented, modules, named, public_functions
 
@@ -172,7 +173,11 @@ def test_every_argument_has_a_type(name: str) -> None:
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("module", modules(), ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module",
+    [*modules(leakscore), *modules(leakscore_app)],
+    ids=lambda module: module.__name__,
+)
 def test_doctests(module: ModuleType) -> None:
     if module.__name__ == "leakscore.torch":
         pytest.importorskip("torch", reason="PyTorch is not installed")

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import leakscore
 from leakscore.audit import Audit, one_run, one_run_fdp
 from leakscore.games import summarize
 from leakscore.results import Result
@@ -92,7 +93,7 @@ def test_no_result_compares_by_itself() -> None:
     """A dataclass that makes its own ``==`` would compare arrays as truth values."""
     kinds = {
         kind
-        for module in modules()
+        for module in modules(leakscore)
         for kind in vars(module).values()
         if isinstance(kind, type) and issubclass(kind, Result) and is_dataclass(kind)
     }

@@ -14,10 +14,10 @@ import leakscore
 ROOMS = [name for name in leakscore.__all__ if inspect.ismodule(getattr(leakscore, name))]
 
 
-def modules() -> list[ModuleType]:
-    """Return every module of the installed package."""
-    found = [leakscore]
-    for info in pkgutil.walk_packages(leakscore.__path__, "leakscore."):
+def modules(package: ModuleType) -> list[ModuleType]:
+    """Return every module of an installed package."""
+    found = [package]
+    for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         if info.name.rpartition(".")[2] not in ("_core", "__main__"):
             found.append(importlib.import_module(info.name))
     return found
