@@ -72,10 +72,20 @@ def markup(text: str) -> str:
     return escape(visible(text))
 
 
-def listed(names: Sequence[str], most: int = 8) -> str:
-    """Return the first names of a list, and how many more there are."""
-    shown = ", ".join(map(visible, names[:most]))
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+def listed(
+    names: Sequence[str], most: int = 8, between: str = ", ", count: int | None = None
+) -> str:
+    """Return the first names of a list, and how many more there are, of `count` if given.
+
+    Examples
+    --------
+    >>> from leakscore_app._visible import listed
+    >>> listed(["age", "sex", "income"], 2)
+    'age, sex and 1 more'
+    """
+    shown = names[:most]
+    more = (len(names) if count is None else count) - len(shown)
+    return between.join(map(visible, shown)) + (f" and {more} more" if more > 0 else "")
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

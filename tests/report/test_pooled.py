@@ -91,7 +91,7 @@ def test_the_report_says_so() -> None:
     assert result.to_dict()["pooled_cells"] == ["g=b", "g=c", "g=d", "g=e"]
     assert result.covariance.kind == "pooled"
     text = " ".join(result.to_text().split())
-    assert "4 of the cells (g=b; g=c; g=d; ...) hold fewer than 10 (d + 1) records" in text
+    assert "4 of the cells (g=b; g=c; g=d and 1 more) hold fewer than 10 (d + 1) records" in text
     assert "no interval, as the covariance is pooled" in text
     shares = np.array(SIZES) / 71
     for row in PEOPLE[:1]:  # of a large cell: its own covariance

@@ -118,7 +118,7 @@ def test_what_is_recoded_is_told(tmp_path: Path) -> None:
     (lost,) = result.input.rows_left_out
     assert (lost.count, lost.columns) == (12, {"smoker": 10, "dose": 2})
     text = " ".join(result.to_text().split())
-    assert "12 records are left out: a value is missing (records 3, 4, 6, 7, 11, ...)" in text
+    assert "12 records are left out: a value is missing (records 3, 4, 6, 7, 11 and 7 more)" in text
     assert "smoker in 10, dose in 2." in text
 
 

@@ -49,7 +49,7 @@ def test_rows_without_a_value_are_said(tmp_path: Path, kind: str) -> None:
     from leakscore_app.tables.sources.long_files import of_files
 
     rows = [["a", "b"], [1, 2], ["", ""], [3, 4.5], ["", ""], ["", ""], [5, 6]]
-    note = "3 rows without any value are left out (line 3, ...)"
+    note = "3 rows without any value are left out (line 3 and 2 more)"
     if kind == "xlsx":
         openpyxl = pytest.importorskip("openpyxl")
         book = openpyxl.Workbook()

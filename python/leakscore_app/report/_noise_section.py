@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from decimal import ROUND_FLOOR
 from math import floor
 
+from leakscore_app._visible import listed
 from leakscore_app.document import document as doc
 from leakscore_app.report._model import Compared, Content, Noise, Told, Verdict
 from leakscore_app.report._verdict import (
@@ -66,11 +67,10 @@ def _columns(noise: Noise, statistic: str) -> doc.InWords:
 
 def _in_words(table: doc.TextTable, what: str, option: str) -> doc.InWords:
     """Let a text list the rows of a table; of very many, an option has the rest."""
-    cells = [[str(cell) for cell in row] for row in table.rows[:_NOISY_COLUMNS]]
+    cells = [[str(cell) for cell in row] for row in table.rows]
     items = [" ".join([*row[:2], *(f"({error})" for error in row[2:])]) for row in cells]
-    more = len(table.rows) - len(items)
-    rest = f"; and {more} more ({option})" if more > 0 else ""
-    return doc.InWords(table, f"{what}: {'; '.join(items)}{rest}.")
+    rest = f" ({option})" if len(items) > _NOISY_COLUMNS else ""
+    return doc.InWords(table, f"{what}: {listed(items, _NOISY_COLUMNS, '; ')}{rest}.")
 
 
 def _paragraphs(report: Content, noise: Noise) -> Iterator[str]:

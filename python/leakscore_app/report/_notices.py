@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from leakscore_app._visible import visible
+from leakscore_app._visible import listed, visible
 from leakscore_app.document.document import Notice, note, warning, warnings_first
 from leakscore_app.document.text import counted
 from leakscore_app.passes.first import Copies
@@ -306,8 +306,7 @@ def _some(cells: Sequence[str]) -> str:
     """Name a cell or some."""
     if len(cells) == 1:
         return f"The cell {cells[0]}"
-    shown = "; ".join(cells[:3]) + ("; ..." if len(cells) > 3 else "")
-    return f"{len(cells)} of the cells ({shown})"
+    return f"{len(cells)} of the cells ({listed(cells, 3, '; ')})"
 
 
 def _about_games(report: Content) -> Iterator[Notice]:
@@ -353,6 +352,4 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _rows(report: Content, rows: np.ndarray) -> str:
-    return ", ".join(named(report, int(row)) for row in rows[:5]) + (
-        ", ..." if len(rows) > 5 else ""
-    )
+    return listed([named(report, int(row)) for row in rows[:5]], count=len(rows))

@@ -562,15 +562,12 @@ def _read(report: Content) -> doc.Section:
     if seen.notes:
         said.append(doc.Paragraph(f"How it was read: {'; '.join(seen.notes)}."))
     for rows in seen.rows_left_out:
-        shown = ", ".join(str(row) for row in rows.first)
+        shown = listed([str(row) for row in rows.first], count=rows.count)
         many = counted(rows.count, "record") + (" is" if rows.count == 1 else " are")
-        more = ", ..." if rows.count > len(rows.first) else ""
         which = "record" if rows.count == 1 else "records"
         cells = [f"{name} in {count}" for name, count in rows.columns.items()]
         where = f": {listed(cells)}" if cells else ""
-        said.append(
-            doc.Paragraph(f"{many} left out: {rows.reason} ({which} {shown}{more}){where}.")
-        )
+        said.append(doc.Paragraph(f"{many} left out: {rows.reason} ({which} {shown}){where}."))
     said += [doc.Paragraph(text) for text in _columns_left_out(seen)]
     origin = [
         ("sha256", seen.sha256),

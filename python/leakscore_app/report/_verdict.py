@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtrc
 
-from leakscore_app._visible import visible
+from leakscore_app._visible import listed, visible
 from leakscore_app.document.text import counted
 from leakscore_app.report._model import (
     Compared,
@@ -616,8 +616,8 @@ def _scope(report: Content) -> Iterator[str]:
     seen, parts = report.input, []
     if seen.columns_unjudged:
         total, names = seen.columns_published, seen.columns_unjudged
-        shown = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
         keep = ": --proportions or --group-by keeps text" if texts_of(seen) else ""
+        shown = listed(names, _NAMED)
         parts.append(f"{total - len(names)} of {counted(total, 'column')} ({shown} left out{keep})")
     if seen.rows - seen.rows_judged > _LOST * seen.rows:
         parts.append(f"{seen.rows_judged} of {counted(seen.rows, 'record')}")

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
-from leakscore_app._visible import unescaped
+from leakscore_app._visible import listed, unescaped
 from leakscore_app.tables import memory_limit
 
 
@@ -225,7 +225,7 @@ def without_values(count: int, first: Iterable[int]) -> list[str]:
     if not count:
         return []
     rows = "a row without any value is" if count == 1 else f"{count} rows without any value are"
-    return [f"{rows} left out (line {next(iter(first))}{', ...' * (count > 1)})"]
+    return [f"{rows} left out ({listed([f'line {next(iter(first))}'], count=count)})"]
 
 
 def text_of(words: Sequence[str | None]) -> Any:

@@ -51,6 +51,7 @@ from leakscore_app.report._model import (
 from leakscore_app.report.engine.attack import NEARLY_LINEAR, LinearAttack, Others, ProjectedBins
 from leakscore_app.report.engine.cells import cells_of_blocks
 from leakscore_app.report.engine.crowd import (
+    REFITTED,
     Crowd,
     View,
     clipped_view,
@@ -77,7 +78,6 @@ from leakscore_app.report.engine.setup import AnalysisOptions, nothing_to_play
 from leakscore_app.tables.sources.blocks import Block
 from leakscore_app.tables.sources.opened import Opened
 
-_REFITTED = 64  # records with nearly all variance in a direction that are left out one by one
 _TOGETHER = 1 << 23  # numbers of the covariances that are estimated in one pass
 _SMALL_N = 30  # records of a mean below which the bins of projections show
 Narrowed: TypeAlias = Regression | Correlations | WeightedRatio
@@ -139,7 +139,7 @@ class BlockTable(JudgedTable):
         values, rows, n = kept.values[order], kept.rows[order], self.released.n
         crowd = Crowd(self.law, values, rows, n, finite=self.finite)
         self.population = crowd.joined(sampled.rows[at], sampled.taken(at))
-        dominant = self.population.dominant()[:_REFITTED]
+        dominant = self.population.dominant()[:REFITTED]
         if dominant:
             moments = self._without([frozenset([row]) for row in dominant])
             refitted = dict(zip(dominant, (of.reference() for of in moments), strict=True))

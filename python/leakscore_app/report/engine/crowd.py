@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from leakscore.leakage import ShapedNoise
 from leakscore.leakage.table_law import TableLaw
-from leakscore.reference import Moments, Reference, SingularCovarianceError
+from leakscore.reference import Moments, Reference, SingularCovarianceError, left_out
 from leakscore_app.passes.scores import Count, Views, WorstRows
 from leakscore_app.report._model import Doubles
 from leakscore_app.report.engine.judged import Clipped, Outcome
@@ -26,7 +26,7 @@ from leakscore_app.report.engine.population import Shape
 from leakscore_app.report.engine.survey import law_of
 
 Integers = npt.NDArray[np.int64]
-DOMINANT = 0.999  # share of the variance in a direction from which on digits are lost
+REFITTED = 64  # records with nearly all variance in a direction that are left out one by one
 
 
 class Crowd(LawPopulation):
@@ -170,7 +170,7 @@ class Crowd(LawPopulation):
         if isinstance(self.law, PooledLaw):  # of whose cell other records tell the covariance
             return []
         share = self.reference.squared_mahalanobis(self.values) / (self.size - 1)
-        return [int(row) for row in self.numbers[share > DOMINANT]]
+        return [int(row) for row in self.numbers[share > left_out.DOMINANT]]
 
 
 def part_of(reference: Reference, columns: list[int]) -> Reference:
@@ -179,7 +179,6 @@ def part_of(reference: Reference, columns: list[int]) -> Reference:
 
 Estimate: TypeAlias = Callable[[Sequence[frozenset[int]]], Sequence[Moments]]
 """Reads the moments of all records but some, in the units of the whole table's law."""
-_REFITTED = 64  # records with nearly all variance in a direction that are left out one by one
 _SURE = 1e-10  # share of a variance that squares still tell from none
 _DIGITS = 1e-9  # share of a variance below which it is not found as a difference
 _LARGEST = 0.5  # joint leverage up to which a bound is worth having
@@ -469,8 +468,8 @@ def _refit(
     dominant: list[tuple[View, _ScoredRows, int]] = []
     for view, rows in zip(views, scored, strict=True):
         if view.without and not isinstance(view.law, PooledLaw):
-            most = view.law.rows * DOMINANT / (1 - DOMINANT)
-            places = np.flatnonzero(rows.scores > most)[:_REFITTED].tolist()
+            most = view.law.rows * left_out.DOMINANT / (1 - left_out.DOMINANT)
+            places = np.flatnonzero(rows.scores > most)[:REFITTED].tolist()
             dominant += [(view, rows, place) for place in places]
     if not dominant:
         return

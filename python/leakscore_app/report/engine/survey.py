@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from leakscore.leakage.table_law import TableLaw
 from leakscore.statistics import Statistic
-from leakscore_app._visible import no_column, visible
+from leakscore_app._visible import listed, no_column, visible
 from leakscore_app.passes.first import First, Lost, first
 from leakscore_app.passes.projections import Remaining, Triangle, Triangulate
 from leakscore_app.passes.rows import JudgedRows
@@ -231,9 +231,8 @@ def _useless(
 
 def _require_columns(opened: Opened, kept: Sequence[Any], excluded: dict[str, str]) -> None:
     if not len(kept):
-        reasons = "; ".join(f"{visible(name)}: {why}" for name, why in list(excluded.items())[:3])
-        more = "; ..." if len(excluded) > 3 else ""
-        raise ValueError(f"{opened.name} has no column of numbers to judge ({reasons}{more})")
+        reasons = listed([f"{name}: {why}" for name, why in excluded.items()], 3, "; ")
+        raise ValueError(f"{opened.name} has no column of numbers to judge ({reasons})")
 
 
 def _require_rows(opened: Opened, seen: First, names: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from leakscore import Reference, leakage, tradeoff
 from leakscore.games.projections import Bins
 from leakscore.reference import SingularCovarianceError
-from leakscore_app._visible import visible
+from leakscore_app._visible import listed, visible
 from leakscore_app.report._model import WITHIN, Compared, Doubles, Noise, SensitiveValue
 from leakscore_app.report.engine.game import learned
 
@@ -51,7 +51,7 @@ class ValueTable:
         if not places:
             raise ValueError(
                 f"The sensitive column '{visible(column)}' must be published and judged, as "
-                f"{', '.join(map(visible, self.columns[:8]))} are"
+                f"{listed(self.columns)} are"
             )
         return places
 

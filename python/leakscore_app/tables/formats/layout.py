@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from leakscore_app._visible import visible
+from leakscore_app._visible import listed, visible
 from leakscore_app.tables.cells import numbered
 from leakscore_app.tables.conventions import MISSING, is_near, shape_of
 
@@ -118,7 +118,7 @@ def _with_names(
         names = names[:width]
     if len(names) != width:
         raise ValueError(
-            f"{name}: {len(names)} names ({', '.join(map(visible, names[:3]))}, ...) stand above "
+            f"{name}: {len(names)} names ({listed(names, 3)}) stand above "
             f"{width} columns: --skip-lines leaves out lines above the table, --delimiter says "
             "what separates the cells"
         )
@@ -205,7 +205,7 @@ def _is_header(name: str, row: Sequence[str], body: Sequence[Sequence[str]]) -> 
     if not above and not _may_be_names([row[j].strip() for j in numbers], count=count):
         return False
     raise ValueError(
-        f"{name}: the first line ({', '.join(visible(c) for c in row[:4])}, ...) may hold names or "
+        f"{name}: the first line ({listed(row, 4)}) may hold names or "
         "a record: say which with --header yes or --header no"
     )
 
