@@ -37,6 +37,16 @@ def test_many_large_losses_are_summed_to_the_safe_side(seed: int) -> None:
         assert truth * (1.0 - 1e-6) <= low <= truth <= high <= truth * (1.0 + 1e-6)
 
 
+def test_many_losses_next_to_each_other_are_summed_to_the_safe_side() -> None:
+    """Masses alike without the record: the rounding of each step stays in the sum."""
+    size = 2**17
+    losses = np.append(0.3, np.linspace(650.0, 650.001, size))
+    masses = np.append(0.5, np.full(size, 0.5 / size))
+    f = tradeoff.from_pld(losses, masses, optimistic=(losses, masses, 0.0))
+    low, high = (end.delta(0.3, "forward") for end in (f.upper, f.lower))
+    assert 0.5 * (1.0 - 1e-6) <= low <= 0.5 <= high <= 0.5 * (1.0 + 1e-6)  # but for e^-650
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_what_never_occurs_with_the_record_is_rounded_up(seed: int) -> None:
     rng, size = np.random.default_rng(seed), 3000

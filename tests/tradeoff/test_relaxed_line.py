@@ -1,8 +1,9 @@
-"""The relaxed Gaussian attacker in one dimension, where alpha is near 1 and mu is large."""
+"""The relaxed Gaussian attacker in one dimension: at large mu and alpha near 1, at tiny alpha."""
 
 from __future__ import annotations
 
 import mpmath
+import numpy as np
 import pytest
 
 from leakscore.tradeoff import relaxed_gaussian
@@ -16,3 +17,11 @@ def test_a_short_line_far_from_the_mean(mu: float, alpha: float) -> None:
         z = mpmath.sqrt(2) * mpmath.erfinv(1 - mpmath.mpf(alpha))
         beta = mpmath.ncdf(z - mu) - mpmath.ncdf(-z - mu)
         assert abs(relaxed_gaussian(mu, 1)(alpha) / beta - 1) < 1e-12
+
+
+def test_powers_of_lengths_that_underflow() -> None:
+    """Short lengths' ratio is that at 0, e^(mu^2/2)."""
+    for dim in (1, 2, 7):
+        f = relaxed_gaussian(1.3, dim).inverse()
+        for alpha in (1e-170, 1e-300):
+            assert f.power(alpha) / alpha == pytest.approx(np.exp(0.5 * 1.3**2), rel=1e-13)

@@ -495,7 +495,8 @@ def _tail_lines(
 
     From one loss to the one before, delta grows by (e^next - e^this) times the mass of H0 beyond:
     sums of positive terms, from the largest loss down. Each step of a sum of logs is rounded by an
-    ulp of the largest log; deltas are moved by as much to a safe side.
+    ulp of the largest log, which is no smaller than the largest loss; deltas are moved by as much
+    to a safe side.
     """
     positive = losses > 0.0
     places = np.concatenate([[0.0], losses[positive]])
@@ -506,7 +507,7 @@ def _tail_lines(
     steps = np.exp(rises)
     delta = beyond + np.concatenate([np.cumsum(steps[::-1])[::-1], [0.0]])
     logs = terms[np.isfinite(terms)]
-    largest = float(np.abs(logs).max(initial=1.0) + places[-1])
+    largest = float(np.abs(logs).max(initial=1.0))
     slack = 4.0 * _ROUNDING * (places.size + 4.0) * largest
     return places, np.clip(delta * (1.0 - side * slack), 0.0, 1.0)
 
