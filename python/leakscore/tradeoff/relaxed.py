@@ -56,7 +56,7 @@ def relaxed_gaussian(mu: npt.ArrayLike, dim: npt.ArrayLike = 1) -> TradeOff[Any]
     relative accuracy at mu = 1e-8 as well. The likelihood ratio lies in [exp(-mu^2/2), inf):
     epsilon(0) is inf forward, mu^2/2 in reverse. As `dim` grows at fixed mu the curve tends to
     1 - alpha: against an attacker without the direction, the same noise per coordinate hides more
-    the more coordinates there are.
+    the more coordinates there are. Above mu = 1.2e30 it is that of ``gaussian(mu)``, the limit.
 
     References
     ----------
