@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from mpmath import mp, mpf
 from scipy import stats
 
 from leakscore import Reference
@@ -65,6 +66,27 @@ def test_areas_and_hull(distance: float, n: int, dim: int) -> None:
         best = (hull.power(alpha) - np.exp(epsilon) * alpha).max()
         assert -1e-12 < hull.delta(epsilon) - best < 1e-6
     assert hull.epsilon(1e-5) == f.epsilon(1e-5)
+
+
+@pytest.mark.parametrize("epsilon", [10.0, 33.0, 40.0])
+def test_large_epsilons_of_one_coordinate(epsilon: float) -> None:
+    """The supremum over thresholds of squares of normal variables, in 40 digits."""
+
+    def gain(root: mpf) -> mpf:
+        ends = [
+            (root * grown, mp.sqrt(100 * records)) for grown, records in ((1, 2), (mp.sqrt(2), 1))
+        ]
+        power, alpha = (mp.ncdf(mean - x) + mp.ncdf(-mean - x) for x, mean in ends)
+        return power - mp.exp(epsilon) * alpha
+
+    with mp.workdps(40):
+        low, high = mpf(9), mpf(30)
+        for _ in range(60):
+            first, last = (2 * low + high) / 3, (low + 2 * high) / 3
+            low, high = (low, last) if gain(first) > gain(last) else (first, high)
+        exact = float(gain(low))
+    delta = gaussian_mean(100.0, 2, 1).delta([epsilon, 1e14], "reverse")
+    assert delta.tolist() == [pytest.approx(exact, rel=1e-11), 0.0]
 
 
 def test_published_advantages_and_the_limit() -> None:

@@ -151,7 +151,7 @@ class OneStatistic(Parametric[Any]):
             rest = missed + np.exp(log_paid)
         common = np.where(spared < 0.5, usual, 1.0 - rest)
         delta = np.where(missed > 0.5, np.where(np.isneginf(log_power), 0.0, rare), common)
-        return np.asarray(np.clip(delta, 0.0, 1.0) + 0.0), rest  # no -0.0
+        return np.asarray(np.maximum(delta, 0.0) + 0.0), rest  # no -0.0
 
     def _epsilon(self, delta: Doubles) -> Any:
         most = aligned(np.asarray(self._advantage()), delta)
