@@ -70,6 +70,8 @@ Rows: TypeAlias = "Sequence[Sequence[Any]] | Sequence[Array] | np.ndarray[_MoreA
 """Two axes or more, or an array of which that is not known."""
 
 Rest = ParamSpec("Rest")
+One = TypeVar("One", covariant=True)
+More = TypeVar("More", covariant=True)
 
 
 class OfRows(Protocol[Rest]):
@@ -138,17 +140,16 @@ class OfTwo(Protocol[Rest]):
     def __call__(self, **named: Any) -> float | Doubles: ...
 
 
-class OfNumbers(Protocol[Rest]):
-    """A function of one number or many, and of options for all of them."""
+class OfNumbers(Protocol[Rest, One, More]):
+    """A function of numbers or arrays that broadcast, and of options that are words or None.
+
+    Of arrays its arguments are checked by name; of numbers alone they are numbers or words.
+    """
 
     @overload
-    def __call__(self, number: Scalar, /, *args: Rest.args, **kwargs: Rest.kwargs) -> float: ...
+    def __call__(self, *args: Scalar | str | None, **kwargs: Scalar | str | None) -> One: ...
     @overload
-    def __call__(
-        self, numbers: npt.ArrayLike, /, *args: Rest.args, **kwargs: Rest.kwargs
-    ) -> Doubles: ...
-    @overload
-    def __call__(self, **named: Any) -> float | Doubles: ...
+    def __call__(self, *args: Rest.args, **kwargs: Rest.kwargs) -> More: ...
 
 
 def of_rows(function: Callable[Concatenate[npt.ArrayLike, Rest], float | Doubles]) -> OfRows[Rest]:
@@ -170,8 +171,17 @@ def of_two(
     return cast("OfTwo[Rest]", function)
 
 
+@overload
 def of_numbers(
-    function: Callable[Concatenate[npt.ArrayLike, Rest], float | Doubles],
-) -> OfNumbers[Rest]:
-    """Type a function of numbers and more by whether it is one."""
-    return cast("OfNumbers[Rest]", function)
+    one: type[One], many: type[More], /
+) -> Callable[[Callable[Rest, One | More]], OfNumbers[Rest, One, More]]: ...
+@overload
+def of_numbers(
+    one: Callable[..., One], many: Callable[..., More], /
+) -> Callable[[Callable[Rest, One | More]], OfNumbers[Rest, One, More]]: ...
+def of_numbers(*_classes: Any) -> Callable[[Any], Any]:
+    """Type a function by its arguments: where all are numbers its result is of the first class.
+
+    An abstract class is a callable, but no `type`, to a checker: hence two signatures.
+    """
+    return lambda function: function

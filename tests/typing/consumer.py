@@ -16,6 +16,7 @@ from leakscore import (
     leakage,
     scores,
     sequential,
+    shadow,
     tradeoff,
     whitebox,
 )
@@ -76,6 +77,7 @@ def laws(many: Doubles, single: np.float32, whole: np.int64) -> None:
     assert_type(distributions.clopper_pearson(1, 10), tuple[float, float])
     assert_type(distributions.clopper_pearson([1, 2], 10), tuple[Doubles, Doubles])
     assert_type(distributions.clopper_pearson(1, 10, [0.9, 0.95]), tuple[Doubles, Doubles])
+    assert_type(distributions.clopper_pearson(1, 10, None, "lower"), tuple[float, float])
 
 
 def scores_of_rows(x: Doubles, z: Doubles, unknown: npt.ArrayLike, known: Reference) -> None:
@@ -112,6 +114,9 @@ def scores_of_rows(x: Doubles, z: Doubles, unknown: npt.ArrayLike, known: Refere
     assert_type(leakage.cross_leakage(LINE, LINE, known, 10), float)
     assert_type(leakage.effective_leakage(4.0, 10, 2, n_reference=50), float)
     assert_type(leakage.effective_leakage(x, 10, 2, n_reference=50), Doubles)
+    assert_type(
+        leakage.effective_leakage(squared_mahalanobis=4.0, n=9, dim=2, n_reference=50), float
+    )
 
 
 def curves(many: Doubles, unknown: npt.ArrayLike, curve: tradeoff.TradeOff) -> float:
@@ -140,6 +145,7 @@ def curves(many: Doubles, unknown: npt.ArrayLike, curve: tradeoff.TradeOff) -> f
     assert_type(tradeoff.relaxed_gaussian([1.0, 2.0]).power(0.1), Doubles)
     assert_type(tradeoff.subsampled_mean(4.0, 0.1).sample_rate, float)
     assert_type(tradeoff.gaussian_mean(100.0, 20, 100).power(0.01), float)
+    assert_type(tradeoff.gaussian_mean(many, n=20, dim=100, noise_ratio=0.1).auc(), Doubles)
     assert_type(tradeoff.misspecified(4.0, [2.0, -2.0]).advantage(), Doubles)
     assert_type(tradeoff.subsampled_gaussian(1.0, 0.01, 100).epsilon(1e-5), float)
     assert_type(tradeoff.gdp_epsilon(1e-5, many), Doubles)
@@ -169,6 +175,9 @@ def audits(many: Doubles) -> None:
     made = audit.Audit(many, many)
     assert_type(made.tpr_at(0.1), float)
     assert_type(made.tpr_at([0.1, 0.2]), Doubles)
+    assert_type(shadow.offline_power(0.1, 2.0, 8, variance="pooled"), float)
+    assert_type(shadow.required_models(alpha=0.1, shift=2.0), int)
+    assert_type(shadow.required_models(0.1, many + 1.0), npt.NDArray[np.int64])
     band = made.band(0.9, "dkw")
     assert_type(band.tpr_at(0.1), tuple[float, float])
     assert_type(band.tpr_at(many), tuple[Doubles, Doubles])

@@ -2,33 +2,14 @@
 
 from __future__ import annotations
 
-from typing import overload
-
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, _validate_counts, validation
-from leakscore.typing import Doubles, Scalar
+from leakscore.typing import Doubles, of_numbers
 
 
-@overload
-def clopper_pearson(
-    k: Scalar,
-    n: Scalar,
-    confidence: Scalar | None = ...,
-    side: str = ...,
-    *,
-    alpha: Scalar | None = ...,
-) -> tuple[float, float]: ...
-@overload
-def clopper_pearson(
-    k: npt.ArrayLike,
-    n: npt.ArrayLike,
-    confidence: npt.ArrayLike | None = ...,
-    side: str = ...,
-    *,
-    alpha: npt.ArrayLike | None = ...,
-) -> tuple[Doubles, Doubles]: ...
+@of_numbers(tuple[float, float], tuple[Doubles, Doubles])
 def clopper_pearson(
     k: npt.ArrayLike,
     n: npt.ArrayLike,

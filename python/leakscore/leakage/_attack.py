@@ -160,7 +160,7 @@ def second_order_leakage(
     return float(result[0]) if rows.ndim == 1 else result
 
 
-@of_numbers
+@of_numbers(float, Doubles)
 def effective_leakage(
     squared_mahalanobis: npt.ArrayLike,
     n: int,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, overload
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ from leakscore import _core, _validate_counts, validation
 from leakscore.distributions import ncx2, norm
 from leakscore.reference import Reference, forms
 from leakscore.scores import scoring
-from leakscore.typing import Doubles, Scalar, of_numbers, of_pairs
+from leakscore.typing import Doubles, of_numbers, of_pairs
 
 
 @of_pairs
@@ -222,10 +222,7 @@ def scalar_product(
     return scoring.shaped(result, x, z)
 
 
-@overload
-def oracle_threshold(alpha: Scalar, m: Scalar) -> float: ...
-@overload
-def oracle_threshold(alpha: npt.ArrayLike, m: npt.ArrayLike) -> Doubles: ...
+@of_numbers(float, Doubles)
 def oracle_threshold(alpha: npt.ArrayLike, m: npt.ArrayLike) -> float | Doubles:
     """Threshold at which the covariance score has Type I error alpha: -m/2 - sqrt(m) ppf(alpha).
 
@@ -354,7 +351,7 @@ def edgeworth_llr(
     return law.score(kernel, float(law.n))
 
 
-@of_numbers
+@of_numbers(float, Doubles)
 def subsampled_llr(llr: npt.ArrayLike, sample_rate: float) -> float | Doubles:
     """Exact log-likelihood ratio of a release that the target entered with a known probability.
 

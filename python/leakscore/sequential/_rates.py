@@ -18,22 +18,12 @@ from leakscore.scores import scoring
 from leakscore.sequential._gradients import NEIGHBOURS, Neighbours
 from leakscore.tradeoff import TradeOff, gaussian
 from leakscore.tradeoff.premise import EXACT_NOISE, Premise, about
-from leakscore.typing import Doubles, Indices, Scalar
+from leakscore.typing import Doubles, Indices, Scalar, of_numbers
 
 _FAR = 2.0**200  # the last noncentrality of ncx2
 
 
-@overload
-def error_rates(
-    threshold: Scalar, squared_mahalanobis: Scalar, n: Scalar, dim: Scalar
-) -> tuple[float, float]: ...
-@overload
-def error_rates(
-    threshold: npt.ArrayLike,
-    squared_mahalanobis: npt.ArrayLike,
-    n: npt.ArrayLike,
-    dim: npt.ArrayLike,
-) -> tuple[Doubles, Doubles]: ...
+@of_numbers(tuple[float, float], tuple[Doubles, Doubles])
 def error_rates(
     threshold: npt.ArrayLike,
     squared_mahalanobis: npt.ArrayLike,
@@ -234,12 +224,7 @@ def dpsgd_error_rates(
     return _law(terms, n, member=False).above(gamma), _law(terms, n, member=True).below(gamma)
 
 
-@overload
-def game_tradeoff(noise_multiplier: Scalar, neighbours: Neighbours = ...) -> TradeOff[float]: ...
-@overload
-def game_tradeoff(
-    noise_multiplier: npt.ArrayLike, neighbours: Neighbours = ...
-) -> TradeOff[Doubles]: ...
+@of_numbers(TradeOff[float], TradeOff[Doubles])
 def game_tradeoff(
     noise_multiplier: npt.ArrayLike, neighbours: Neighbours = "replace"
 ) -> TradeOff[Any]:

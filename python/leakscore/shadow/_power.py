@@ -6,8 +6,6 @@ quantiles are below.
 
 from __future__ import annotations
 
-from typing import overload
-
 import numpy as np
 import numpy.typing as npt
 
@@ -15,7 +13,7 @@ from leakscore import _validate_counts, validation
 from leakscore.distributions import gx2, norm
 from leakscore.numeric import doubled, sign_change
 from leakscore.shadow import _laws as student
-from leakscore.typing import Counts, Doubles, Flags, Scalar
+from leakscore.typing import Counts, Doubles, Flags, of_numbers
 
 _VARIANCES = ("per-record", "pooled")
 _MOST_MODELS = 2**40
@@ -33,19 +31,7 @@ _NEAR = 1e-12  # of the log of the spread, which is nothing to the width of the 
 _FAR = 1e8  # standard deviations, from which on the hazard is the distance to the last digit
 
 
-@overload
-def offline_power(
-    alpha: Scalar, shift: Scalar, num_out: int, *, scale: Scalar = ..., variance: str = ...
-) -> float: ...
-@overload
-def offline_power(
-    alpha: npt.ArrayLike,
-    shift: npt.ArrayLike,
-    num_out: npt.ArrayLike,
-    *,
-    scale: npt.ArrayLike = ...,
-    variance: str = ...,
-) -> Doubles: ...
+@of_numbers(float, Doubles)
 def offline_power(
     alpha: npt.ArrayLike,
     shift: npt.ArrayLike,
@@ -131,12 +117,7 @@ def _offline(alpha: Doubles, d: Doubles, c: Doubles, r: Doubles, *, variance: st
     return np.where(usual, power, alpha)
 
 
-@overload
-def online_power(alpha: Scalar, shift: Scalar, num_in: int, num_out: int) -> float: ...
-@overload
-def online_power(
-    alpha: npt.ArrayLike, shift: npt.ArrayLike, num_in: npt.ArrayLike, num_out: npt.ArrayLike
-) -> Doubles: ...
+@of_numbers(float, Doubles)
 def online_power(
     alpha: npt.ArrayLike, shift: npt.ArrayLike, num_in: npt.ArrayLike, num_out: npt.ArrayLike
 ) -> float | Doubles:
@@ -207,24 +188,7 @@ def _products(d: float, v1: float, v0: float) -> tuple[Doubles, Doubles, Doubles
     return weights, centres[:, 0] ** 2, centres[:, 1] ** 2
 
 
-@overload
-def required_models(
-    alpha: Scalar,
-    shift: Scalar,
-    *,
-    scale: Scalar = ...,
-    fraction: Scalar = ...,
-    variance: str = ...,
-) -> int: ...
-@overload
-def required_models(
-    alpha: npt.ArrayLike,
-    shift: npt.ArrayLike,
-    *,
-    scale: npt.ArrayLike = ...,
-    fraction: npt.ArrayLike = ...,
-    variance: str = ...,
-) -> Counts: ...
+@of_numbers(int, Counts)
 def required_models(
     alpha: npt.ArrayLike,
     shift: npt.ArrayLike,

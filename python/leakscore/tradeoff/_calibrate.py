@@ -50,8 +50,8 @@ _FAMILIES: dict[str, Family] = {
         strategy_matrix, participation, noise
     ),
 }
-_CLOSED = gaussian, laplace, relaxed_gaussian, relaxed_laplace, correlated_gaussian
-_CONSTRUCTORS = frozenset[Any]((*_CLOSED, *_SLOW.values()))
+_CLOSED: list[Any] = [gaussian, laplace, relaxed_gaussian, relaxed_laplace, correlated_gaussian]
+_CONSTRUCTORS = frozenset((*_CLOSED, *_SLOW.values()))
 _REQUIREMENTS = ("epsilon", "delta"), ("advantage",), ("power", "alpha"), ("curve",)
 
 _LOWEST, _HIGHEST = 1e-6, 1e12

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast, overload
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from leakscore.numeric import frozen
 from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned, require_one
 from leakscore.tradeoff.premise import Premise
 from leakscore.tradeoff.shapes import LARGEST, Hull, Narrower, Parametric, either
-from leakscore.typing import Doubles, Scalar, Value
+from leakscore.typing import Doubles, Value, of_numbers
 
 
 class GaussianTradeOff(Symmetric[Value], Parametric[Value]):
@@ -71,14 +71,7 @@ class GaussianTradeOff(Symmetric[Value], Parametric[Value]):
         return float(norm.cdf(-epsilon / mu - 0.5 * mu)), float(norm.cdf(epsilon / mu - 0.5 * mu))
 
 
-@overload
-def gaussian(mu: Scalar) -> GaussianTradeOff[float]: ...
-@overload
-def gaussian(*, leakage: Scalar) -> GaussianTradeOff[float]: ...
-@overload
-def gaussian(
-    mu: npt.ArrayLike | None = ..., *, leakage: npt.ArrayLike | None = ...
-) -> GaussianTradeOff[Doubles]: ...
+@of_numbers(GaussianTradeOff[float], GaussianTradeOff[Doubles])
 def gaussian(
     mu: npt.ArrayLike | None = None, *, leakage: npt.ArrayLike | None = None
 ) -> GaussianTradeOff[Any]:
@@ -143,10 +136,7 @@ def gaussian(
     return GaussianTradeOff((frozen(np.array(distance)), frozen(np.array(score))))
 
 
-@overload
-def misspecified(m_targ: Scalar, m_scal: Scalar) -> GaussianTradeOff[float]: ...
-@overload
-def misspecified(m_targ: npt.ArrayLike, m_scal: npt.ArrayLike) -> GaussianTradeOff[Doubles]: ...
+@of_numbers(GaussianTradeOff[float], GaussianTradeOff[Doubles])
 def misspecified(m_targ: npt.ArrayLike, m_scal: npt.ArrayLike) -> GaussianTradeOff[Any]:
     """Return the trade-off curve of an attack on a released mean that has the wrong target.
 
@@ -208,10 +198,7 @@ def misspecified(m_targ: npt.ArrayLike, m_scal: npt.ArrayLike) -> GaussianTradeO
     return GaussianTradeOff(given, "attack", "misspecified")
 
 
-@overload
-def gdp_epsilon(delta: Scalar, mu: Scalar) -> float: ...
-@overload
-def gdp_epsilon(delta: npt.ArrayLike, mu: npt.ArrayLike) -> Doubles: ...
+@of_numbers(float, Doubles)
 def gdp_epsilon(delta: npt.ArrayLike, mu: npt.ArrayLike) -> float | Doubles:
     """Return epsilon(delta) of `gaussian`, elementwise in both arguments.
 
@@ -244,18 +231,7 @@ def gdp_epsilon(delta: npt.ArrayLike, mu: npt.ArrayLike) -> float | Doubles:
     return epsilon
 
 
-@overload
-def gaussian_mean(
-    squared_mahalanobis: Scalar, n: Scalar, dim: Scalar, *, noise_ratio: Scalar = ...
-) -> TradeOff[float]: ...
-@overload
-def gaussian_mean(
-    squared_mahalanobis: npt.ArrayLike,
-    n: npt.ArrayLike,
-    dim: npt.ArrayLike,
-    *,
-    noise_ratio: npt.ArrayLike = ...,
-) -> TradeOff[Doubles]: ...
+@of_numbers(TradeOff[float], TradeOff[Doubles])
 def gaussian_mean(
     squared_mahalanobis: npt.ArrayLike,
     n: npt.ArrayLike,

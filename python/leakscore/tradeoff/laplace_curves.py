@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from leakscore.distributions import folded_laplace
 from leakscore.numeric import frozen
 from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned
 from leakscore.tradeoff.shapes import Mirrored, OneStatistic, Parametric
-from leakscore.typing import Doubles, Flags, Scalar
+from leakscore.typing import Doubles, Flags, of_numbers
 
 
 def log_cosh(x: Doubles) -> Doubles:
@@ -22,10 +22,7 @@ def log_cosh(x: Doubles) -> Doubles:
         return np.where(x < 1.0, near, x + (np.log1p(np.exp(-2.0 * x)) - np.log(2.0)))
 
 
-@overload
-def laplace(mu: Scalar) -> TradeOff[float]: ...
-@overload
-def laplace(mu: npt.ArrayLike) -> TradeOff[Doubles]: ...
+@of_numbers(TradeOff[float], TradeOff[Doubles])
 def laplace(mu: npt.ArrayLike) -> TradeOff[Any]:
     """Return the trade-off curve of Laplace(0, 1) against Laplace(mu, 1).
 
@@ -66,10 +63,7 @@ def laplace(mu: npt.ArrayLike) -> TradeOff[Any]:
     return _Laplace((frozen(np.array(validation.interval("mu", mu, 0.0))),))
 
 
-@overload
-def relaxed_laplace(mu: Scalar) -> TradeOff[float]: ...
-@overload
-def relaxed_laplace(mu: npt.ArrayLike) -> TradeOff[Doubles]: ...
+@of_numbers(TradeOff[float], TradeOff[Doubles])
 def relaxed_laplace(mu: npt.ArrayLike) -> TradeOff[Any]:
     """Return the curve of the Laplace mechanism against an attacker who lacks the record's sign.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +14,10 @@ from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.gaussian_curves import GaussianTradeOff
 from leakscore.tradeoff.laplace_curves import log_cosh
 from leakscore.tradeoff.shapes import LARGEST, OneStatistic, either
-from leakscore.typing import Doubles, Flags, Scalar
+from leakscore.typing import Doubles, Flags, of_numbers
 
 
-@overload
-def relaxed_gaussian(mu: Scalar, dim: Scalar = ...) -> TradeOff[float]: ...
-@overload
-def relaxed_gaussian(mu: npt.ArrayLike, dim: npt.ArrayLike = ...) -> TradeOff[Doubles]: ...
+@of_numbers(TradeOff[float], TradeOff[Doubles])
 def relaxed_gaussian(mu: npt.ArrayLike, dim: npt.ArrayLike = 1) -> TradeOff[Any]:
     """Return the curve of the Gaussian mechanism against an attacker who lacks the direction.
 

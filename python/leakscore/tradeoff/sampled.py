@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast, overload
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,77 +15,10 @@ from leakscore.tradeoff.gaussian_curves import GaussianTradeOff, MeanTradeOff, g
 from leakscore.tradeoff.polygon import Polygon, lower_hull
 from leakscore.tradeoff.premise import FIXED_SAMPLE, POISSON, Premise, joined
 from leakscore.tradeoff.shapes import Hull, Mirrored, each_end
-from leakscore.typing import Doubles, Scalar, Value
+from leakscore.typing import Doubles, Value, of_numbers
 
 _POISSON = Premise("add-remove", (POISSON,))
 _SAMPLED_MEAN = Premise("replace", (FIXED_SAMPLE,))
-
-
-@overload
-def subsampled_mean(leakage: Scalar, sample_rate: Scalar) -> SubsampledTradeOff[float]: ...
-@overload
-def subsampled_mean(
-    leakage: npt.ArrayLike, sample_rate: npt.ArrayLike
-) -> SubsampledTradeOff[Doubles]: ...
-def subsampled_mean(leakage: npt.ArrayLike, sample_rate: npt.ArrayLike) -> SubsampledTradeOff[Any]:
-    """Return the trade-off curve of the mean of k = rate n records, drawn without replacement.
-
-    With probability 1 - rate a member is not in the sample, and the release reveals nothing. If it
-    is, the mean of k records has the leakage score M/k = leakage/rate. In place of a non-member
-    there is another record of the population: `neighbours` is "replace". For Poisson samples, and a
-    record that is present or absent, sub-sample a curve: `TradeOff.subsample`.
-
-    Parameters
-    ----------
-    leakage : array_like
-        Leakage score m = M/n of the target in the mean of all n records, in [0, inf).
-    sample_rate : array_like
-        k/n, in (0, 1]; broadcast with `leakage`.
-
-    Returns
-    -------
-    SubsampledTradeOff
-        Of the broadcast shape: N(0, 1) against (1 - rate) N(0, 1) + rate N(mu, 1) with
-        mu = sqrt(leakage/rate). Not symmetric: `inverse` and both directions of `delta` and
-        `epsilon` are exact as well.
-
-    Raises
-    ------
-    ValueError
-        If `leakage` is negative or not finite, `sample_rate` is outside (0, 1], or they do not
-        broadcast.
-
-    Notes
-    -----
-    With G the Gaussian curve of leakage/rate:
-
-    - power(alpha) = (1 - rate) alpha + rate G.power(alpha); advantage = rate G.advantage;
-    - delta, forward: rate G.delta(log(1 + (e^epsilon - 1)/rate)), and 1 - e^epsilon where that
-      logarithm does not exist;
-    - delta, reverse: c G.delta(epsilon + log(rate/c)) with c = 1 - (1 - rate) e^epsilon, and 0
-      where c <= 0.
-
-    Azize & Basu, "How Much Does Each Datapoint Leak Your Privacy?" (2024), theorem 4.3, and
-    theorem 4.2 of its later version claim the Gaussian curve of rate * leakage instead
-    (``gaussian(leakage=rate * m)``). They mix each coordinate by itself, but a record is in the
-    sample for all coordinates at once. Their advantage at m = 8.88 and a rate of 0.1 is .36, but no
-    advantage can exceed the rate; at alpha = 0.01 their power is .083 instead of .109, so their
-    curve is no bound either. Simulation agrees with the curve of this function.
-
-    Examples
-    --------
-    >>> f = subsampled_mean(8.883, 0.1)
-    >>> print(round(float(f.advantage()), 4), round(float(f.power(0.01)), 3))
-    0.1 0.109
-    >>> [round(float(f.delta(1.0, direction)), 4) for direction in ("forward", "reverse")]
-    [0.1, 0.0]
-    """
-    score = validation.interval("leakage", leakage, 0.0, closed="left")
-    rate = validation.interval("sample_rate", sample_rate, 0.0, 1.0, closed="right")
-    score, rate = validation.broadcast(leakage=score, sample_rate=rate)
-    with np.errstate(over="ignore"):
-        mu = np.sqrt(score) / np.sqrt(rate)
-    return SubsampledTradeOff(gaussian(mu), np.array(rate), _SAMPLED_MEAN)
 
 
 class SampledCurve(TradeOff[Value]):
@@ -381,6 +314,68 @@ class InverseSubsampledTradeOff(_OfGaussian[Value], InverseMixture[Value]):
                 short = usual & (self._delta_at(epsilon, rate) > delta)
                 epsilon = np.where(short, np.nextafter(epsilon, np.inf), epsilon)
         return np.where(delta >= most, 0.0, epsilon)[()]
+
+
+@of_numbers(SubsampledTradeOff[float], SubsampledTradeOff[Doubles])
+def subsampled_mean(leakage: npt.ArrayLike, sample_rate: npt.ArrayLike) -> SubsampledTradeOff[Any]:
+    """Return the trade-off curve of the mean of k = rate n records, drawn without replacement.
+
+    With probability 1 - rate a member is not in the sample, and the release reveals nothing. If it
+    is, the mean of k records has the leakage score M/k = leakage/rate. In place of a non-member
+    there is another record of the population: `neighbours` is "replace". For Poisson samples, and a
+    record that is present or absent, sub-sample a curve: `TradeOff.subsample`.
+
+    Parameters
+    ----------
+    leakage : array_like
+        Leakage score m = M/n of the target in the mean of all n records, in [0, inf).
+    sample_rate : array_like
+        k/n, in (0, 1]; broadcast with `leakage`.
+
+    Returns
+    -------
+    SubsampledTradeOff
+        Of the broadcast shape: N(0, 1) against (1 - rate) N(0, 1) + rate N(mu, 1) with
+        mu = sqrt(leakage/rate). Not symmetric: `inverse` and both directions of `delta` and
+        `epsilon` are exact as well.
+
+    Raises
+    ------
+    ValueError
+        If `leakage` is negative or not finite, `sample_rate` is outside (0, 1], or they do not
+        broadcast.
+
+    Notes
+    -----
+    With G the Gaussian curve of leakage/rate:
+
+    - power(alpha) = (1 - rate) alpha + rate G.power(alpha); advantage = rate G.advantage;
+    - delta, forward: rate G.delta(log(1 + (e^epsilon - 1)/rate)), and 1 - e^epsilon where that
+      logarithm does not exist;
+    - delta, reverse: c G.delta(epsilon + log(rate/c)) with c = 1 - (1 - rate) e^epsilon, and 0
+      where c <= 0.
+
+    Azize & Basu, "How Much Does Each Datapoint Leak Your Privacy?" (2024), theorem 4.3, and
+    theorem 4.2 of its later version claim the Gaussian curve of rate * leakage instead
+    (``gaussian(leakage=rate * m)``). They mix each coordinate by itself, but a record is in the
+    sample for all coordinates at once. Their advantage at m = 8.88 and a rate of 0.1 is .36, but no
+    advantage can exceed the rate; at alpha = 0.01 their power is .083 instead of .109, so their
+    curve is no bound either. Simulation agrees with the curve of this function.
+
+    Examples
+    --------
+    >>> f = subsampled_mean(8.883, 0.1)
+    >>> print(round(float(f.advantage()), 4), round(float(f.power(0.01)), 3))
+    0.1 0.109
+    >>> [round(float(f.delta(1.0, direction)), 4) for direction in ("forward", "reverse")]
+    [0.1, 0.0]
+    """
+    score = validation.interval("leakage", leakage, 0.0, closed="left")
+    rate = validation.interval("sample_rate", sample_rate, 0.0, 1.0, closed="right")
+    score, rate = validation.broadcast(leakage=score, sample_rate=rate)
+    with np.errstate(over="ignore"):
+        mu = np.sqrt(score) / np.sqrt(rate)
+    return SubsampledTradeOff(gaussian(mu), np.array(rate), _SAMPLED_MEAN)
 
 
 def _shifted(epsilon: Doubles, share: Doubles, direct: Doubles) -> Doubles:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,17 +13,14 @@ from leakscore.numeric import frozen
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.gaussian_curves import gaussian
 from leakscore.tradeoff.shapes import Narrower, either
-from leakscore.typing import Doubles, Scalar
+from leakscore.typing import Doubles, of_numbers
 
 _LARGEST = 1e6  # of the arguments: beyond, epsilons of 1e15 have no digits to subtract
 _EVEN, _FAR = 2.0**-28, 2.0**27  # a scale so near to 1 counts as 1 where z0 is so far out
 _ANGLES = np.polynomial.legendre.leggauss(96)
 
 
-@overload
-def shifted_gaussian(shift: Scalar, scale: Scalar) -> TradeOff[float]: ...
-@overload
-def shifted_gaussian(shift: npt.ArrayLike, scale: npt.ArrayLike) -> TradeOff[Doubles]: ...
+@of_numbers(TradeOff[float], TradeOff[Doubles])
 def shifted_gaussian(shift: npt.ArrayLike, scale: npt.ArrayLike) -> TradeOff[Any]:
     """Return the trade-off curve of N(0, 1) against N(shift, scale^2).
 
