@@ -34,14 +34,3 @@ def power_and_beta(alpha: float, shift: float, scale: float, digits: int = 60) -
             low, high = (middle, high) if few == (r < 1) else (low, middle)
         found = inside(low, d, r)
         return found[accused], found[1 - accused]
-
-
-def lost_digits(shift: float, scale: float) -> float:
-    """Return the share by which a rate of 1e-30 and more may err where z0 is far out.
-
-    By a rounding of z0, of up to 12 standard deviations; or by what a scale of 1 in place of the
-    true one makes of the squares of these.
-    """
-    gap = abs(scale - 1.0)
-    far = shift > 2.0**28 * gap
-    return 150.0 * gap if gap < 2.0**-28 and far else 12.0 * 1e-16 * shift / (2.0 * gap)

@@ -11,7 +11,6 @@ import pytest
 
 from leakscore.tradeoff import shifted_gaussian
 from leakscore.typing import Doubles
-from tests.oracles.shifted import lost_digits
 
 LAWS = [
     (0.0, 0.3),
@@ -100,12 +99,10 @@ def test_rates_and_deltas_at_each_ratio(shift: float, scale: float, direction: s
     deltas, alpha, power, beta, log_alpha, log_power = at_ratios(shift, scale, direction)
     # The inverse has the scale 1/scale, rounded: what that is worth near 1.
     noise = 1e-10 + (2e-16 / abs(1.0 - scale) if direction == "reverse" else 0.0)
-    lost = lost_digits(shift, scale)
-    least = 1e-16 + lost / 6.0 if abs(1.0 - scale) < 1e-7 else 1e-300  # a difference of rates
-    np.testing.assert_allclose(f.delta(EPSILONS, direction), deltas, noise + 9.0 * lost, least)
-    np.testing.assert_allclose(curve.power(alpha), power, 1e-12 + lost)
-    np.testing.assert_allclose(curve(alpha), beta, 1e-10 + lost, 1e-300)
-    np.testing.assert_allclose(curve.log_power(log_alpha), log_power, 1e-11 + lost)
+    np.testing.assert_allclose(f.delta(EPSILONS, direction), deltas, noise, 1e-300)
+    np.testing.assert_allclose(curve.power(alpha), power, 1e-12)
+    np.testing.assert_allclose(curve(alpha), beta, 1e-10, 1e-300)
+    np.testing.assert_allclose(curve.log_power(log_alpha), log_power, 1e-11)
 
 
 def at_deltas(shift: float, scale: float, direction: str) -> Doubles:
@@ -128,14 +125,12 @@ def at_deltas(shift: float, scale: float, direction: str) -> Doubles:
 def test_epsilon_at_the_delta_of_each_ratio(shift: float, scale: float, direction: str) -> None:
     f = shifted_gaussian(shift, scale)
     deltas, epsilons, noise = at_deltas(shift, scale, direction)
-    lost = lost_digits(shift, scale)
-    assert (np.abs(f.epsilon(deltas, direction) - epsilons) <= (1e-12 + lost) * noise).all()
+    assert (np.abs(f.epsilon(deltas, direction) - epsilons) <= 1e-12 * noise).all()
     top = shift**2 / (2 * (1 - scale) * (1 + scale)) - math.log(scale)
     if (scale < 1.0) == (direction == "forward"):
         top = max(top, 0.0) if scale < 1.0 else max(-top, 0.0)
         noise = 1e-13 + 2e-16 / abs(1.0 - scale)
-        counts_as_1 = abs(1.0 - scale) < 4e-9 < 1e-8 * shift
-        assert f.epsilon(0.0, direction) == pytest.approx(np.inf if counts_as_1 else top, rel=noise)
+        assert f.epsilon(0.0, direction) == pytest.approx(top, rel=noise)
     else:
         assert math.isinf(f.epsilon(0.0, direction))
 
@@ -159,7 +154,7 @@ def far_ratios(shift: float, scale: float) -> Doubles:
         (30.0, 0.9),  # where the series begins, in the tail of both laws
         (51.0, 1.1),
         (60.0, 0.9),
-        (60.0, 1 - 1e-3),
+        (60.0, 1 - 1e-9),
         (60.0, 1.1),
         (1e5, 7.0),
         (0.0, 1e4),
@@ -216,7 +211,7 @@ def test_the_hull(shift: float, scale: float) -> None:
 
 
 def test_the_largest_arguments() -> None:
-    for shift, scale in ((1.5e6, 2.0), (-1.5e6, 2.0), (1.0, 1.5e6), (1.0, 0.7e-6)):
+    for shift, scale in ((1.5e50, 2.0), (-1.5e50, 2.0), (1.0, 1.5e50), (1.0, 0.7e-50)):
         with pytest.raises(ValueError, match="must be in"):
             shifted_gaussian(shift, scale)
 

@@ -146,7 +146,7 @@ class OneStatistic(Parametric[Any]):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             # So far out the sum has no digits, and what is paid is nothing beside the power.
             log_paid = np.where(np.abs(epsilon) < _FAR, epsilon + log_alpha, -np.inf)
-            rare = -np.exp(log_power) * np.expm1(log_paid - log_power)
+            rare = -np.exp(log_power) * np.expm1(np.minimum(log_paid - log_power, 0.0))
             usual = -np.expm1(epsilon) + np.exp(epsilon) * spared - missed
             rest = missed + np.exp(log_paid)
         common = np.where(spared < 0.5, usual, 1.0 - rest)
