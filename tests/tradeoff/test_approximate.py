@@ -72,3 +72,14 @@ def test_below_every_curve_that_satisfies_it() -> None:
 def test_names_itself() -> None:
     assert repr(approximate_dp(1, 0)).startswith("approximate_dp(1.0, 0.0)")
     assert approximate_dp(1).kind == "guarantee"
+
+
+@pytest.mark.parametrize("ulps", [-2, -1, 0, 1, 2, 4])
+@pytest.mark.parametrize(("delta", "looks"), [(0.1, 2), (0.1, 3), (0.3, 3), (1e-5, 2)])
+def test_looks_at_the_power_of_alpha_0(delta: float, looks: int, ulps: int) -> None:
+    """1 - b (1 - a)^(T - 1) begins with the slope e^epsilon + (T - 1)(1 - delta), alpha with T."""
+    f = approximate_dp(1.0, delta).best_of(looks)
+    exact = math.log((math.e + (looks - 1) * (1.0 - delta)) / looks)
+    at = delta * (1.0 + ulps * 2.0**-52)
+    assert f.epsilon(at, "forward") == pytest.approx(exact, rel=1e-5)
+    assert f.epsilon(delta * (1.0 - 1e-12), "forward") == math.inf

@@ -106,6 +106,7 @@ def _cell_bounds(x: Doubles, f: Doubles, g: Doubles) -> Doubles:
 
 _FIRST, _LAST = -745.0, 7.0  # of x, e^x = -log(1 - a), a one look's alpha: all that has a double
 _NEAR_1 = 3.0  # x beyond which the inverse of one look's curve gives 1 - a
+_ROUNDED = 1e-14  # share by which the power at alpha 0 may err
 _SECTIONS = 17
 _AT_ONCE = 1 << 17  # places
 _VERTICES = 4096
@@ -278,11 +279,14 @@ class Looks(TradeOff):
                 line = power + np.log1p(-delta / np.exp(power)) - alpha
             return np.where(np.isfinite(line), line, -np.inf)
 
+        at_once = self._power(np.zeros(()))
+        rounded = np.abs(delta - at_once) <= _ROUNDED * at_once
+        delta = np.where(rounded, at_once * (1.0 + _ROUNDED), delta)
         epsilon = np.maximum(_highest(steepness, np.shape(delta)), 0.0)
         with np.errstate(divide="ignore"):
             steepest = -np.log(self._alpha_per_power())
         epsilon = np.where(delta <= 0.0, np.maximum(steepest, 0.0), epsilon)
-        epsilon = np.where(delta < self._power(np.zeros(())), np.inf, epsilon)
+        epsilon = np.where(delta < at_once, np.inf, epsilon)
         return np.where(delta >= self._advantage(), 0.0, epsilon)[()]
 
     def _alpha_per_power(self) -> Doubles:

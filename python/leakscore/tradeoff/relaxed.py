@@ -220,7 +220,8 @@ class _RelaxedGaussian(OneStatistic):
         mu, dims, delta = np.broadcast_arrays(*self._beside(delta), delta)
         origin = cut(np.zeros(mu.shape), mu, dims)
         most = tails(origin, mu, dims).delta(np.zeros(mu.shape), self._reversed)
-        usual = (delta > 0.0) & (delta < most)
+        inner, apart = (delta > 0.0) & (delta < most), mu >= _APART
+        usual = inner & ~apart
         sign = -1.0 if self._reversed else 1.0
         aim = np.where(usual, delta, 0.5)
         sure = aim > 0.5
@@ -239,14 +240,18 @@ class _RelaxedGaussian(OneStatistic):
 
         far = doubled(np.where(usual, 1.0, 0.0), lambda far: usual & (gap(far)[0] > 0.0))
         move = falling_root(gap, np.zeros_like(far), far)
-        ratio, _ = log_ratio(origin * np.exp(sign * move), mu, dims)
+        point = origin * np.exp(sign * move)
+        if apart.any():  # nothing is paid: a threshold as far out as any, on the safe side
+            point = np.where(apart, self._law(True, "isf", delta, delta), point)
+        ratio, _ = log_ratio(point, mu, dims)
         epsilon = np.maximum(sign * ratio, 0.0)
         bound = 0.5 * mu * mu if self._reversed else np.full(mu.shape, np.inf)
         edge = np.where((delta <= 0.0) & (mu > 0.0), bound, 0.0)
-        return np.where(usual, epsilon, edge)[()]
+        return np.where(inner, epsilon, edge)[()]
 
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+_APART = 1e8  # mu from which e^epsilon alpha moves no digit of the epsilon of a delta
 _NEAR = 0.7  # log of the ratio of two tails, up to which their difference is integrated
 _FLAT = 1e-3  # size of the likelihood ratio's expansion variable, up to which it is used
 
