@@ -114,6 +114,8 @@ def test_huge_sigma_and_offset() -> None:
 def test_what_does_not_converge_is_named() -> None:
     with pytest.raises(RuntimeError, match=r"gx2\.cdf: no convergence at 3e-05"):
         gx2.cdf([-1.0, 3e-5], [1.0, 0.5], 1e-200, 0)
+    with pytest.raises(RuntimeError, match="norm of the same mean and variance is near"):
+        gx2.isf(1e-9, [1.0, 0.5], 1.0, [1e28, 1e27])
     for name in ("df", "nc"):
         with pytest.raises(ValueError, match=name):
             gx2.cdf(1.0, [1.0], **({"df": 1.0, "nc": 0.0} | {name: 1.7e308}))

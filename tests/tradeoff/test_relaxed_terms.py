@@ -156,9 +156,7 @@ def test_epsilons_next_to_1(rest: float) -> None:
                 assert missed + mp.exp(epsilon) * paid == pytest.approx(rest, rel=1e-13)
 
 
-@pytest.mark.parametrize(
-    ("mu", "rel"), [(1e3, 1e-13), (1e6, 1e-13), (1e8, 1e-15), (3e8, 1e-15), (1e12, 1e-15)]
-)
+@pytest.mark.parametrize(("mu", "rel"), [(1e3, 1e-13), (1e6, 1e-13), (3e8, 1e-15), (1e12, 1e-15)])
 def test_epsilons_of_laws_far_apart(mu: float, rel: float) -> None:
     """What is paid is less than the next double of the power, so their difference has no digits."""
     for delta in (1e-9, 0.01, 0.4, 0.6, 1.0 - 1e-9):

@@ -67,6 +67,10 @@ RuntimeError
     If the quadrature does not converge, as for df below 1e-9 or in tails at nc beyond 1e27: no best
     guess is returned.
 """
+_REMEDY = (
+    "df must be at least 1e-9 and nc, in tails, at most 1e27, beyond which norm of the same mean "
+    "and variance is near"
+)
 _KINDS = {"weights": "array_like (k,)", "df": "float or array_like (k,)"}
 _PARAMETERS = {
     "weights": "Of either sign, not all zero. Zeros are left out, equal weights are merged.",
@@ -131,7 +135,7 @@ def _function(name: str, argument: tuple[str, str], summary: str) -> WeightedSum
         try:
             values = compiled(np.ascontiguousarray(points).reshape(points.shape), *law)
         except RuntimeError as error:
-            raise RuntimeError(f"{public}: {error}") from None
+            raise RuntimeError(f"{public}: {error}; {_REMEDY}") from None
         return values[()]
 
     outside = "; 0\n    outside the support, where the tails are exact" if name == "error" else ""

@@ -16,7 +16,7 @@ from leakscore.tradeoff.shapes import OneStatistic, either
 from leakscore.typing import Doubles, Flags, of_numbers
 
 _LARGEST = 1e50  # of the arguments: squares of what the inverse curve has are doubles
-_CLOSE = 0.1  # delta over power, up to which their difference is integrated
+_CLOSE = 0.03  # delta over power, up to which their difference is integrated
 _REACH = 10.0  # standard deviations
 _FAR = 1e9  # standard deviations, where logs of rates have no digit of the other tail
 _NARROW = 0.5  # half-width times (1 + centre), up to which the density is integrated
@@ -128,8 +128,8 @@ class _Folded:
     def logsf(cls, at: _Distance, centre: Doubles) -> Doubles:
         with np.errstate(divide="ignore", under="ignore"):
             tails = np.logaddexp(norm.logsf(at.less), norm.logsf(centre + at.size))
-            most = np.log1p(-cls.cdf(at, centre))
-        return np.asarray(np.where(at.less < 0.0, most, tails))
+            within = cls.cdf(at, centre)
+            return np.asarray(np.where(within < 0.5, np.log1p(-within), tails))
 
     @staticmethod
     def logcdf(at: _Distance, centre: Doubles) -> Doubles:
