@@ -69,6 +69,9 @@ def test_a_sample_rate_belongs_to_poisson() -> None:
         aggregate([1.0], "poisson")
     with pytest.raises(ValueError, match="sample_rate"):
         aggregate([1.0], "one-epoch", 0.5)
+    for rate in (True, np.array([1.0]), np.zeros(1, "f8,i4")[0]):  # of which some are equal to 1
+        with pytest.raises(TypeError, match=r"^sample_rate=.* must be a real number"):
+            aggregate([1.0], "poisson", rate)
 
 
 @pytest.mark.parametrize(("batches", "rate"), [("one-epoch", None), ("poisson", 0.125)])

@@ -19,6 +19,7 @@ from leakscore.typing import Doubles, Value, of_numbers
 
 _POISSON = Premise("add-remove", (POISSON,))
 _SAMPLED_MEAN = Premise("replace", (FIXED_SAMPLE,))
+_RARE = -700.0  # log rates, below which doubles have fewer digits, or none
 
 
 class SampledCurve(TradeOff[Value]):
@@ -138,7 +139,7 @@ class InverseMixture(SampledCurve[Value]):
         log_power, log_beta = np.empty(log_alpha.shape), np.empty(log_alpha.shape)
         with np.errstate(divide="ignore"):
             few = np.log(inverse._beta(np.exp(share)))  # exact where the power is nearly 1
-            some = (caught < -0.7) | np.isneginf(share)
+            some = (caught < -0.7) | (share < _RARE)
             log_power[low], log_beta[low] = caught, np.where(some, np.log1p(-np.exp(caught)), few)
             log_power[~low], log_beta[~low] = np.log1p(-np.exp(missed)), missed
         return log_power, log_beta

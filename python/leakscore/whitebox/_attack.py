@@ -244,15 +244,18 @@ def aggregate(
         raise ValueError(
             f"sample_rate must be given with batches='poisson', and only then, not {how!r}"
         )
+    rate = 1.0
+    if sample_rate is not None:
+        rate = validation.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
     result: float | Doubles
     if how == "max":
         result = values.max(axis=-1)
     elif how == "one-epoch":
         result = _log_mean_exp(values)
-    elif sample_rate is None or sample_rate == 1.0:
+    elif rate == 1.0:
         result = _sums(values)
     else:
-        result = sequential.poisson_llr(values, sample_rate)
+        result = sequential.poisson_llr(values, rate)
     return result if values.ndim > 1 else float(result)
 
 
