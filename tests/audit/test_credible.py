@@ -75,3 +75,9 @@ def test_separated_scores_certify_the_most(method: str, sizes: tuple[int, int]) 
     mixed = Audit(np.arange(95.0, 95.0 + sizes[0]), np.arange(60.0, 60.0 + sizes[1]))
     worse = mixed.epsilon(1e-3, method=method, threshold=99.5)
     assert worse.epsilon < worse.max_certifiable == bound.max_certifiable
+
+
+@pytest.mark.parametrize("counts", [(0, 100, 100, 100), (100, 100, 0, 100)])
+def test_no_mass_next_to_no_errors_is_left_out(counts: tuple[int, ...]) -> None:
+    epsilon = credible_epsilon(ErrorCounts(*counts), 0.0, 0.995)
+    assert possible(counts, 0.0, epsilon) == pytest.approx(0.995, rel=1e-11)
