@@ -67,7 +67,7 @@ CASES = {
     "sum": (b"a,b\n1,2\n3,4.5\n5,7\n2,2\n11,15.5\n", 2),
     "label of a sum": (numbers("name,b", end="Total,15.5"), 1),
     "line below": (numbers(end="made by us"), 1),
-    "two conventions": (b"a;b\n1,5;2.5\n2,5;3.5\n2,75;4.5\n7,5;1.25\n", 3),
+    "two conventions": (b"a;b\n1,5;2.5\n2,5;3.5\n2,75;4.5\n7,5;1.25\n", 2),
     "thousands": (b"a;b\n4,258;1\n408;2\n3,111;3\n12;5\n", 3),
     "years as a record": (b"2019,2020,x\n2001,2003,1\n2005,2004,2\n2001,2002,4\n", 2),
     "one name twice": (numbers("a,a"), 1),

@@ -412,8 +412,9 @@ def _column(
     if bad.any() and (options.bad_cells == "refuse" or understood.vote.contrary):
         total = survey.cells + _typed(cells)
         read = f" with {CONVENTIONS[convention].words}" if survey.is_number(bad) else ""
+        complete = options.complete or understood.vote.contrary
         column.refused = doubts.bad_cells(
-            grid, name, cells, bad, total, read=read, above=above, complete=options.complete
+            grid, name, cells, bad, total, read=read, above=above, complete=complete
         )
     return column
 

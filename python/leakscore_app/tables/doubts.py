@@ -60,7 +60,8 @@ def bad_cells(
     if cell == name:
         why, remedies = "the names of the columns are repeated", ["remove the line", drop]
     elif read:
-        why, remedies = f"{shown!r} is no number{read}, {many}", ["say --decimal", drop]
+        why = f"{shown!r} is no number{read}, {many}"
+        remedies = [f"--decimal {',' if ',' in shown else '.'} reads it", drop]
     elif is_near(cell) and 2 * count > total:
         why, remedies = f"{shown!r}: in {count} of {total} cells signs or units differ", [drop]
     else:
