@@ -56,13 +56,14 @@ class DenseProblem(ABC):
     def excess(self, noise: Doubles, which: Indices | None = None) -> Doubles:
         """Return by what factor each limit is exceeded, or some: at most 1 within it."""
 
-    def excess_of(self, factor: Doubles, which: Indices | None = None) -> Doubles:
+    def excess_of(self, factor: Doubles) -> Doubles:
         """Return the same for a factor of the noise."""
-        return self.excess(factor @ factor.T, which)
+        return self.excess(factor @ factor.T)
 
     def multiples(self, factor: Doubles, which: Indices) -> Callable[[float], Doubles]:
         """Return the excess of some under t F F' as a function of t."""
-        return lambda times: self.excess_of(np.sqrt(times) * factor, which)
+        noise = factor @ factor.T
+        return lambda times: self.excess(times * noise, which)
 
     def noisy(self, noise: Doubles) -> Doubles:
         """Return C + S in the units of the columns, of S in those of cost: (d, d) or (d,)."""
@@ -97,10 +98,11 @@ class Problem(DenseProblem):
 
     def excess(self, noise: Doubles, which: Indices | None = None) -> Doubles:
         """Return e' (C + S)^-1 e over the limit, of all records or of some."""
-        rows = self.rows if which is None else self.rows[which]
-        limits = self.limits if which is None else self.limits[which]
+        few = self if which is None else self.among(which)
         covariance = Full(regular(self.noisy(noise), self.rounding), self.rounding)
-        return np.asarray(forms.distances(covariance, "targets", rows, self.centre) / limits)
+        return np.asarray(
+            forms.distances(covariance, "targets", few.rows, self.centre) / few.limits
+        )
 
     def among(self, which: Indices) -> Problem:
         """Return the problem of some records."""

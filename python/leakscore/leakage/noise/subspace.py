@@ -45,13 +45,10 @@ class WideProblem:
     limits: Doubles
     scale: Doubles
 
-    def excess_of(self, factor: Doubles, which: Indices | None = None) -> Doubles:
+    def excess_of(self, factor: Doubles) -> Doubles:
         """Return e' (C + S)^-1 e over the limit; of S = F F' a factor F in units of cost."""
-        rows = self.rows if which is None else self.rows[which]
-        limits = self.limits if which is None else self.limits[which]
-        return np.asarray(
-            forms.distances(self.noisy(factor).invertible(), "targets", rows, self.centre) / limits
-        )
+        noisy = self.noisy(factor).invertible()
+        return np.asarray(forms.distances(noisy, "targets", self.rows, self.centre) / self.limits)
 
     def multiples(self, factor: Doubles, which: Indices) -> Callable[[float], Doubles]:
         """Return the excess of some records under t F F' as a function of t.

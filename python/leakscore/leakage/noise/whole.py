@@ -121,7 +121,7 @@ def _fitted(problem: Whole | WideProblem, factor: Doubles) -> Doubles:
     """
     sizes = np.square(factor).sum(axis=0)
     best = _least(problem, factor[:, sizes > 0])
-    now, cost = problem.excess_of(best, None), float(np.square(best).sum())
+    now, cost = problem.excess_of(best), float(np.square(best).sum())
     nearest = np.flatnonzero(now > _NEAR * now.max())
     for share in _SMALL:
         few = factor[:, sizes > share * sizes.max()]
@@ -139,14 +139,14 @@ def _fitted(problem: Whole | WideProblem, factor: Doubles) -> Doubles:
 
 def _least(problem: Whole | WideProblem, factor: Doubles) -> Doubles:
     """Return the least multiple of a factor within all limits."""
-    now = problem.excess_of(factor, None)
+    now = problem.excess_of(factor)
     active = np.flatnonzero(now > _NEAR * now.max())
     times, push = 1.0, 1e-13
     for _ in range(_MOST_CHECKS):
         root = _root(problem.multiples(factor, active), times) * (1 + _SAFE)
         times = max(root, times * (push > 1e-13))
         result = np.asarray(np.sqrt(times) * factor)
-        now = problem.excess_of(result, None)
+        now = problem.excess_of(result)
         if now.max() <= 1.0:
             return result
         active = np.union1d(active, np.flatnonzero(now > 1.0))
