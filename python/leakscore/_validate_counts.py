@@ -71,8 +71,7 @@ def histogram(
     Not all are 0, and their sum is at most 2**53, which float64 counts to.
     """
     array = whole(name, value, 0)
-    if array.shape != (size,):
-        raise ValueError(f"{name} of shape {array.shape} must be ({size},)")
+    validation.require_size(name, array, size)
     array = np.concatenate([below, array, above])
     total = int(array.sum())  # rounded beyond 2^53, where the sum of integers might overflow
     if total <= 2**53:

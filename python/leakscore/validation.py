@@ -50,6 +50,7 @@ __all__ = [
     "patterns",
     "per_coordinate",
     "real_array",
+    "require_size",
     "rows",
     "sample",
     "scalar",
@@ -394,11 +395,16 @@ def binary(name: str, array: Array) -> Array:
     return array
 
 
+def require_size(name: str, array: Array, size: int, why: str = "") -> None:
+    """Refuse an array that does not have so many entries on its only axis."""
+    if array.shape != (size,):
+        raise ValueError(f"{name} of shape {array.shape} must be ({size},){why}")
+
+
 def scores(name: str, value: object, size: int) -> Doubles:
     """One score per observation, (T,); infinite scores are ordered like others, NaN is refused."""
     array = real_array(name, value)
-    if array.shape != (size,):
-        raise ValueError(f"{name} of shape {array.shape} must be ({size},)")
+    require_size(name, array, size)
     if np.isnan(array).any():
         raise ValueError(f"{name} must hold no NaN")
     return array.astype(np.float64)
@@ -458,8 +464,7 @@ def sample(name: str, value: object) -> Array:
 def flags(name: str, value: object, size: int) -> Flags:
     """One True/False (or 1/0) per round."""
     array = real_array(name, value)
-    if array.shape != (size,):
-        raise ValueError(f"{name} of shape {array.shape} must be ({size},)")
+    require_size(name, array, size)
     return np.asarray(binary(name, array), dtype=np.bool_)
 
 
@@ -480,8 +485,7 @@ def owners(
     """
     unmasked(name, value)
     labels = np.asarray(value)
-    if labels.shape != (size,):
-        raise ValueError(f"{name} of shape {labels.shape} must be ({size},), one a row")
+    require_size(name, labels, size, ", one a row")
     if labels.dtype.kind in "fc" and np.isnan(labels).any():
         raise ValueError(f"{name} must hold no NaN")
     try:

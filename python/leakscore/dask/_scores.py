@@ -10,6 +10,7 @@ from leakscore import scores, validation
 from leakscore.dask import _columns, blocks, cluster
 from leakscore.dask._columns import ColumnReference
 from leakscore.reference import Reference
+from leakscore.scores.scoring import require_pairs
 from leakscore.typing import Array, Doubles
 
 _NAMES = ("covariance_score", "gaussian_llr", "edgeworth_llr")
@@ -84,7 +85,8 @@ def score(
         )
     x, z = _rows("observed", observed, reference.dim), _rows("target", target, reference.dim)
     paired = bool(options.get("paired", False))
-    _require_pairs(x, z, paired)
+    if paired:
+        require_pairs(x, z)
     sides = "i" if paired else "j"
     result = cluster.dask().array.blockwise(
         _scored,
@@ -122,17 +124,10 @@ def _by_columns(
         _rows(argument, given, reference.dim, by_rows=False)
         for argument, given in (("observed", observed), ("target", target))
     )
-    _require_pairs(x, z, paired)
+    if paired:
+        require_pairs(x, z)
     result = reference._score(name, x, z, n=n, paired=paired)
     return result if paired else _shaped(result, observed, target)
-
-
-def _require_pairs(x: Any, z: Any, paired: bool) -> None:
-    if paired and x.shape != z.shape:
-        raise ValueError(
-            f"target of shape {z.shape} and observed of shape {x.shape} must be (T, d), "
-            "both the same, if paired"
-        )
 
 
 def _shaped(result: Any, observed: Any, target: Any) -> Any:

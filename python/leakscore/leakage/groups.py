@@ -203,9 +203,7 @@ def _codes(name: str, labels: npt.ArrayLike, size: int) -> npt.NDArray[np.intp]:
     array = np.asarray(labels)
     if array.dtype.kind not in "iuU":
         raise TypeError(f"{name} must hold integers or strings, not dtype {array.dtype}")
-    if array.shape != (size,):
-        raise ValueError(f"{name} of shape {array.shape} must be ({size},)")
-    return np.asarray(np.unique(array, return_inverse=True)[1]).reshape(size)
+    return validation.owners(name, array, size)[0]
 
 
 def _sizes(
@@ -221,8 +219,7 @@ def _sizes(
     if sizes.ndim != 1 or sizes.size == 0:
         raise ValueError(f"n of shape {sizes.shape} must be (T,) with T >= 1")
     batch = _validate_counts.whole("batches", batches, 0)
-    if batch.shape != (rows,):
-        raise ValueError(f"batches of shape {batch.shape} must be ({rows},)")
+    validation.require_size("batches", batch, rows)
     if batch.max() >= sizes.size:
         raise ValueError(f"batches={int(batch.max())} must be in [0, {sizes.size - 1}]")
     return sizes, batch.astype(np.intp)

@@ -42,12 +42,18 @@ def rows(
     """Return both arguments as arrays of one or more rows of `dim` coordinates."""
     x = validation.rows("observed", observed, cols=dim)
     z = validation.rows("target", target, cols=dim)
-    if validation.flag("paired", paired) and (x.ndim != 2 or x.shape != z.shape):
-        raise ValueError(
-            f"target of shape {z.shape} and observed of shape {x.shape} must be (T, d), "
-            "both the same, if paired"
-        )
+    if validation.flag("paired", paired):
+        require_pairs(x, z)
     return x, z
+
+
+def require_pairs(observed: Any, target: Any) -> None:
+    """Refuse what are not two tables, of numpy or dask, with the same number of rows."""
+    if observed.ndim != 2 or observed.shape != target.shape:
+        raise ValueError(
+            f"target of shape {target.shape} and observed of shape {observed.shape} must be "
+            "(T, d), both the same, if paired"
+        )
 
 
 def many(observed: Array, target: Array, paired: bool) -> bool:

@@ -86,8 +86,7 @@ def _earlier(counts: npt.ArrayLike | None, steps: int) -> Doubles:
     if counts is None:
         return np.arange(1.0, steps)
     totals = _validate_counts.whole("counts", counts, 1)
-    if totals.shape != (steps,):
-        raise ValueError(f"counts of shape {totals.shape} must be ({steps},), one a mean")
+    validation.require_size("counts", totals, steps, ", one a mean")
     batches = np.diff(totals)
     if not (batches > 0).all():
         raise ValueError(f"counts={counts!r} must increase")

@@ -141,8 +141,7 @@ def _groups(groups: npt.ArrayLike | None, models: int) -> list[Counts]:
     if groups is None:
         return list(np.arange(models, dtype=np.int64).reshape(models, 1))
     array = validation.real_array("groups", groups)
-    if array.shape != (models,):
-        raise ValueError(f"groups of shape {array.shape} must be ({models},), one a model")
+    validation.require_size("groups", array, models, ", one a model")
     if array.dtype.kind not in "iu":
         raise TypeError(f"groups must hold integers, not dtype {array.dtype}")
     members = [np.flatnonzero(array == group).astype(np.int64) for group in np.unique(array)]

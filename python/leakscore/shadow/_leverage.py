@@ -293,8 +293,7 @@ def logistic_law(
 
 def _classes(y: Any, size: int) -> npt.NDArray[np.intp]:
     array = validation.real_array("y", y)
-    if array.shape != (size,):
-        raise ValueError(f"y of shape {array.shape} must be ({size},), one a row of X")
+    validation.require_size("y", array, size, ", one a row of X")
     whole = validation.finite("y", array).astype(np.intp)
     if (whole != array).any() or (whole < 0).any():
         raise ValueError("y must hold classes from 0 on, as whole numbers")
