@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import special
 
+from leakscore import _core
 from leakscore.audit import Audit, critical_value
 from leakscore.audit.bands import BAND_METHODS, Band, band, beta_bounds
 from tests.oracles import audit as thresholds_of
@@ -171,3 +172,12 @@ def test_without_a_root_the_bound_is_1(levels: list[float]) -> None:
     none = np.maximum.accumulate(np.isnan(levels))
     np.testing.assert_array_equal(upper == 1.0, none)
     np.testing.assert_array_equal(rest == 0.0, none)
+
+
+def test_what_follows_the_knots_in_memory_is_no_knot() -> None:
+    """Two errors, two knots: a third number of the same array is the count."""
+    knots, values = np.array([0, 10, 2]), np.array([0.1, 0.3, 1e-9])
+    band = 0.0, knots[:2], values[:2]
+    counts, delta = (np.array([0, 2]), np.array([10, 2])), np.zeros(1)
+    found = _core.counts_epsilon(*counts, 10, 10, delta, band, band)
+    assert float(found[0][0]) == pytest.approx(math.log(0.7 / 0.3), rel=1e-12)

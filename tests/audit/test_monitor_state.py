@@ -11,7 +11,7 @@ from leakscore import _core
 
 # Numbers, and vectors of doubles, of counts of members and others, and of rounds.
 KINDS = (8, 8, "d", "d", "d", "d", 8, 8, 8, 8, "d", "d", "c", "c", "d", "c", "c")
-ABOVE, BELOW, TOP, BOTTOM, HISTORY = 10, 11, 12, 13, 16
+ABOVE, BELOW, TOP, BOTTOM, EDGES, BINS, HISTORY = range(10, 17)
 GROUPS = 48
 
 
@@ -62,3 +62,36 @@ def test_groups_are_at_most_all(more: int) -> None:
     else:
         made.restore(raw)
         assert made.state() == raw
+
+
+def test_groups_that_are_all_ready_leave_the_bins_their_single_bet() -> None:
+    """Of groups that no score reaches nothing is bet, however many are ready."""
+    wealths = []
+    for count in (0, GROUPS):
+        made = wealth()
+        parts = fields(made.state())
+        far = np.full(count, 1e300)
+        for place, values in ((ABOVE, far), (BELOW, -far), (EDGES, np.zeros(1))):
+            parts[place] = struct.pack("<q", values.size) + values.tobytes()
+        for place in (TOP, BOTTOM):
+            parts[place] = struct.pack("<q", count) + bytes(16 * count)
+        parts[BINS] = struct.pack("<q4q", 2, 5, 25, 25, 5)
+        made.restore(b"".join(parts))
+        before = made.log_wealth(0)
+        made.add(np.array([0.5]), np.array([True]))
+        wealths.append(made.log_wealth(0) - before)
+    assert wealths[0] == wealths[1] > 0.0
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_wealths_far_from_those_of_another_process(order: int) -> None:
+    """A claim of delta 1 loses each round, beside epsilon 0 of a score that is the membership."""
+    rows = np.ascontiguousarray(np.array([[0.0, 1.0, 1.0], [0.0, 0.0, 0.0]])[::order])
+    member = np.random.default_rng(2).random(3000) < 0.5
+    logs = []
+    for table in (rows, rows[:1], rows[1:]):
+        made = _core.Wealth(table, [1] * len(table), 1, 1e6, False, 0.5, 4000)
+        made.add(member + 0.0, member)
+        logs += [made.log_wealth(process) for process in range(len(table))]
+    assert logs[:2] == logs[2:]
+    assert max(logs) > min(logs) + 1000.0

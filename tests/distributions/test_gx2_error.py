@@ -84,6 +84,22 @@ def test_exponents_that_cancel(nc: float) -> None:
     assert holds(x, (False, normal_tail(root - q)), [1.5], 1, nc)
 
 
+def test_crossings_that_are_not_where_doubles_see_them() -> None:
+    """Cancelled addends may balance far from the crossing: there a cdf was 1e200."""
+    rng = np.random.default_rng(4)
+    for _ in range(600):
+        nc, w, z = 10 ** rng.uniform(36, 37.5), rng.uniform(1, 2), rng.uniform(30, 60)
+        x = float(w * (np.sqrt(nc) - z) ** 2)  # rounded by many deviations
+        away = mp.sqrt(mpf(nc)) - mp.sqrt(mpf(x) / mpf(w))
+        if not 10 < away < 100:
+            continue
+        true = mp.log(normal_tail(away))
+        try:
+            assert abs(gx2.logcdf(x, [w], 1, nc) - true) < 1e-9 * (1 - true)
+        except RuntimeError:  # no convergence
+            continue
+
+
 def test_normal_laws_are_skewed() -> None:
     """Next to the mean the skewness, 3e-14, is more than all roundings."""
     nc, x = 1e28, 1.499999999999991e28

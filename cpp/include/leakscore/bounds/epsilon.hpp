@@ -48,7 +48,8 @@ EpsilonBound epsilon_at(std::ptrdiff_t false_positives, std::ptrdiff_t false_neg
   bound.forward = bound.fpr_upper <= bound.fnr_upper;
   const auto [low, high] = std::minmax(bound.fpr_upper, bound.fnr_upper);
   const double quotient = (1.0 - delta - high - ulp) / low;
-  if (quotient > 1.0) bound.epsilon = std::max(0.0, std::log(quotient) * (1.0 - 2.0 * ulp) - ulp);
+  // Of numerators near 1/2, whose logarithm is near 0, the ulp above covers both roundings.
+  if (quotient > 1.0) bound.epsilon = std::log(quotient) * (1.0 - 2.0 * ulp);
   return bound;
 }
 

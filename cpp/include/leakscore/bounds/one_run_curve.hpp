@@ -37,24 +37,24 @@ double one_run_contradiction(double canaries, double guesses, double correct, do
   constexpr double ulp = std::numeric_limits<double>::epsilon();
   const double limit = guesses / canaries;
   double wrong = level * ((guesses - correct) / canaries) * (1.0 - 4.0 * ulp);
-  // Rounding may only make them smaller, `right` by more than the first term regains from `wrong`;
-  // the sum of up to 1e6 terms keeps its own error.
-  Extended right{level * (correct / canaries) * (1.0 - 8.0 * ulp), 0.0};
+  // Rounding may only make them smaller, `right` by more than the first term regains from `wrong`
+  // and norm_cdf adds where its argument is near 0; the sum of up to 1e6 terms keeps its own error.
+  Extended right{level * (correct / canaries) * (1.0 - 12.0 * ulp), 0.0};
   double found = -limit;
   SparsePoll poll(1024);
   for (double i = correct - 1.0; i >= 0.0; i -= 1.0) {
     poll();
-    const double now = right.high * (1.0 - ulp);
+    const double now = right.high;
     found = std::max({found, now + wrong - limit, now - 1.0});
     if ((!visit(now) && found > 0.0) || found > limit) return found;
     const double next = least_wrong(now);
     if (!(next > wrong)) return found;  // then nothing grows any more
-    const double term = i / (guesses - i) * (next - wrong) * (1.0 - 4.0 * ulp);
+    const double term = i / (guesses - i) * (next - wrong) * (1.0 - 6.0 * ulp);
     const Extended grown = exact_sum(right.high, term);
     right = ordered_sum(grown.high, grown.low + right.low);
     wrong = next;
   }
-  return std::max(found, right.high * (1.0 - ulp) + wrong - limit);
+  return std::max(found, right.high + wrong - limit);
 }
 
 // s of the curve of N(0, 1) against N(mu, 1), rounded down.
@@ -63,7 +63,7 @@ inline auto gaussian_least_wrong(double mu) {
     if (right >= 1.0) return 1.0;
     const double z = norm_ppf(right) - mu;
     // One ulp of z moves the mass of a tail by z^2 ulps.
-    return norm_cdf(z) * (1.0 - (16.0 + 8.0 * z * z) * std::numeric_limits<double>::epsilon());
+    return norm_cdf(z) * (1.0 - 8.0 * z * z * std::numeric_limits<double>::epsilon());
   };
 }
 

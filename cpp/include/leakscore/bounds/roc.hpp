@@ -70,7 +70,7 @@ std::ptrdiff_t roc(std::span<const T> nonmembers, std::span<const T> members, do
     const T score = j == 0   ? nonmembers[i - 1]
                     : i == 0 ? members[j - 1]
                              : std::max(nonmembers[i - 1], members[j - 1]);
-    point(static_cast<double>(score) + 0.0);
+    point(static_cast<double>(score));
     while (i > 0 && nonmembers[i - 1] == score) --i;
     while (j > 0 && members[j - 1] == score) --j;
   }

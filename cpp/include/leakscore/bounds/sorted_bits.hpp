@@ -168,12 +168,13 @@ class SortedBitsTest {
     return out;
   }
 
-  // The part with f exposed rounds enters at the first g >= f.
+  // The part with f exposed rounds enters at the first g >= f: few others are among the g, so that
+  // its law is not truncated, and ends where all of the g are right.
   void add_exposed(CountLaw& state, std::size_t f, std::int64_t g) const {
     CountLaw part = binomial_law(g - static_cast<std::int64_t>(f), success_, failure_);
     part.first += static_cast<std::ptrdiff_t>(f);
     const std::ptrdiff_t first = std::min(state.first, part.first);
-    CountLaw sum{first, std::vector<double>(std::max(state.end(), part.end()) - first)};
+    CountLaw sum{first, std::vector<double>(part.end() - first)};
     for (std::ptrdiff_t k = state.first; k < state.end(); ++k) {
       sum.mass[k - first] += state.mass[k - state.first];
     }
@@ -188,13 +189,10 @@ class SortedBitsTest {
   static double cut(CountLaw& state, std::int64_t critical) {
     constexpr double negligible = 1e-19;
     double out = 0.0;
-    for (; state.mass.size() > 1 && state.end() > critical; state.mass.pop_back()) {
+    for (; !state.mass.empty() && state.end() > critical; state.mass.pop_back()) {
       out += state.mass.back();
     }
-    if (state.end() > critical) {
-      out += state.mass[0];
-      state = {critical - 1, {0.0}};
-    }
+    if (state.mass.empty()) state = {critical - 1, {0.0}};
     std::ptrdiff_t low = 0;
     while (low + 1 < std::ssize(state.mass) && state.mass[low] < negligible) {
       out += state.mass[low++];

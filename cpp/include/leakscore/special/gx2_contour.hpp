@@ -128,6 +128,13 @@ struct Point {
 // What is lost of the exponent where its addends cancel.
 LEAKSCORE_FN double lost(const Crossed& at) { return 0x1p-102 * at.addends; }
 
+// Whether K'(s) - y is kappa / s to one width of the peak: where addends cancel doubles only seem
+// to find that place.
+LEAKSCORE_FN bool is_crossing(const Crossed& at) {
+  const double miss = at.sign * at.slope.high - pole_distance;
+  return miss * miss < at.curve + pole_distance;
+}
+
 // Whether the mean is nothing beside y: as K(s) >= s mean of every term, all terms together add no
 // more than it to y.
 LEAKSCORE_FN bool is_far(const Prepared& law, double y) {
@@ -209,7 +216,7 @@ LEAKSCORE_FN bool take_far_end(const Prepared& law, const Side& side, double dis
   const Crossing crossing = find_crossing(law, side, y.high);
   const Crossed at = cross(law, side, y, crossing.at);
   const double log_size = __builtin_fabs(at.exponent.high);
-  if (!crossing.found || !(lost(at) < 1e-13 * (1.0 + log_size))) {
+  if (!crossing.found || !is_crossing(at) || !(lost(at) < 1e-13 * (1.0 + log_size))) {
     take_limit(law, side, at, y, upper, point);
     return point;
   }
