@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
 from scipy import stats
@@ -151,3 +152,15 @@ def test_extreme_laws_and_ends() -> None:
     assert shifted_gaussian([], 2.0).power(0.1).shape == (0,)
     with pytest.raises(ValueError, match=r"scale=0\.0"):
         shifted_gaussian(1.0, 0.0)
+
+
+def test_log_powers_next_to_0() -> None:
+    """Where nearly all are accused: minus beta, at equal means 2 Phi(z/r) - 1."""
+    for scale, log_alpha in ((1e3, -0.5), (1e20, -600.0), (1.5, -1e-9)):
+        with mp.workdps(60):
+            z = mp.findroot(
+                lambda z, aim=log_alpha: mp.log(mp.erfc(z / mp.sqrt(2))) - aim,
+                float(stats.norm.isf(0.5 * math.exp(log_alpha))) or 1e-9,
+            )
+            exact = float(mp.log1p(-mp.erf(z / scale / mp.sqrt(2))))
+        assert shifted_gaussian(0.0, scale).log_power(log_alpha) == pytest.approx(exact, rel=1e-11)
