@@ -14,6 +14,8 @@ from leakscore.scores import scoring
 from leakscore.scores.gaussian import llr_of
 from leakscore.typing import Array, Doubles
 
+_ELEMENTS = 2**16
+
 
 def batch_means(cumulative_means: npt.ArrayLike, counts: npt.ArrayLike | None = None) -> Doubles:
     """Means of the batches, from the mean of all records after each batch.
@@ -70,11 +72,13 @@ def batch_means(cumulative_means: npt.ArrayLike, counts: npt.ArrayLike | None = 
     ratio = _earlier(counts, steps)[:, np.newaxis]
     result = np.empty(means.shape)
     with np.errstate(over="ignore", invalid="ignore"):
-        result[..., 0, :] = means[..., 0, :]
-        later = result[..., 1:, :]
-        np.subtract(means[..., 1:, :], means[..., :-1, :], out=later, dtype=np.float64)
-        later *= ratio
-        later += means[..., 1:, :]
+        for part in _parts(means.shape):
+            block, out = means[part], result[part]
+            out[..., 0, :] = block[..., 0, :]
+            later = out[..., 1:, :]
+            np.subtract(block[..., 1:, :], block[..., :-1, :], out=later, dtype=np.float64)
+            later *= ratio
+            later += block[..., 1:, :]
     if not np.isfinite(result).all():
         validation.finite("cumulative_means", means)
         raise ValueError("cumulative_means must be so small that batch means do not overflow")
@@ -91,6 +95,17 @@ def _earlier(counts: npt.ArrayLike | None, steps: int) -> Doubles:
     if not (batches > 0).all():
         raise ValueError(f"counts={counts!r} must increase")
     return np.asarray(totals[:-1] / batches)
+
+
+def _parts(shape: tuple[int, ...]) -> Iterator[tuple[int | slice, ...]]:
+    """Cut an array (..., T, d) into blocks of rounds that fit into a cache."""
+    if len(shape) == 2:
+        yield (slice(None),)
+        return
+    rounds = max(1, _ELEMENTS // (shape[-2] * shape[-1]))
+    for index in np.ndindex(shape[:-3]):
+        for start in range(0, shape[-3], rounds):
+            yield *index, slice(start, start + rounds)
 
 
 Neighbours = Literal["replace", "add-remove"]

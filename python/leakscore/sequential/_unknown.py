@@ -144,21 +144,32 @@ def split_t(
     z = validation.vector("target", target, size=dim)
     n = validation.count("n", n, 2, why=validation.ONE)
     chosen, table = _direction(table, split, reference)
+    weight = _towards(chosen, z)
     origin = np.array(table[0], dtype=np.float64)
+    along = _along("rows", table, origin, weight)
     with np.errstate(over="ignore", invalid="ignore"):
-        weight = chosen.solve(z - chosen.mean)
-        along = _along("rows", table, origin, weight)
         scale = float(along.std(ddof=1)) * np.sqrt(1.0 / n + 1.0 / len(along))
         if not (scale > 0.0 or np.isnan(scale)):
             raise ValueError("rows must differ along the direction from the mean to target")
         statistic = (_along("observed", released, origin, weight) - along.mean()) / scale
     if not (np.isfinite(statistic).all() and scale < np.inf):
-        raise ValueError("observed, target and rows must be so small that no square overflows")
+        raise ValueError("observed and rows must be so small that no square overflows")
     df = len(along) - 1
     shape = released.shape[:-1]
     return Significance(
         statistic.reshape(shape)[()], stdtr(df, -statistic).reshape(shape)[()], (df,)
     )
+
+
+def _towards(reference: Reference, z: Doubles) -> Doubles:
+    """Return C^-1 (z - mean) up to a power of two, which does not change the statistic."""
+    with np.errstate(over="ignore"):
+        away = z - reference.mean
+    largest = np.abs(away).max()
+    if largest < 2.0**300:
+        return reference.solve(away)
+    halves = 0.5 * z - 0.5 * reference.mean
+    return reference.solve(np.ldexp(halves, -int(np.frexp(np.abs(halves).max())[1])))
 
 
 def _direction(
