@@ -80,11 +80,11 @@ def test_threads_change_no_bit() -> None:
 
 
 def test_sums_are_finite() -> None:
-    """Of numbers up to 1e300 they are; larger ones are refused, with the column."""
+    """Of numbers up to the largest double over the records; others are refused by column."""
     table = np.array([[1.0, 1.0], [0.0, -0.5], [1.0, 0.25], [0.0, 0.75]]) * [1.0, 1e300]
     ledger = Ledger(np.vstack([table, table * 0.5]), max_leakage=1e6)
     answer = ledger.ask(np.ones(8, bool), "sum", [1])
     assert isinstance(answer, Answer)
     np.testing.assert_allclose(answer.values, [2.25e300], rtol=1e-12)
-    with pytest.raises(ValueError, match=r"table must be in \[-1e\+300, 1e\+300\], but column 1"):
-        Ledger(table * 1.01, max_leakage=1e6)
+    with pytest.raises(ValueError, match=r"table must be in .*, but column 1 holds"):
+        Ledger(table * 4.6e7, max_leakage=1e6)

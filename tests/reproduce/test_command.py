@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import reproduce
-from leakscore_app.cli import main as leakscore
 from reproduce import Figure
 from reproduce.__main__ import main
 
@@ -62,14 +61,3 @@ def test_every_figure_is_listed_with_its_data(capsys: pytest.CaptureFixture[str]
     assert sum("dataset-fashion-mnist" in line for line in lines) == 10
     assert all(figure.seconds > 0 for figure in reproduce.FIGURES.values())
     assert max(map(len, lines)) <= 110
-
-
-@pytest.mark.parametrize("words", [[], ["azize-2"], ["azize-2", "--rounds", "5"], ["--help"]])
-def test_the_former_command_says_where_it_went(
-    words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert leakscore(["reproduce", *words]) == 1
-    out, error = capsys.readouterr()
-    assert out == ""
-    assert error.count("\n") == 1
-    assert "python -m reproduce" in error

@@ -41,7 +41,6 @@ _VERSION = 3
 _STATISTICS = ("count", "sum", "mean")
 # Noise of so small a share of all that is added up is rounding.
 _NOTHING = 1e-12
-_LARGEST = 1e300  # of which a sum of 1e8 records is finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,9 +166,10 @@ class Ledger:
         self._law = _law_of(rule, bounds, reference, rows)
         columns = np.array(rows.T, dtype=np.float64, order="C")
         largest = np.abs(columns).max(axis=1)
-        if largest.max() > _LARGEST:
+        limit = np.finfo(float).max / len(rows)
+        if largest.max() > limit:
             raise ValueError(
-                f"table must be in [{-_LARGEST:g}, {_LARGEST:g}], but column {largest.argmax()} "
+                f"table must be in [{-limit:g}, {limit:g}], but column {largest.argmax()} "
                 f"holds a number of size {largest.max():g}: its sums may be infinite"
             )
         self._powers = np.frexp(largest)[1] - 1

@@ -25,7 +25,6 @@ from leakscore_app.questions import grammar
 from leakscore_app.tables import outputs
 from leakscore_app.tables.table import Table, read_table
 
-_LARGEST = 1e300  # of a `Ledger`
 _LIMITS = ("max_advantage", "max_power", "epsilon", "max_leakage")
 _NOTICES = {
     "exact": doc.Notice(
@@ -466,10 +465,11 @@ def _values_of(table: Table, numbers: Sequence[int]) -> Doubles:
     """Return columns; refuse numbers whose sums may be infinite."""
     values = np.array(table.values[:, numbers])
     largest = np.nan_to_num(np.abs(values), posinf=0.0).max(axis=0, initial=0.0)
-    if largest.max() > _LARGEST:
+    limit = np.finfo(float).max / max(len(values), 1)  # of a `Ledger`
+    if largest.max() > limit:
         name = visible(table.columns[numbers[int(largest.argmax())]])
         raise ValueError(
-            f"{table.name}: the values of column {name!r} must be at most {_LARGEST:g} in size, "
+            f"{table.name}: the values of column {name!r} must be at most {limit:g} in size, "
             f"not {largest.max():.3g}: give it in other units, or answer from a file without it"
         )
     return values

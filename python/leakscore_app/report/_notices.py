@@ -297,8 +297,8 @@ def _pooled(report: Content) -> str:
         f"{_some(cells)} {'holds' if len(cells) == 1 else 'hold'} fewer than 10 (d + 1) records, "
         "d the columns of numbers: too few to tell how these vary together. The covariance within "
         f"all cells is taken for {'its own' if len(cells) == 1 else 'theirs'}. The game draws the "
-        "records themselves, and attacks by how each column varies there if that tells more: "
-        "theory and game may differ."
+        "records themselves and, unless columns are too many, attacks by how each column varies "
+        "there if that tells more: theory and game may differ."
     )
 
 

@@ -36,6 +36,8 @@ from leakscore_app.tables.sources.blocks import Source
 Integers = npt.NDArray[np.intp]
 
 _NOTHING = 1e-9  # share of a variance, to rounding
+_TOGETHER = 1 << 22  # numbers of the covariances that are looked at together
+_MOST_WORK = 2 * 10**9  # records times the cube of their features: about a second
 _LEAST_SPREAD = 1e-6  # of the variance in all cells, of that in a cell whose records are alike
 
 
@@ -171,10 +173,14 @@ class PooledLaw(TableLaw):
 
     @cached_property
     def separate(self) -> PooledLaw | None:
-        """The law by which numbers vary in cells of few records as they do there; None if equal."""
+        """The law by which numbers vary in cells of few records as they do there.
+
+        None if there are no such cells, or where it takes too long to leave each record out.
+        """
         cells = [replace(cell, separate=cell.divisor != cell.size) for cell in self.cells]
-        numbers = any(cell.separate and len(cell.places) > cell.first for cell in cells)
-        return replace(self, cells=tuple(cells)) if numbers else None
+        few = [cell for cell in cells if cell.separate and len(cell.places) > cell.first]
+        work = sum(cell.size * len(cell.places) ** 3 for cell in few)
+        return replace(self, cells=tuple(cells)) if few and work <= _MOST_WORK else None
 
     def scaled(self, values: Doubles) -> Doubles:
         """Return values of the judged columns, less the means of cells if so, in units."""
@@ -252,12 +258,14 @@ class PooledLaw(TableLaw):
     def _distances_in(self, h: int, rows: Doubles) -> Doubles:
         scores = self._noisy(h, rows) if self.noise else self._plain(h, rows)
         if self.cells[h].separate and self.cells[h].size > 1:
-            varied = np.isfinite(scores)  # in all cells, without the record
-            scores[varied] = self._separate_in(h, rows[varied])
+            varied = np.flatnonzero(np.isfinite(scores))  # in all cells, without the record
+            for start in range(0, len(varied), tile := max(1, _TOGETHER // rows.shape[1] ** 2)):
+                part = varied[start : start + tile]
+                scores[part] = self._separate_in(h, rows[part])
         return scores
 
     def _separate_in(self, h: int, rows: Doubles) -> Doubles:
-        """Return the same, with noise or without, where each record leaves other variances."""
+        """Return the same where numbers vary as they do in the cell, without each record."""
         cell, size = self.cells[h], self.cells[h].size
         total = float(self._along.sum() - self._along[h])
         part, away = (size - 1) / (self.rows - 1), rows - cell.mean
