@@ -41,3 +41,17 @@ def test_deltas_just_below_the_largest_ratio() -> None:
             exact.append(float(power - mp.exp(mp.mpf(epsilon)) * alpha))
     deltas = shifted_gaussian(1.77, 0.97).delta(epsilons, "forward")
     assert deltas.tolist() == pytest.approx(exact, rel=1e-9, abs=0.0)
+
+
+@pytest.mark.parametrize(
+    ("shift", "scale"),
+    [(234120876752.21832, 4.763265757935361e-18), (3.3312765148600146e30, 2.2593965931237097e20)],
+)
+def test_deltas_of_ends_that_round_to_minus_the_centre(shift: float, scale: float) -> None:
+    """Logs of both tails differ by less than a rounding: their difference was above 0, delta NaN."""
+    f = shifted_gaussian(shift, scale)
+    for epsilon in (0.0, 1e-6, 1.0, 1e5):
+        with mp.workdps(200):
+            alpha, power, _ = rates(mp.mpf(shift), mp.mpf(scale), epsilon)
+            exact = float(power - mp.exp(mp.mpf(epsilon)) * alpha)
+        assert f.delta(epsilon, "forward") == pytest.approx(exact, rel=1e-10)

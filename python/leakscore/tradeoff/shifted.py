@@ -138,7 +138,8 @@ class _Folded:
         further = norm.logsf(centre + size)
         with np.errstate(all="ignore"):
             within = norm.logcdf(less)
-            ahead = within + np.log1p(-np.exp(further - within))
+            apart = np.minimum(further - within, -2.0 * centre * size)  # a bound, if they round
+            ahead = within + np.log1p(-np.exp(apart))
             across = np.log1p(-(norm.sf(less) + np.exp(further)))
             result = np.array(np.where(less < 0.0, ahead, across))
             narrow = size * (1.0 + centre) < _NARROW
