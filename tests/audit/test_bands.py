@@ -181,3 +181,12 @@ def test_what_follows_the_knots_in_memory_is_no_knot() -> None:
     counts, delta = (np.array([0, 2]), np.array([10, 2])), np.zeros(1)
     found = _core.counts_epsilon(*counts, 10, 10, delta, band, band)
     assert float(found[0][0]) == pytest.approx(math.log(0.7 / 0.3), rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 9, 10**6])
+def test_a_linear_band_is_its_width_without_knots(n: int) -> None:
+    found = band("dkw", n, MISS)
+    assert found.knots.size == found.values.size == 0
+    counts = np.unique([0, n // 2, n])
+    exact = np.minimum(counts / n + math.sqrt(math.log(1.0 / MISS) / (2.0 * n)), 1.0)
+    np.testing.assert_allclose(found(counts), exact, rtol=1e-14)

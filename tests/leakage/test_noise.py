@@ -187,3 +187,14 @@ def test_refuses(budget: dict[str, object], match: str) -> None:
     arguments = {"targets": targets, "reference": reference, "n": 10} | budget
     with pytest.raises(ValueError, match=match):
         noise_for(**arguments)  # type: ignore[arg-type]
+
+
+def test_budgets_whose_leakage_is_next_to_no_double() -> None:
+    """The advantage a is that of mu = a sqrt(2 pi), up to a^3; squares below 1e-300 are refused."""
+    reference = Reference([0.0, 0.0], [1.0, 1.0])
+    noise = noise_for([[1.0, 2.0]], reference, 10, max_advantage=1e-149)
+    assert noise.max_leakage == pytest.approx(2.0 * np.pi * 1e-298, rel=1e-12)
+    assert 0.0 < noise.leakage_after <= noise.max_leakage
+    for most in (1e-155, 1e-200, 1e-300):
+        with pytest.raises(ValueError, match="this one allows no leakage"):
+            noise_for([[1.0, 2.0]], reference, 10, max_advantage=most)

@@ -44,9 +44,10 @@ def test_the_cost_and_its_bound_lie_on_either_side_of_the_least(
 
 
 @pytest.mark.parametrize("share", [0.5, 1.0, 2.0, 30.0])
-def test_a_radius_is_paid_for_and_part_of_the_bound(share: float) -> None:
+@pytest.mark.parametrize("times", [1.5, 3.0])
+def test_a_radius_is_paid_for_and_part_of_the_bound(times: float, share: float) -> None:
     """In one column C + S is the larger of what the radius and what the record ask for."""
-    n, limit, variance, times = 10, 0.5, 4.0, 3.0
+    n, limit, variance = 10, 0.5, 4.0
     reference = Reference([0.0, 0.0], [variance, 1.0])
     targets = [[np.sqrt(n * limit * variance * times * share), 0.0]]
     radius = np.sqrt(n * limit * times)
@@ -56,6 +57,44 @@ def test_a_radius_is_paid_for_and_part_of_the_bound(share: float) -> None:
     assert noise.cost >= least * (1.0 - 1e-9)
     assert least * (1.0 - 1e-4) <= noise.cost * (1.0 - noise.gap) <= least * (1.0 + 1e-9)
     assert noise.protected_radius >= radius
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_a_radius_is_no_shorter_by_its_last_bits(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    turn = rng.normal(size=(4, 4))
+    reference = Reference(np.zeros(4), turn @ turn.T + 0.1 * np.eye(4))
+    radius = float(rng.uniform(5.0, 30.0))
+    noise = noise_for(
+        rng.normal(size=(3, 4)), reference, 10, max_leakage=0.5, shape="optimal", radius=radius
+    )
+    assert radius <= noise.protected_radius <= radius * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    ("variances", "target", "weights"),
+    [
+        ([4.0, 1.0, 1.0], [50.0, 0.0, 50.0], [1.0, 1e12, 0.0]),  # dear, and in need of none
+        ([4.0, 0.0], [50.0, 3.0], [1.0, 0.0]),  # constant, and free
+        ([4.0, 0.0], [50.0, 1e-60], [1.0, 1.0]),  # constant, at a price of 1e-120
+    ],
+)
+def test_columns_that_cost_nothing_beside_another(
+    shape: Any, variances: list[float], target: list[float], weights: list[float]
+) -> None:
+    """What a column of weight 0 counts is of the least price, and of no other column."""
+    noise = noise_for(
+        [target],
+        Reference(np.zeros(len(target)), variances),
+        10,
+        max_leakage=0.5,
+        shape=shape,
+        weights=weights,
+    )
+    assert noise.cost == pytest.approx(50.0**2 / (10 * 0.5) - 4.0, rel=1e-4)
+    assert (np.isfinite(noise.std) & (noise.std > 0.0))[np.array(target) != 0.0].all()
+    assert noise.leakage_after <= 0.5
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -87,6 +87,25 @@ def test_what_needs_no_noise(given: Any) -> None:
     assert calibrate(lambda noise: gaussian(1.0 / noise), **given) == 0.05
 
 
+@pytest.mark.parametrize("alpha", [1e-100, 1e-300])
+@pytest.mark.parametrize("more", [1e-6, 1e-9])
+def test_what_is_over_the_target_by_less_than_its_log_tells(alpha: float, more: float) -> None:
+    most = alpha * (1.0 + more)
+    noise = calibrate("gaussian", power=most, alpha=alpha)
+    assert gaussian(1.0 / noise).power(alpha) <= most
+    assert gaussian(1.0 / (noise * (1.0 - 1e-5))).power(alpha) > most
+
+
+def test_no_noise_is_tried_below_what_a_family_takes() -> None:
+    """A record is in 100 steps of the same place: a tenth of the noise counts."""
+    given: Any = {"steps_per_epoch": 10, "num_epochs": 100, "reallocate": False}
+    least = calibrate("random_allocation", advantage=1.0, **given)
+    assert tradeoff.random_allocation(least, **given).advantage() <= 1.0
+    assert 0.5 < least < 1.0
+    with pytest.raises(ValueError, match="noise_multiplier"):
+        tradeoff.random_allocation(0.5, **given)
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [

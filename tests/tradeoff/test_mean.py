@@ -181,3 +181,18 @@ def test_beyond_the_smallest_quantile_the_ratio_is_the_largest(
     found = f.log_power(log_alpha) - log_alpha
     np.testing.assert_allclose(found[1:], most, rtol=1e-9, atol=1e-9 * dim)
     assert f.log_power(-np.inf) == -np.inf
+
+
+@pytest.mark.parametrize("n", [2, 3, 1000])
+@pytest.mark.parametrize("share", [0.5, 2.0])
+def test_epsilons_where_the_limit_takes_over(n: int, share: float) -> None:
+    """What tells that a record is out is M / (2 (n - 1)), that it is in M / 2 n, but for sqrt(M).
+
+    S = n M in the mean without the record, and (n - 1)^2 / n M with it.
+    """
+    distance = share * 2.0**200 / n
+    curve = gaussian_mean(distance, n, 1)
+    most = distance / (2.0 * (n - 1.0))
+    assert curve.epsilon(1e-5, "reverse") == pytest.approx(most, rel=1e-9)
+    assert distance / (2.0 * n) * (1.0 - 1e-9) <= curve.epsilon(1e-5, "forward")
+    assert curve.epsilon(1e-5, "forward") <= most * (1.0 + 1e-9)
