@@ -165,7 +165,7 @@ def test_noise_of_columns_and_as_a_matrix_leaves_records_equally_far() -> None:
         centre=np.zeros(3),
         limits=limits,
         scale=scale,
-        rounding=0.0,
+        rounding=float(np.finfo(np.float64).eps),
     )
     noise = np.array([0.3, 2.0, 0.01])
     matrix = np.diag(noise)
