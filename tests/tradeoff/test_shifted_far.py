@@ -48,7 +48,7 @@ def test_deltas_just_below_the_largest_ratio() -> None:
     [(234120876752.21832, 4.763265757935361e-18), (3.3312765148600146e30, 2.2593965931237097e20)],
 )
 def test_deltas_of_ends_that_round_to_minus_the_centre(shift: float, scale: float) -> None:
-    """Logs of both tails differ by less than a rounding: their difference was above 0, delta NaN."""
+    """Both tails have logs within a rounding: the difference was above 0, and delta NaN."""
     f = shifted_gaussian(shift, scale)
     for epsilon in (0.0, 1e-6, 1.0, 1e5):
         with mp.workdps(200):

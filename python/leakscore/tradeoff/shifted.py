@@ -138,8 +138,8 @@ class _Folded:
         further = norm.logsf(centre + size)
         with np.errstate(all="ignore"):
             within = norm.logcdf(less)
-            apart = np.minimum(further - within, -2.0 * centre * size)  # a bound, if they round
-            ahead = within + np.log1p(-np.exp(apart))
+            gap = np.minimum(further - within, -2.0 * centre * size)  # a bound, if they round
+            ahead = within + np.log1p(-np.exp(gap))
             across = np.log1p(-(norm.sf(less) + np.exp(further)))
             result = np.array(np.where(less < 0.0, ahead, across))
             narrow = size * (1.0 + centre) < _NARROW
