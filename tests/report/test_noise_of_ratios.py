@@ -13,6 +13,7 @@ import pytest
 
 from leakscore import statistics
 from leakscore_app import report
+from leakscore_app.report.engine.noise import Slopes
 
 ROUNDS, SIZE, FEW = 40_000, 150, 30
 ERROR = 4 * np.sqrt(0.5 / ROUNDS)  # of an advantage
@@ -152,3 +153,27 @@ def test_derivatives_of_numbers_by_means_of_features(statistic: statistics.Stati
         np.testing.assert_allclose(slopes[:, k], moved / (2 * steps[k]), rtol=1e-6, atol=1e-6)
     np.testing.assert_array_equal(np.diag(slopes), bound.units(means, 90))
     assert statistics.Mean().on(["a"]).jacobian([1.0], 90) is None
+
+
+@pytest.mark.parametrize("person", [[0], [3, 4, 40]])
+def test_noise_on_features_is_that_of_numbers_without_a_person(person: list[int]) -> None:
+    """Against differences of the published numbers at the means of the others' features."""
+    rng = np.random.default_rng(7)
+    rows = np.column_stack([rng.integers(0, 3, 60), rng.normal(50, 9, 60)])
+    bound = statistics.GroupMeans("g").on(["g", "a"], LEVELS)
+    features = bound.features(rows)
+    means, every = features.mean(axis=0), np.arange(features.shape[1])
+    none = np.empty(0, np.intp), np.empty((0, len(every)))
+    slopes = Slopes(bound, 60, 60, len(person), means, every, *none)
+    std = rng.uniform(0.5, 2.0, len(every))
+    others = np.delete(features, person, axis=0).mean(axis=0)
+    steps = np.diag(1e-5 * np.maximum(1.0, np.abs(others)))
+    moved = [bound.estimates(others + at, 60) - bound.estimates(others - at, 60) for at in steps]
+    inverse = np.linalg.inv(np.column_stack(moved) / (2 * np.diag(steps)))
+    expected = inverse @ np.diag(std**2) @ inverse.T
+    found = slopes.on_features(std, features[person])
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
+    # A mean of a cell of s records is stated for the s - k that a person of k records leaves it.
+    sizes = np.bincount(rows[:, 0].astype(int))
+    fewer = (60 - len(person)) / (sizes - len(person))
+    np.testing.assert_allclose(slopes.units, [60.0, 60.0, *fewer], rtol=1e-12)

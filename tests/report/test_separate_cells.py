@@ -6,10 +6,15 @@ and the means of the cell, learned from other rounds.
 
 from __future__ import annotations
 
-import numpy as np
+from pathlib import Path
 
+import numpy as np
+import pytest
+
+import leakscore_app
 from leakscore import statistics
 from leakscore_app import report
+from leakscore_app.passes import scores
 
 ROUNDS, LIMIT = 40_000, 0.4
 ERROR = 4 * np.sqrt(0.5 / ROUNDS)  # of an advantage
@@ -45,9 +50,9 @@ def played(cell: np.ndarray, values: np.ndarray, std: dict[str, float]) -> float
     )
     shift = learned[1].mean(axis=0) - learned[0].mean(axis=0)
     weight = np.linalg.solve(sum(np.cov(half.T) for half in learned), shift)
-    scores = [half @ weight for half in learned]
-    cuts = np.quantile(np.concatenate(scores), np.linspace(0.02, 0.98, 97))
-    gains = [(scores[1] > cut).mean() - (scores[0] > cut).mean() for cut in cuts]
+    along = [half @ weight for half in learned]
+    cuts = np.quantile(np.concatenate(along), np.linspace(0.02, 0.98, 97))
+    gains = [(along[1] > cut).mean() - (along[0] > cut).mean() for cut in cuts]
     cut = cuts[int(np.argmax(gains))]
     return float((judged[1] @ weight > cut).mean() - (judged[0] @ weight > cut).mean())
 
@@ -69,3 +74,26 @@ def test_numbers_that_vary_less_in_a_cell_of_few_records() -> None:
     assert result.noise is not None
     assert result.noise.binding_row == RECORD + 1
     assert LIMIT - 3 * ERROR < played(cell, values, result.noise.noise_std) < LIMIT + ERROR
+
+
+def test_records_of_such_a_cell_of_a_long_table_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three records are kept by the covariance of all cells, and three by each cell's own."""
+    monkeypatch.setattr(scores, "KEPT", 3)
+    rng = np.random.default_rng(2)
+    cell = np.repeat([0, 1, 2], [18, 15, 69_968])
+    values = rng.normal(0.0, np.where(cell == 0, 0.6, 1.6))
+    values[RECORD] = values[:18].mean() + 3.2
+    values[18:21] = 4.6, -4.7, 4.8
+    path = tmp_path / "t.csv"
+    lines = [f"{g},{x:.6f}" for g, x in zip(cell.tolist(), values.tolist(), strict=True)]
+    path.write_text("\n".join(["g,x", *lines]))
+    table = leakscore_app.open_table(path, groups=("g",))
+    options = {"max_advantage": 0.99, "rounds": 2000, "seed": 1}
+    result = leakscore_app.analyse(table, statistic=statistics.GroupMeans("g"), **options)
+    assert set(result.pooled_cells) == {"g=0", "g=1"}
+    theory = dict(zip(result.rows.tolist(), result.informed.advantage.tolist(), strict=True))
+    assert sum(theory[row] > theory[RECORD + 1] for row in (19, 20, 21)) == 3
+    games = {game.row: game for game in result.games if game.attacker == "informed"}
+    assert games[RECORD + 1].advantage.simulated > theory[RECORD + 1] + 0.1

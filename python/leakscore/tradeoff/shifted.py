@@ -115,7 +115,7 @@ def _quantile(function: str, value: Doubles, centre: Doubles) -> _Distance:
     less: Doubles = getattr(norm, function)(value)
     with np.errstate(all="ignore"):
         least = np.minimum(norm.logcdf(less), norm.logsf(less))
-        alone = (centre + less > 0.0) & (norm.logsf(2.0 * centre + less) < least - 40.0)
+        alone = norm.logsf(2.0 * centre + less) < least - 40.0
         alone |= less > _FAR
         near = np.sqrt(getattr(ncx2, function)(value, 1.0, np.minimum(centre, _FAR) ** 2))
         size = np.where(alone, centre + less, np.where(centre < _FAR, near, 0.0))

@@ -128,6 +128,7 @@ class JudgedTable(ABC):
     """
 
     population: Population
+    _numbers: tuple[Population, Population] | None = None
     weighted = False
     shared: Mapping[str, int] = MappingProxyType({})
     released: Release
@@ -266,7 +267,11 @@ class JudgedTable(ABC):
         """
         if self.slopes is None:
             return self.population
-        return self.population.with_slopes(self.slopes.of_features())
+        of, numbers = self._numbers or (None, self.population)
+        if of is not self.population:  # records were joined since, or none was asked for yet
+            numbers = self.population.with_slopes(self.slopes.of_features())
+            self._numbers = self.population, numbers
+        return numbers
 
     @property
     def estimates(self) -> Doubles:

@@ -200,10 +200,11 @@ class Search:
         are scored again, and so on until the worst is one that the noise was found for.
         """
         population, earlier, judged = self.population, self._told_before, self._judged
-        noise, scores = least, earlier + self._added(least)
+        noise, added = least, self._added(least)
+        scores = earlier + added.max(axis=0)
         index = int(judged[np.argmax(scores[judged])])
         while not budget.met_by(scores[index]):
-            others = max(self._laws, key=lambda law: float(law.added(noise)[index])).without(index)
+            others = self._laws[int(added[:, index].argmax())].without(index)
             enough = leakage.noise_for(
                 population.added_record(index, others)[np.newaxis],
                 others,
@@ -213,7 +214,8 @@ class Search:
             )
             share = population.batch_size / population.n  # of the batch in the present mean
             noise = max(noise, float(np.max(enough.noise_std)) * share)
-            scores = earlier + self._added(noise)
+            added = self._added(noise)
+            scores = earlier + added.max(axis=0)
             before, index = index, int(judged[np.argmax(scores[judged])])
             if index == before:
                 break
@@ -226,7 +228,8 @@ class Search:
         return [self.population] if separate is None else [self.population, separate]
 
     def _added(self, noise: float) -> Doubles:
-        return np.asarray(np.max([law.added(noise) for law in self._laws], axis=0))
+        """Leakage of every person from the present mean by each of the laws, (laws, P)."""
+        return np.array([law.added(noise) for law in self._laws])
 
     @cached_property
     def _judged(self) -> npt.NDArray[np.int64]:
