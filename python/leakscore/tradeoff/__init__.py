@@ -37,12 +37,12 @@ from leakscore.tradeoff.gaussian_curves import (
     gaussian_mean,
     gdp_epsilon,
     misspecified,
+    shifted_gaussian,
 )
 from leakscore.tradeoff.laplace_curves import laplace, relaxed_laplace
 from leakscore.tradeoff.premise import Certificate
 from leakscore.tradeoff.relaxed import compose_relaxed_gaussian, relaxed_gaussian
 from leakscore.tradeoff.sampled import SubsampledTradeOff, subsampled_mean
-from leakscore.tradeoff.shifted import shifted_gaussian
 from leakscore.tradeoff.training import averaged_gaussian_attack, last_iterate
 
 __all__ = [
