@@ -39,9 +39,13 @@ from leakscore.tradeoff.gaussian_curves import (
     misspecified,
     shifted_gaussian,
 )
-from leakscore.tradeoff.laplace_curves import laplace, relaxed_laplace
 from leakscore.tradeoff.premise import Certificate
-from leakscore.tradeoff.relaxed import compose_relaxed_gaussian, relaxed_gaussian
+from leakscore.tradeoff.relaxed import (
+    compose_relaxed_gaussian,
+    laplace,
+    relaxed_gaussian,
+    relaxed_laplace,
+)
 from leakscore.tradeoff.sampled import SubsampledTradeOff, subsampled_mean
 from leakscore.tradeoff.training import averaged_gaussian_attack, last_iterate
 

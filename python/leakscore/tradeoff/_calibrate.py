@@ -22,8 +22,7 @@ from leakscore.tradeoff.batches import (
 from leakscore.tradeoff.composed import subsampled_gaussian, subsampled_laplace
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.gaussian_curves import gaussian
-from leakscore.tradeoff.laplace_curves import laplace, relaxed_laplace
-from leakscore.tradeoff.relaxed import relaxed_gaussian
+from leakscore.tradeoff.relaxed import laplace, relaxed_gaussian, relaxed_laplace
 
 Family = Callable[..., TradeOff]
 

@@ -22,10 +22,14 @@ from leakscore.tradeoff.composition.steps import (
 )
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.gaussian_curves import GaussianTradeOff, gaussian
-from leakscore.tradeoff.laplace_curves import _Laplace, laplace
 from leakscore.tradeoff.polygon import Polygon
 from leakscore.tradeoff.premise import EXACT_NOISE, NEIGHBOURS, POISSON, Premise, joined
-from leakscore.tradeoff.relaxed import _RelaxedGaussian, compose_relaxed_gaussian
+from leakscore.tradeoff.relaxed import (
+    _Laplace,
+    _RelaxedGaussian,
+    compose_relaxed_gaussian,
+    laplace,
+)
 from leakscore.tradeoff.shapes import Bracket
 
 _MOST_STEPS = 10**7

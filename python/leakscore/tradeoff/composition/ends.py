@@ -44,7 +44,6 @@ from leakscore.tradeoff.composition.sums import BlockMasses, compose_lattices
 from leakscore.tradeoff.composition.sums import Part as SumPart
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.gaussian_curves import GaussianTradeOff, gaussian
-from leakscore.tradeoff.laplace_curves import log_cosh
 from leakscore.tradeoff.polygon import (
     Points,
     Polygon,
@@ -58,6 +57,7 @@ from leakscore.tradeoff.polygon import (
     moved_beta,
 )
 from leakscore.tradeoff.premise import Premise
+from leakscore.tradeoff.relaxed import log_cosh
 from leakscore.typing import Doubles
 
 Kind = Literal["guarantee", "attack"]

@@ -38,7 +38,7 @@ import numpy as np
 from leakscore.distributions import norm
 from leakscore.tradeoff.composition.laws import KnownLaw, Losses
 from leakscore.tradeoff.composition.octaves import EXPONENTIAL, shares
-from leakscore.tradeoff.laplace_curves import log_cosh
+from leakscore.tradeoff.relaxed import log_cosh
 from leakscore.typing import Doubles
 
 # Beyond 13 standard deviations a normal law has a mass of 6e-39.
