@@ -8,7 +8,13 @@ curves of many targets.
 
 from leakscore.tradeoff import operations
 from leakscore.tradeoff._calibrate import calibrate
-from leakscore.tradeoff.accountants import from_pld, from_profile, from_rdp, from_zcdp
+from leakscore.tradeoff.accountants import (
+    approximate_dp,
+    from_pld,
+    from_profile,
+    from_rdp,
+    from_zcdp,
+)
 from leakscore.tradeoff.batches import (
     correlated_gaussian,
     fixed_batch_gaussian,
@@ -25,12 +31,6 @@ from leakscore.tradeoff.composed import (
     subsampled_laplace,
 )
 from leakscore.tradeoff.curve import TradeOff
-from leakscore.tradeoff.discrete import (
-    approximate_dp,
-    discrete_gaussian,
-    discrete_laplace,
-    from_llr,
-)
 from leakscore.tradeoff.gaussian_curves import (
     GaussianTradeOff,
     gaussian,
@@ -39,6 +39,7 @@ from leakscore.tradeoff.gaussian_curves import (
     misspecified,
     shifted_gaussian,
 )
+from leakscore.tradeoff.polygon import discrete_gaussian, discrete_laplace, from_llr
 from leakscore.tradeoff.premise import Certificate
 from leakscore.tradeoff.relaxed import (
     compose_relaxed_gaussian,

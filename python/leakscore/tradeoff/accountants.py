@@ -1,4 +1,4 @@
-"""Curves from what an accountant states: a privacy profile, a PLD, Renyi divergences, zCDP.
+"""Curves from what is stated: (epsilon, delta), a privacy profile, a PLD, Renyi divergences, zCDP.
 
 Each statement bounds one order of the pair of laws. "Forward" is H1 (with the record) against H0: a
 pair (epsilon, delta) holds if no event has power above delta + e^epsilon alpha, so that
@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
-from leakscore.tradeoff.curve import TradeOff, log_rest
+from leakscore.tradeoff.curve import Symmetric, TradeOff, log_rest
 from leakscore.tradeoff.polygon import Polygon, log_gap, lower_hull
 from leakscore.tradeoff.premise import Premise, premise_of
 from leakscore.tradeoff.shapes import Between
@@ -73,6 +73,83 @@ class Lines:
         """Give epsilon and the log of 1 - delta of the line to the right of a vertex of the arc."""
         line = max(self.epsilon.size - 1 - vertex, 0)
         return float(self.epsilon[line]), float(log_rest(self.log_delta[line : line + 1])[0])
+
+
+def approximate_dp(epsilon: float, delta: float = 0.0) -> TradeOff:
+    """Return the trade-off curve that (epsilon, delta)-differential privacy claims.
+
+    Parameters
+    ----------
+    epsilon : float
+        At least 0 and finite.
+    delta : float
+        In [0, 1).
+
+    Returns
+    -------
+    TradeOff
+        Of shape (), a guarantee, symmetric: a mechanism is (epsilon, delta)-DP if and only if no
+        test of two neighbouring data sets is below this curve.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    TypeError
+        If an argument is not a real number.
+
+    Notes
+    -----
+    f(alpha) = max(0, 1 - delta - e^epsilon alpha, e^-epsilon (1 - delta - alpha)): the polygon
+    from (0, 1 - delta) over (c, c) to (1 - delta, 0), c = (1 - delta) / (1 + e^epsilon).
+
+    References
+    ----------
+    Kairouz, Oh and Viswanath, "The composition theorem for differential privacy" (ICML 2015),
+    theorem 2.1.
+
+    Examples
+    --------
+    >>> f = approximate_dp(1.0, 0.01)
+    >>> print(round(float(f(0.1)), 4), round(float(f.epsilon(0.01)), 4))
+    0.7182 1.0
+    """
+    ratio = validation.scalar("epsilon", epsilon, 0.0)
+    miss = validation.scalar("delta", delta, 0.0, 1.0, closed="left")
+    start = np.log1p(-miss)
+    corner = start - np.logaddexp(0.0, ratio)
+    return _Claim(ratio, miss, np.array([-np.inf, corner, start]))
+
+
+class _Claim(Symmetric[float], Polygon):
+    """The polygon of (epsilon, delta); vertices of a small epsilon cancel, and it does not."""
+
+    __slots__ = ("_miss", "_ratio")
+
+    def __init__(self, ratio: float, miss: float, x: Doubles) -> None:
+        name = f"approximate_dp({ratio!r}, {miss!r})"
+        super().__init__(x, x[::-1], "guarantee", "informed", name=name)
+        self._ratio, self._miss = ratio, miss
+
+    def _advantage(self) -> Any:
+        return self._delta(np.zeros(()))
+
+    def _delta(self, epsilon: Doubles) -> Any:
+        """Return the largest of the three vertices'."""
+        with np.errstate(over="ignore", under="ignore"):
+            middle = -np.expm1(epsilon - self._ratio) / (1.0 + np.exp(-self._ratio))
+            gain = np.maximum(np.maximum(middle, -np.expm1(epsilon)), 0.0)
+            return (self._miss + (1.0 - self._miss) * gain)[()]
+
+    def _epsilon(self, delta: Doubles) -> Any:
+        share, gain = (part / (1.0 - self._miss) for part in (1.0 - delta, delta - self._miss))
+        with np.errstate(under="ignore", divide="ignore"):
+            rest = np.exp(-self._ratio)
+            near = np.log1p(-np.minimum(gain, 0.5) * (1.0 + rest))
+            far = np.log(np.maximum(share - gain * rest, 0.0))
+        epsilon = np.maximum(self._ratio + np.where(gain < 0.5, near, far), 0.0)
+        epsilon = np.where((delta >= self._advantage()) & (gain > 0.0), 0.0, epsilon)
+        return np.where(gain < 0.0, np.inf, epsilon)[()]
 
 
 def from_profile(
