@@ -14,6 +14,7 @@ from scipy.spatial import ConvexHull
 
 from leakscore.tradeoff import gaussian, relaxed_gaussian, relaxed_laplace
 from tests.oracles import relaxed as oracle
+from tests.tradeoff.public_curves import MADE
 
 MU, RATE = 0.9624059709921614, 0.016834775128300537  # three chords between four arcs
 
@@ -83,3 +84,16 @@ def test_a_chord_from_rare_powers_to_common_ones() -> None:
         assert hull.power(alpha) == pytest.approx(float(power), rel=1e-14)
         assert hull.log_power(np.log(alpha)) == pytest.approx(float(mp.log(power)), rel=1e-13)
         assert hull(alpha) == pytest.approx(float(1 - power), rel=1e-11)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_the_hull_of_the_inverse_is_that_of_the_curve(name: str) -> None:
+    alpha = np.r_[np.geomspace(1e-12, 0.1, 12), np.linspace(0.2, 1.0, 9)]
+    for make, _ in MADE[name]:
+        curve = make()
+        if curve.shape and name == "tradeoff.gaussian_mean":  # takes the hull of one
+            continue
+        inverse = curve.inverse()
+        hull = inverse.symmetrized().power(alpha)
+        np.testing.assert_allclose(hull, curve.symmetrized().power(alpha), rtol=1e-12)
+        assert (hull >= np.maximum(curve.power(alpha), inverse.power(alpha)) * (1 - 1e-12)).all()

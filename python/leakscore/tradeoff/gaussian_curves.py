@@ -16,9 +16,9 @@ import numpy.typing as npt
 from leakscore import _core, _validate_counts, validation
 from leakscore.distributions import gx2, ncx2, norm
 from leakscore.numeric import frozen, gauss_panels
-from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned, require_one
+from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned
 from leakscore.tradeoff.premise import Premise
-from leakscore.tradeoff.shapes import LARGEST, Hull, Narrower, OneStatistic, Parametric, either
+from leakscore.tradeoff.shapes import LARGEST, Narrower, OneStatistic, Parametric, either
 from leakscore.typing import Doubles, Flags, Value, of_numbers
 
 
@@ -327,10 +327,6 @@ class MeanTradeOff(Narrower):
 
     __slots__ = ()
     _title = "gaussian_mean({}, n={}, dim={})"
-
-    def _symmetrized(self) -> TradeOff[Any]:
-        require_one(self, "take the hull of each")
-        return Hull(self, self.inverse(), float(self._most()))
 
     def _laws(self) -> tuple[Doubles, Doubles, Doubles]:
         distance, records, dims = self._parameters

@@ -210,6 +210,11 @@ class Narrower(OneStatistic):
             cut = 2.0 * np.maximum(aligned(self._most(), like) - ratio, 0.0) / gap
             return cut, cut * (1.0 + gap)
 
+    def _symmetrized(self) -> TradeOff[Any]:
+        require_one(self, "take the hull of each")
+        wide = self if self._reversed else self._inverse()  # the larger delta at large epsilons
+        return Hull(wide._inverse(), wide, float(self._most()))
+
 
 def solved_profile(
     excess: Callable[[Doubles], Doubles], delta: Doubles, most: Any, bound: Any

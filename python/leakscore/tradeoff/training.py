@@ -11,7 +11,7 @@ from leakscore.numeric import frozen
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.gaussian_curves import GaussianTradeOff, gaussian
 from leakscore.tradeoff.premise import EXACT_NOISE, Premise, about
-from leakscore.tradeoff.shapes import Hull, Narrower
+from leakscore.tradeoff.shapes import Narrower
 from leakscore.typing import Doubles
 
 _ZERO_GRADIENTS = "gradients of zero, so that a step releases nothing but its scaled noise"
@@ -34,10 +34,6 @@ class _Scale(Narrower):
 
         df, ratio = self._parameters
         return betainc(0.5 * df, 0.5 * df, ratio / (1.0 + ratio))
-
-    def _symmetrized(self) -> TradeOff:
-        wide = self if self._reversed else self.inverse()  # the larger delta at large epsilons
-        return Hull(wide.inverse(), wide, float(self._most()))
 
 
 def averaged_gaussian_attack(
