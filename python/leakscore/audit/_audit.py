@@ -8,9 +8,8 @@ import numpy.typing as npt
 from leakscore import _state, validation
 from leakscore.audit.certified import Certified
 from leakscore.audit.claims import Refuted
-from leakscore.audit.counts import ScoreHistogram
 from leakscore.audit.roc import Rates
-from leakscore.audit.scores import ClassScores, RankedBits, arrays_of, samples_of
+from leakscore.audit.scores import ClassScores, RankedBits, ScoreHistogram, arrays_of, samples_of
 from leakscore.typing import Seed
 
 _VERSION = 1  # of the bytes

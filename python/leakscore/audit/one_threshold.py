@@ -12,10 +12,9 @@ import numpy as np
 
 from leakscore import _core, validation
 from leakscore.audit.bands import Band, beta_bounds, indexes
-from leakscore.audit.counts import ScoreHistogram
 from leakscore.audit.methods import EpsilonMethod, Proof
 from leakscore.audit.results import ORDER, PRIOR, ROUNDS, THRESHOLD
-from leakscore.audit.scores import Samples, single
+from leakscore.audit.scores import Samples, ScoreHistogram, single
 from leakscore.distributions import clopper_pearson
 from leakscore.numeric import sign_change
 from leakscore.typing import Array, Doubles

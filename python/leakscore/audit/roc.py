@@ -10,9 +10,15 @@ import numpy.typing as npt
 
 from leakscore import _core, validation
 from leakscore.audit.bands import BAND_METHODS, Band, band
-from leakscore.audit.counts import Flagged, ScoreHistogram, spread_ranks
 from leakscore.audit.results import ROUNDS, Assuming
-from leakscore.audit.scores import ClassScores, SampledAudit, allowed_errors
+from leakscore.audit.scores import (
+    ClassScores,
+    Flagged,
+    SampledAudit,
+    ScoreHistogram,
+    allowed_errors,
+    spread_ranks,
+)
 from leakscore.results import Result
 from leakscore.typing import Array, Counts, Doubles, Scalar, Seed
 
