@@ -403,14 +403,14 @@ AUDITS = (
     ),
     Mutation(
         "split-down",
-        AUDIT + "one_threshold.py",
+        AUDIT + "methods.py",
         "* (1.0 - 4.0 * _ULP) - 2.0 * _ULP",
         "",
         ROUNDING,
     ),
     Mutation(
         "split-down-10",
-        AUDIT + "one_threshold.py",
+        AUDIT + "methods.py",
         "* (1.0 - 4.0 * _ULP) - 2.0 * _ULP",
         "* (1.0 - 40.0 * _ULP) - 20.0 * _ULP",
         ROUNDING,
@@ -466,7 +466,7 @@ AUDITS = (
     ),
     Mutation(
         "credible-possible",
-        AUDIT + "one_threshold.py",
+        AUDIT + "methods.py",
         "return float(sign_change(excess, low, high)[0])",
         "return float(sign_change(excess, low, high)[0]) + 1e-6",
         ("tests/audit/test_split.py",),
@@ -747,7 +747,7 @@ COMPILED = (
         "band(self.name, n, miss)",
         UNIONS,
     ),
-    Mutation("split-halves", AUDIT + "one_threshold.py", "alpha=0.5 * miss", "alpha=miss", UNIONS),
+    Mutation("split-halves", AUDIT + "methods.py", "alpha=0.5 * miss", "alpha=miss", UNIONS),
     Mutation(
         "roc-quarters",
         AUDIT + "roc.py",

@@ -14,12 +14,13 @@ from leakscore import _core, validation
 from leakscore.audit.bands import BAND_METHODS, Band, band
 from leakscore.audit.methods import (
     MAX_EXPOSED,
+    Credible,
     EpsilonMethod,
     FourOutcomes,
     RateBands,
     SortedBits,
+    Split,
 )
-from leakscore.audit.one_threshold import Credible, Split
 from leakscore.audit.results import Bound
 from leakscore.audit.scores import SampledAudit
 from leakscore.typing import Array, Doubles, Flags

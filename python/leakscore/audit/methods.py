@@ -1,7 +1,9 @@
-"""What the methods of `Audit.epsilon` share, and those that look at every threshold."""
+"""The methods of `Audit.epsilon`: those that look at every threshold, and at one."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import NamedTuple
@@ -9,9 +11,18 @@ from typing import NamedTuple
 import numpy as np
 
 from leakscore import _core, validation
-from leakscore.audit.bands import BAND_METHODS, band
-from leakscore.audit.results import DELTA, ROUNDS, ROUNDS_OF_COINS
-from leakscore.audit.scores import MAX_ROUNDS, ClassScores, RankedBits, Samples
+from leakscore.audit.bands import BAND_METHODS, Band, band, beta_bounds, indexes
+from leakscore.audit.results import DELTA, ORDER, PRIOR, ROUNDS, ROUNDS_OF_COINS, THRESHOLD
+from leakscore.audit.scores import (
+    MAX_ROUNDS,
+    ClassScores,
+    RankedBits,
+    Samples,
+    ScoreHistogram,
+    single,
+)
+from leakscore.distributions import clopper_pearson
+from leakscore.numeric import sign_change
 from leakscore.typing import Array, Counts, Doubles, Flags
 
 MOST_OUTCOMES = 20_000  # rounds of "four-outcomes": three seconds
@@ -19,6 +30,11 @@ MAX_EXPOSED = 0.1  # rounds times delta: with more, exposed rounds use up the co
 
 _STEPS = 20  # values of epsilon per unit that are tested: 0.05, 0.1, ...
 _CHUNK = 32  # of them are calibrated together
+
+_ULP = float(np.finfo(np.float64).eps)
+_BEYOND = 1e-19  # posterior mass at either end that is not integrated
+_PANELS = 16
+_NODES = 20
 
 
 @dataclass(eq=False, slots=True)  # frozen ones take a tenth of the time of an audit
@@ -362,3 +378,320 @@ def _most(sought: int, others: int, delta: float, miss: float) -> float:
         sizes, counts, sought, others, delta, miss, 1.0 / _STEPS
     )
     return float(steps / _STEPS)
+
+
+class ErrorCounts(NamedTuple):
+    """Errors at one threshold, and the numbers of non-members and members."""
+
+    false_positives: int
+    n_nonmembers: int
+    false_negatives: int
+    n_members: int
+
+
+class CertifiedEpsilon(NamedTuple):
+    """The bound that counts prove."""
+
+    epsilon: float
+    fpr_upper: float
+    fnr_upper: float
+
+
+@dataclass(frozen=True)
+class Split(EpsilonMethod):
+    """Clopper-Pearson bounds at one threshold; see `Audit.epsilon`.
+
+    Parameters
+    ----------
+    threshold : float, optional
+        Fixed before the scores were seen: all of them are counted at it. None: one half of the
+        scores chooses it, and the other half is counted.
+
+    Raises
+    ------
+    ValueError
+        If `threshold` is NaN.
+
+    Examples
+    --------
+    >>> from leakscore.audit import Audit, Split
+    >>> audit = Audit(range(1000, 2000), range(1000))
+    >>> bound = audit.epsilon(method=Split(threshold=999.5))
+    >>> bound == audit.epsilon(method="split", threshold=999.5), round(float(bound), 2)
+    (True, 5.6)
+    """
+
+    threshold: float | None = None
+
+    name = "split"
+    algorithm = "closed form"
+
+    def __post_init__(self) -> None:
+        if self.threshold is not None:
+            place = validation.scalar("threshold", self.threshold)
+            object.__setattr__(self, "threshold", place)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Those of rounds, and of what chose the threshold."""
+        return (*ROUNDS, ORDER if self.threshold is None else THRESHOLD)
+
+    def _certify(self, samples: Samples, deltas: Doubles, confidence: float, both: bool) -> Proof:
+        """Let the even half of the scores choose tests, and count the odd half's errors.
+
+        The choice may depend on delta and includes the orientation: it is made on other scores.
+        """
+        if self.threshold is not None:
+            return super()._certify(samples, deltas, confidence, both)
+        scores = single(samples, f"method={self.name!r} without a threshold")
+        tests = _choices(*scores.half(odd=False), deltas, 1.0 - confidence, both=both)
+        members, nonmembers = scores.half(odd=True)
+        counted = [(*test, _errors(members, nonmembers, *test)) for test in tests]
+        return self._proof(counted, (nonmembers.size, members.size), deltas, 1.0 - confidence)
+
+    def _one_way(self, samples: Samples, deltas: Doubles, miss: float, *, low: bool) -> Proof:
+        """Count all scores at the threshold."""
+        test = (self.threshold or 0.0, low)
+        if isinstance(samples, ScoreHistogram):
+            counts = _binned_errors(samples, *test)
+        else:
+            counts = _errors(samples.members, samples.nonmembers, *test)
+        sizes = (samples.n_nonmembers, samples.n_members)
+        return self._proof([(*test, counts)] * deltas.size, sizes, deltas, miss)
+
+    def _proof(
+        self,
+        counted: list[tuple[float, bool, ErrorCounts]],
+        sizes: tuple[int, int],
+        deltas: Doubles,
+        miss: float,
+    ) -> Proof:
+        """Judge one test for each delta: its threshold, whether it flags low scores, its errors."""
+        thresholds, lows, counts = zip(*counted, strict=True) if counted else ((), (), ())
+        each = list(zip(counts, deltas.tolist(), strict=True))
+        certificates = [self._judge(errors, delta, miss) for errors, delta in each]
+        epsilon, fpr_upper, fnr_upper = np.reshape(certificates, (-1, 3)).T.copy()
+        most = [
+            self._judge(errors._replace(false_positives=0, false_negatives=0), delta, miss).epsilon
+            for errors, delta in each
+        ]
+        return Proof(
+            epsilon=epsilon,
+            threshold=np.array(thresholds, dtype=np.float64),
+            forward=fpr_upper <= fnr_upper,
+            false_positives=np.array([errors.false_positives for errors in counts], dtype=np.int64),
+            false_negatives=np.array([errors.false_negatives for errors in counts], dtype=np.int64),
+            fpr_upper=fpr_upper,
+            fnr_upper=fnr_upper,
+            max_certifiable=np.array(most),
+            flags_low=np.array(lows, dtype=np.bool_),
+            algorithm=self.algorithm,
+            counted=sizes,
+        )
+
+    def _judge(self, counts: ErrorCounts, delta: float, miss: float) -> CertifiedEpsilon:
+        """Bound both rates by Clopper and Pearson, half of the miss each; round epsilon down.
+
+        Epsilon is the log of (1 - delta - larger) / smaller of both upper bounds.
+        """
+        errors0, n0, errors1, n1 = counts
+        if not n0 or not n1:
+            return CertifiedEpsilon(0.0, 1.0, 1.0)  # a single score has no odd half
+        bounds = [
+            clopper_pearson(k, n, alpha=0.5 * miss) for k, n in ((errors0, n0), (errors1, n1))
+        ]
+        (low, _), (_, correct) = sorted(bounds)
+        quotient = (correct - delta) / low
+        epsilon = 0.0
+        if quotient > 1.0:
+            epsilon = max(0.0, float(np.log(quotient)) * (1.0 - 4.0 * _ULP) - 2.0 * _ULP)
+        return CertifiedEpsilon(epsilon, float(bounds[0][0]), float(bounds[1][0]))
+
+
+@dataclass(frozen=True)
+class Credible(Split):
+    """A credible bound at one threshold, and no confidence bound; see `Audit.epsilon`.
+
+    Parameters
+    ----------
+    threshold : float, optional
+        As of `Split`.
+
+    Examples
+    --------
+    >>> from leakscore.audit import Audit, Credible
+    >>> audit = Audit(range(1000, 2000), range(1000))
+    >>> round(float(audit.epsilon(method=Credible(threshold=999.5))), 2)
+    7.21
+    """
+
+    name = "credible"
+    algorithm = "quadrature"
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Those of `Split`, and the prior."""
+        return (*super().assumptions, PRIOR)
+
+    def _judge(self, counts: ErrorCounts, delta: float, miss: float) -> CertifiedEpsilon:
+        """Find epsilon with posterior probability 1 - miss of a larger one, and bounds of rates.
+
+        The marginal bounds of the rates are for the reader: epsilon does not use them.
+        """
+        from scipy.special import betainccinv
+
+        errors0, n0, errors1, n1 = counts
+        if not n0 or not n1:
+            return CertifiedEpsilon(0.0, 1.0, 1.0)
+        uppers = [
+            float(betainccinv(k + 0.5, n - k + 0.5, 0.5 * miss))
+            for k, n in ((errors0, n0), (errors1, n1))
+        ]
+        return CertifiedEpsilon(credible_epsilon(counts, delta, miss), *uppers)
+
+
+def _choices(
+    members: Array, nonmembers: Array, deltas: Doubles, miss: float, *, both: bool
+) -> list[tuple[float, bool]]:
+    """Choose each delta's threshold, and whether to flag low scores, where these scores prove most.
+
+    It lies halfway between two scores.
+    """
+    best, choices = np.full(deltas.size, -1.0), [(0.0, False)] * deltas.size
+    for low in (False, True) if both else (False,):
+        inside, outside = (nonmembers, members) if low else (members, nonmembers)
+        bands = _pointwise(outside.size, miss / 2.0), _pointwise(inside.size, miss / 2.0)
+        value, below, *_ = _core.score_epsilon(
+            outside, inside, deltas, bands[0].core, bands[1].core
+        )
+        for i in np.flatnonzero(value > best):
+            best[i], choices[i] = value[i], (_halfway(float(below[i]), inside, outside, low), low)
+    return choices
+
+
+@lru_cache(maxsize=8)
+def _pointwise(n: int, miss: float) -> Band:
+    """Clopper-Pearson bounds, each at this level: not a band, but the bound at one threshold."""
+    index = indexes(n)
+    knots, values = np.append(index - 1, n), np.append(beta_bounds(index, n, miss)[0], 1.0)
+    return Band("split", n, miss, "closed form", critical=miss, knots=knots, values=values)
+
+
+def _halfway(below: float, inside: Array, outside: Array, low: bool) -> float:
+    """Return a threshold between a score and the next; one of them where the other is infinite."""
+    places = [np.searchsorted(x, x.dtype.type(below), side="right") for x in (inside, outside)]
+    above = min(
+        (float(x[at]) for x, at in zip((inside, outside), places, strict=True) if at < x.size),
+        default=np.inf,
+    )
+    middle = 0.5 * below + 0.5 * above
+    if low:  # score < threshold leaves the score below among the flagged
+        return middle if below < middle < np.inf else above
+    return middle if -np.inf < middle < above else below
+
+
+def _errors(members: Array, nonmembers: Array, threshold: float, low: bool) -> ErrorCounts:
+    """Count the errors of ``score > threshold``, or of ``score < threshold``."""
+    below = [_below(x, threshold, strictly=low) for x in (nonmembers, members)]
+    above = [nonmembers.size - below[0], members.size - below[1]]
+    wrong = (below[0], above[1]) if low else (above[0], below[1])
+    return ErrorCounts(wrong[0], nonmembers.size, wrong[1], members.size)
+
+
+def _binned_errors(samples: ScoreHistogram, edge: float, low: bool) -> ErrorCounts:
+    """Count the errors of ``score >= edge``, or of ``score < edge``."""
+    n0, n1 = samples.n_nonmembers, samples.n_members
+    above0, above1 = samples.above_edge("threshold", edge)
+    wrong = (n0 - above0, above1) if low else (above0, n1 - above1)
+    return ErrorCounts(wrong[0], n0, wrong[1], n1)
+
+
+def _below(scores: Array, threshold: float, *, strictly: bool) -> int:
+    """Count the scores below, or at, a threshold that their dtype may not hold."""
+    with np.errstate(over="ignore"):
+        near = scores.dtype.type(threshold)
+    if float(near) == threshold:
+        return int(np.searchsorted(scores, near, side="left" if strictly else "right"))
+    return int(np.searchsorted(scores, near, side="right" if float(near) < threshold else "left"))
+
+
+@lru_cache(maxsize=256)
+def credible_epsilon(counts: ErrorCounts, delta: float, miss: float) -> float:
+    """Return epsilon with P(the rates are possible under (epsilon, delta)-DP) = miss.
+
+    The rates have independent posteriors Beta(1/2 + errors, 1/2 + others) (Zanella-Beguelin et al.
+    2023); that probability grows with epsilon. 0 if it exceeds miss at 0 already.
+    """
+    possible = _possible(counts, delta)
+    miss = min(miss, 1.0 - 2.0**-40)  # the largest probability within reach of rounding
+
+    def excess(epsilon: Doubles) -> Doubles:
+        return np.array([math.log(max(possible(float(epsilon[0])), 1e-300)) - math.log(miss)])
+
+    low, high = np.zeros(1), np.ones(1)
+    if excess(low)[0] >= 0.0:
+        return 0.0
+    while excess(high)[0] < 0.0:
+        low, high = high, 2.0 * high
+    return float(sign_change(excess, low, high)[0])
+
+
+def _possible(counts: ErrorCounts, delta: float) -> Callable[[float], float]:
+    """Return P(L(x) <= y <= U(x)) as a function of epsilon, x the FPR and y the FNR.
+
+    With x = sin(t)^2 the density is sin(t)^(2 k) cos(t)^(2 (n - k)), smooth and log-concave. Panels
+    end where L or U enters the range of y that has mass, where they bend and where they end; within
+    each panel a cubic with flat ends makes square roots at the ends smooth.
+    """
+    from scipy.special import betaincc
+
+    k0, n0, k1, n1 = counts
+    x_edges = _edges(k0, n0)
+    y_edges = np.sin(_edges(k1, n1)) ** 2
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    nodes, weights = 0.5 + 0.5 * nodes, 0.5 * weights
+    share, slope = nodes * nodes * (3.0 - 2.0 * nodes), 6.0 * nodes * (1.0 - nodes) * weights
+
+    def possible(epsilon: float) -> float:
+        grown, shrunk = math.exp(min(epsilon, 700.0)), math.exp(-epsilon)
+
+        def least(x: Doubles) -> Doubles:
+            return np.maximum(0.0, np.maximum(1.0 - delta - grown * x, (1.0 - delta - x) * shrunk))
+
+        def crossings(y: Doubles) -> Doubles:
+            """Return where least(x) = y, on either side of its bend, and the bend."""
+            bend = (1.0 - delta) / (1.0 + grown)
+            return np.concatenate([(1.0 - delta - y) * shrunk, 1.0 - delta - grown * y, [bend]])
+
+        cuts = np.concatenate([crossings(y_edges), 1.0 - crossings(1.0 - y_edges)])
+        cuts = np.arcsin(np.sqrt(np.clip(cuts, 0.0, 1.0)))
+        inside = cuts[(cuts > x_edges[0]) & (cuts < x_edges[-1])]
+        ends = np.unique(np.concatenate([x_edges, inside]))
+        width = np.diff(ends)[:, np.newaxis]
+        t = ends[:-1, np.newaxis] + width * share
+        logs = _log_density(t, k0, n0)
+        density = np.exp(logs - logs.max()) * width * slope
+        x, rest = np.sin(t) ** 2, np.cos(t) ** 2
+        a, b = k1 + 0.5, n1 - k1 + 0.5
+        between = betaincc(a, b, least(x)) - betaincc(a, b, 1.0 - least(rest))
+        return float((density * np.maximum(between, 0.0)).sum() / density.sum())
+
+    return possible
+
+
+def _log_density(t: Doubles | float, errors: int, n: int) -> Doubles:
+    """Return the log density of t, where the rate is sin(t)^2, up to a constant."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first = 2.0 * errors * np.log(np.sin(t)) if errors else 0.0
+        last = 2.0 * (n - errors) * np.log(np.cos(t)) if n > errors else 0.0
+    return np.asarray(first + last)
+
+
+def _edges(errors: int, n: int) -> Doubles:
+    """Cut the part of [0, pi/2] that holds the mass into panels."""
+    from scipy.special import betaincinv
+
+    low = betaincinv(errors + 0.5, n - errors + 0.5, _BEYOND)
+    rest = betaincinv(n - errors + 0.5, errors + 0.5, _BEYOND)
+    ends = math.asin(math.sqrt(low)), math.acos(math.sqrt(rest))
+    return np.linspace(*ends, _PANELS + 1)
