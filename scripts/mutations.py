@@ -785,7 +785,7 @@ COMPILED = (
     ),
     Mutation(
         "monitor-bracket",
-        AUDIT + "wagers.py",
+        AUDIT + "monitor.py",
         "least = curve.lower",
         "least = curve.upper",
         ("tests/audit/test_monitor_brackets.py",),
@@ -862,7 +862,7 @@ COMPILED = (
     ),
     Mutation(
         "monitor-reverse-curve",
-        AUDIT + "wagers.py",
+        AUDIT + "monitor.py",
         'for direction in ("forward", "reverse")',
         'for direction in ("forward", "forward")',
         (*BETS, *MONITOR),
@@ -921,7 +921,7 @@ COMPILED = (
     ),
     Mutation(
         "monitor-tangents",
-        AUDIT + "wagers.py",
+        AUDIT + "monitor.py",
         "delta * (1.0 + _RELATIVE) + _ABSOLUTE",
         "0.9 * delta",
         MONITOR,

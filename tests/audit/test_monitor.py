@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from leakscore.audit import Monitor
-from leakscore.audit.wagers import tangents_of
+from leakscore.audit.monitor import tangents_of
 from leakscore.tradeoff import TradeOff, gaussian, laplace
 from tests.oracles.monitor import bets_of, log_e_values
 

@@ -7,7 +7,7 @@ import pytest
 from mpmath import mp
 
 from leakscore.audit import Monitor
-from leakscore.audit.wagers import tangents_of
+from leakscore.audit.monitor import tangents_of
 from leakscore.tradeoff import gaussian, subsampled_gaussian
 from leakscore.tradeoff.shapes import Between
 

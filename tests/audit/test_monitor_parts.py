@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from leakscore import _state
 from leakscore.audit import Monitor
 from leakscore.tradeoff import gaussian
 
@@ -172,36 +173,43 @@ def test_bytes_that_are_not_a_monitor(claim: object) -> None:
     assert again.mu() == watched(9, claim=claim, mus=[1.0], delta=0.0).mu()
     rng = np.random.default_rng(10)
     for cut in (0, 1, 20, len(raw) // 2, len(raw) - 1):
-        with pytest.raises(ValueError, match="bytes of a monitor"):
+        with pytest.raises(ValueError, match=r"data must be|data of"):
             Monitor.from_bytes(raw[:cut])
     for place in rng.integers(len(raw), size=200):
         bad = bytearray(raw)
         bad[place] ^= 1 << int(rng.integers(8))
-        with pytest.raises(ValueError, match="bytes of a monitor"):
+        with pytest.raises(ValueError, match=r"data must be|data of"):
             Monitor.from_bytes(bytes(bad))
 
 
 def test_forged_bytes_with_a_right_checksum() -> None:
     """Whatever the fields say, the worst is a ValueError or a monitor that works."""
-    from leakscore.audit.wagers import _FIRST, _SUM, _checksum
-
-    body = watched(11, 60).to_bytes()[:-_SUM]
+    parts = _state.unpack("monitor", 3, watched(11, 60).to_bytes(), "")
     rng = np.random.default_rng(12)
     refused = 0
-    for place in rng.integers(len(_FIRST), len(body), size=600):
-        bad = bytearray(body)
-        bad[place] = int(rng.integers(256))
+    for place in rng.integers(sum(part.size for part in parts), size=600):
+        bad = [part.copy() for part in parts]
+        part, at = (bad[0], place) if place < bad[0].size else (bad[1], place - bad[0].size)
+        part[at] = rng.integers(256)
         try:
-            Monitor.from_bytes(bytes(bad) + _checksum(bytes(bad))).update([0.0] * 30, [1, 0] * 15)
+            Monitor.from_bytes(_state.pack("monitor", 3, bad)).update([0.0] * 30, [1, 0] * 15)
         except ValueError:
             refused += 1
     assert refused > 5
-    head, _, state = body[len(_FIRST) :].partition(b"\n")
-    strange = ({"more": 1}, {"origins": []}, {"origins": [1]}, {"origins": "ab"})
-    for change in ({"history": 2**60}, {"design": "both"}, {"epsilons": [2.0]}, *strange):
-        forged = _FIRST + json.dumps(json.loads(head) | change).encode() + b"\n" + state
-        with pytest.raises(ValueError, match="bytes of a monitor"):
-            Monitor.from_bytes(forged + _checksum(forged))
+    fields = json.loads(parts[0].tobytes())
+    claim = fields["claim"]
+    strange = ({"more": 1}, {"origins": []}, {"origins": [1]}, {"origins": "ab"}, {"claim": 1})
+    curves = ({"claim": ["f", rows, None, claim[3]]} for rows in ([], [[0.1, -1.0, 0.1]], [[1.0]]))
+    told = {"claim": [*claim[:3], [1]]}
+    changes = ({"history": 2**60}, {"design": "both"}, {"epsilons": [2.0]}, told, *strange, *curves)
+    heads = [json.dumps(fields | change).encode() for change in changes]
+    for head in (*heads, b"[]", b"[" * 10**5, b"\xff"):
+        forged = [np.frombuffer(head, np.uint8), parts[1]]
+        with pytest.raises(ValueError, match="data must hold a monitor"):
+            Monitor.from_bytes(_state.pack("monitor", 3, forged))
+    for arrays in ([], parts[:1], [*parts, parts[1]], [parts[0], np.zeros(0)]):
+        with pytest.raises(ValueError, match="data must hold a monitor"):
+            Monitor.from_bytes(_state.pack("monitor", 3, arrays))
 
 
 def test_a_bound_is_the_end_of_the_initial_run() -> None:

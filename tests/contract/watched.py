@@ -67,8 +67,8 @@ WATCHED: dict[str, list[Call]] = {
     "audit.Monitor.merge": [Call(_merged, scalars={"other": (_other(), (None, 1, "m"))})],
     "audit.Monitor.from_bytes": [
         Call(
-            lambda raw: audit.Monitor.from_bytes(raw).p_value,
-            scalars={"raw": (_other().to_bytes(), (b"", b"x" * 99, "text", None, 1))},
+            lambda data: audit.Monitor.from_bytes(data).p_value,
+            scalars={"data": (_other().to_bytes(), (b"", b"x" * 99, "text", None, 1))},
         )
     ],
     "testing.check_private": [Call(_checked, scalars=CHECK)],

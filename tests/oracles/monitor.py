@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
+from leakscore import _state
+
 GROUPS = 48
 
 
@@ -152,4 +154,5 @@ def log_e_values(
 
 def bets_of(raw: bytes) -> bytes:
     """The bytes of a monitor without its setup, the random identity of its rounds and the sum."""
-    return raw.split(b"\n", 2)[2][:-16]
+    _, bets = _state.unpack("monitor", 3, raw, "Monitor.to_bytes()")
+    return bets.tobytes()

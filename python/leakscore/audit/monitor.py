@@ -1,28 +1,200 @@
-"""A monitor: evidence against a claim that may be looked at after every round."""
+"""A monitor: evidence against a claim that may be looked at after every round.
+
+A claim is a set of hockey sticks, and running bounds are grids of them: the C++ core bets against
+each. `Setup` is what is fixed before the first round, `Monitor` what is bet since.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import math
 import secrets
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, validation
-from leakscore.audit import wagers  # saved
+from leakscore import _core, _state, validation
 from leakscore.audit.results import of_monitor
-from leakscore.audit.wagers import Setup, assembled, claim_of
-from leakscore.typing import Doubles, Flags
+from leakscore.tradeoff import GaussianTradeOff, TradeOff, gaussian
+from leakscore.tradeoff.premise import settled
+from leakscore.typing import Array, Doubles, Flags
 
+Rows = tuple[tuple[float, float, float], ...]
+"""Of each tangent: epsilon, and delta at it in the forward and the reverse direction."""
+
+# Where a curve's tangents touch: epsilon over mu, or delta over the total variation.
+_OF_MU = (0.1, 0.5, 1.0, 1.5, 2.0, 3.0)
+_OF_VARIATION = (1.0, 0.7, 0.4, 0.2, 0.05, 1e-2, 1e-4)
+
+_RELATIVE, _ABSOLUTE = 1e-9, 1e-13  # more than the error of any curve's delta
+_GRID = np.arange(1, 201) / 20.0
+_MOST = 2**40  # rounds whose scores are kept, at most
 _BLOCK = 1024  # rounds between two looks for Ctrl-C
 _DOUBTED = 16  # rounds between two looks at the coins, at most
-
-
 _EVIDENCE = math.log(500.0)  # fair coins ever reach it with probability 1/500
 _ORDERLY = 5.0  # standard deviations of the number of changes from member to non-member
 _FEWEST, _MANY = 20, 2000  # rounds of which exactly half are members
+
+_VERSION = 3  # of the bytes
+_FORGED = (ValueError, TypeError, LookupError, OverflowError, AttributeError, RecursionError)
+
+
+class WatchedClaim(NamedTuple):
+    """What is claimed.
+
+    Attributes
+    ----------
+    name : tuple or str or None
+        (epsilon, delta) itself if it is such a pair; of a curve its name.
+    tangents : tuple
+        What is bet against; empty if nothing is claimed.
+    delta : float or None
+        That of a pair.
+    assumptions : tuple of str
+        Of a curve.
+    """
+
+    name: tuple[float, float] | str | None
+    tangents: Rows
+    delta: float | None
+    assumptions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Setup:
+    """All that is fixed before the first round.
+
+    Attributes
+    ----------
+    delta : float or None
+        Of `epsilons`.
+    history : int
+        Rounds after which edges stay where they are.
+    """
+
+    claim: WatchedClaim
+    confidence: float
+    delta: float | None
+    design: str
+    epsilons: tuple[float, ...]
+    mus: tuple[float, ...]
+    inclusion: float
+    history: int
+
+    def wealth(self) -> _core.Wealth:
+        """Return the wealth before the first round."""
+        tangents = self.claim.tangents
+        parts = [tangents] if tangents else []
+        delta = self.delta or 0.0
+        parts += [((epsilon, delta, delta),) for epsilon in self.epsilons]
+        parts += [tangents_of(gaussian(mu)) for mu in self.mus]
+        return _core.Wealth(
+            np.array([row for part in parts for row in part], dtype=np.float64),
+            [len(part) for part in parts],
+            len(tangents[:1]),
+            -float(np.log(1.0 - self.confidence)),
+            self.design == "pairs",
+            self.inclusion,
+            self.history,
+        )
+
+
+def assembled(
+    claim: WatchedClaim,
+    *,
+    confidence: float,
+    inclusion: float,
+    history: int,
+    delta: float | None = None,
+    design: str = "coins",
+    epsilons: npt.ArrayLike | None = None,
+    mus: npt.ArrayLike = (),
+) -> Setup:
+    """Check the arguments of a monitor, the claim apart (`claim_of`)."""
+    level = validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
+    chosen = validation.choice("design", design, ("coins", "pairs"))
+    coin = validation.scalar("inclusion", inclusion, 1e-6, 1.0 - 1e-6)
+    if chosen == "pairs" and coin != 0.5:
+        raise ValueError(
+            f"inclusion={coin!r} must be given with design='coins' only: pairs need no coins"
+        )
+    at = (
+        claim.delta if delta is None else validation.scalar("delta", delta, 0.0, 1.0, closed="left")
+    )
+    if epsilons is not None:
+        grid = _ascending("epsilons", epsilons)
+        if grid.size and at is None:
+            raise ValueError("delta must be given: running bounds on epsilon are of one delta")
+    else:
+        grid = _GRID if at is not None else np.empty(0)
+    parameters = _ascending("mus", mus)
+    if not (claim.tangents or grid.size or parameters.size):
+        raise ValueError(
+            "A claim, delta (for running bounds on epsilon) or mus must be given: there is "
+            "nothing to bet against"
+        )
+    return Setup(
+        claim=claim,
+        confidence=level,
+        delta=at,
+        design=chosen,
+        epsilons=tuple(grid.tolist()),
+        mus=tuple(parameters.tolist()),
+        inclusion=coin,
+        history=validation.count("history", history, 4, _MOST),
+    )
+
+
+def claim_of(claim: Any) -> WatchedClaim:
+    """Check a claim as a user gives it."""
+    if claim is None:
+        return WatchedClaim(None, (), None)
+    if isinstance(claim, TradeOff):
+        settled(claim._premise, None, claim)
+        return WatchedClaim(repr(claim), tangents_of(claim), None, claim.assumptions)
+    if not isinstance(claim, (tuple, list)) or len(claim) != 2:
+        raise TypeError(
+            f"claim={claim!r} must be (epsilon, delta), a leakscore.tradeoff.TradeOff or None"
+        )
+    epsilon = validation.scalar("claim[0]", claim[0], 0.0)
+    delta = validation.scalar("claim[1]", claim[1], 0.0, 1.0, closed="left")
+    return WatchedClaim((epsilon, delta), ((epsilon, delta, delta),), delta)
+
+
+def tangents_of(curve: TradeOff) -> Rows:
+    """Return hockey sticks that a curve allows, rounded up."""
+    if curve.shape:
+        raise ValueError(f"A claim of shape {curve.shape} must be one curve, of shape ()")
+    least = curve.lower  # of a curve that is known within bounds, the one that allows more
+    if isinstance(least, GaussianTradeOff):
+        epsilons = float(least.mu) * np.array(_OF_MU)
+    else:
+        variation = float(least.advantage())
+        epsilons = np.asarray(least.epsilon(variation * np.array(_OF_VARIATION)))
+    epsilons = np.unique(epsilons[np.isfinite(epsilons)])
+    if not epsilons.size:
+        raise ValueError(f"claim={curve!r} must allow less than everything")
+    forward, reverse = (
+        _up(np.asarray(least.delta(epsilons, direction))) for direction in ("forward", "reverse")
+    )
+    return tuple(zip(epsilons.tolist(), forward.tolist(), reverse.tolist(), strict=True))
+
+
+def _up(delta: Doubles) -> Doubles:
+    return np.minimum(delta * (1.0 + _RELATIVE) + _ABSOLUTE, 1.0)
+
+
+def _ascending(name: str, value: npt.ArrayLike) -> Doubles:
+    """Check a grid of running bounds, which may be empty."""
+    array = validation.doubles(name, value, ndim=1)
+    if (array <= 0.0).any() or (np.diff(array) <= 0.0).any():
+        raise ValueError(f"{name} must be positive and ascend")
+    return array
 
 
 class Monitor:
@@ -289,7 +461,7 @@ class Monitor:
                     f"delta={at!r} must be that of the monitor, {self.delta!r}: another "
                     "delta needs another monitor, and its share of 1 - confidence"
                 )
-        first = len(self._setup.tangents[:1])
+        first = len(self._setup.claim.tangents[:1])
         return self._last_refuted(self.epsilons, first)
 
     def mu(self) -> float:
@@ -314,7 +486,9 @@ class Monitor:
         """
         if not self.mus:
             raise ValueError("The monitor must have mus, the values that the bound may take")
-        return self._last_refuted(self.mus, len(self._setup.tangents[:1]) + len(self.epsilons))
+        return self._last_refuted(
+            self.mus, len(self._setup.claim.tangents[:1]) + len(self.epsilons)
+        )
 
     def merge(self, other: Monitor) -> Monitor:
         """Return a new monitor whose e-value is the product of both.
@@ -339,7 +513,7 @@ class Monitor:
         Raises
         ------
         ValueError
-            If `other` shares rounds with this monitor, as a copy does, merged or not, or was setup
+            If `other` shares rounds with this monitor, as a copy does, merged or not, or was set up
             with other arguments.
         TypeError
             If `other` is not a Monitor.
@@ -382,15 +556,17 @@ class Monitor:
         >>> Monitor.from_bytes(monitor.to_bytes())
         Monitor((1.0, 0.0), rounds=0, e_value=1)
         """
-        return wagers.to_bytes(self._setup, self._wealth, self._origins)
+        fields = dataclasses.asdict(self._setup) | {"origins": sorted(self._origins)}
+        parts = json.dumps(fields, allow_nan=False).encode(), self._wealth.state()
+        return _state.pack("monitor", _VERSION, [np.frombuffer(part, np.uint8) for part in parts])
 
     @classmethod
-    def from_bytes(cls, raw: bytes) -> Monitor:
-        """Return the monitor that `to_bytes` wagers. Nothing in the bytes is run.
+    def from_bytes(cls, data: bytes) -> Monitor:
+        """Return the monitor from which `to_bytes` made these bytes. Nothing in them is run.
 
         Parameters
         ----------
-        raw : bytes
+        data : bytes
             Of `to_bytes`. Of a claim that was a curve the tangents are kept, and the name.
 
         Returns
@@ -400,20 +576,23 @@ class Monitor:
         Raises
         ------
         ValueError
-            If they are not the bytes of a monitor, or some are missing or changed.
+            If they are not the bytes of a monitor, or of another version, or some are missing or
+            changed.
         TypeError
-            If `raw` is not bytes.
+            If `data` is not bytes.
         """
-        if not isinstance(raw, (bytes, bytearray, memoryview)):
-            raise TypeError(f"raw of {type(raw).__name__} must be bytes")
-        return cls._of(*wagers.from_bytes(bytes(raw)))
+        arrays = _state.unpack("monitor", _VERSION, data, "Monitor.to_bytes()")
+        try:
+            return cls._of(*_restored(*arrays))
+        except _FORGED as error:
+            raise ValueError(f"data must hold a monitor: {error}") from None
 
     def __reduce__(self) -> tuple[Callable[[bytes], Monitor], tuple[bytes]]:
         return type(self).from_bytes, (self.to_bytes(),)
 
     @property
     def claim(self) -> tuple[float, float] | str | None:
-        return self._setup.claim
+        return self._setup.claim.name
 
     @property
     def confidence(self) -> float:
@@ -445,10 +624,10 @@ class Monitor:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        return (*of_monitor(self.design), *self._setup.assumed)
+        return (*of_monitor(self.design), *self._setup.claim.assumptions)
 
     def _need_claim(self) -> None:
-        if not self._setup.tangents:
+        if not self._setup.claim.tangents:
             raise ValueError("The monitor must have a claim: this one has running bounds only")
 
     def _last_refuted(self, grid: tuple[float, ...], first: int) -> float:
@@ -459,8 +638,31 @@ class Monitor:
         return grid[run - 1] if run else 0.0
 
     def __repr__(self) -> str:
-        evidence = f", e_value={self.e_value:.4g}" if self._setup.tangents else ""
+        evidence = f", e_value={self.e_value:.4g}" if self._setup.claim.tangents else ""
         return f"Monitor({self.claim}, rounds={self.rounds}{evidence})"
+
+
+def _restored(head: Array, state: Array) -> tuple[Setup, _core.Wealth, frozenset[str]]:
+    """Return setup, wealth and the identities of the rounds, checked as if a user gave them."""
+    fields = json.loads(head.tobytes())
+    origins = fields.pop("origins")
+    name, rows, _, assumptions = fields.pop("claim")
+    for strings in (origins, assumptions):
+        if not isinstance(strings, list) or not all(isinstance(each, str) for each in strings):
+            raise ValueError("identities of rounds and assumptions must be strings")
+    if isinstance(name, str):
+        tangents = tuple((float(at), float(to), float(back)) for at, to, back in rows)
+        if not tangents or not all(0.0 <= x < math.inf for row in tangents for x in row):
+            raise ValueError("the claim has no tangents")
+        claim = WatchedClaim(name, tangents, None, tuple(assumptions))
+    else:
+        claim = claim_of(name)
+    setup = assembled(claim, **fields)
+    wealth = setup.wealth()
+    wealth.restore(state.tobytes())
+    if bool(origins) != bool(wealth.counts()[0]):
+        raise ValueError("its rounds have no identity")
+    return setup, wealth, frozenset(origins)
 
 
 def warn_of_unfair(members: int, rounds: int, inclusion: float) -> bool:

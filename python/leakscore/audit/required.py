@@ -12,8 +12,7 @@ import numpy as np
 from leakscore import validation
 from leakscore.audit.bands import BAND_METHODS, Band, band
 from leakscore.audit.families import one_curve
-from leakscore.audit.monitor import Monitor
-from leakscore.audit.wagers import Setup, assembled, claim_of
+from leakscore.audit.monitor import Monitor, Setup, assembled, claim_of
 from leakscore.distributions import norm
 from leakscore.results import Result
 from leakscore.tradeoff import TradeOff

@@ -13,7 +13,7 @@ import numpy as np
 
 from leakscore import validation
 from leakscore.audit import Monitor
-from leakscore.audit.wagers import claim_of
+from leakscore.audit.monitor import claim_of
 from leakscore.results import Result
 from leakscore.testing._attacks import (
     Event,
