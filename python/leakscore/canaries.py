@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.numeric import norms
-from leakscore.reference import Reference, forms
+from leakscore.reference import Reference, covariances
 from leakscore.typing import Doubles, Indices
 
 __all__ = ["canife_loss", "rank_sum", "select"]
@@ -61,7 +61,7 @@ def select(candidates: npt.ArrayLike, reference: Reference, k: int) -> tuple[Ind
     reference = validation.instance("reference", reference, Reference)
     rows = validation.matrix("candidates", candidates, cols=reference.dim)
     k = validation.count("k", k, low=1, high=len(rows))
-    distances = forms.distances(reference.invertible(), "candidates", rows, reference.mean)
+    distances = covariances.distances(reference.invertible(), "candidates", rows, reference.mean)
     indices = _largest(distances, k)
     return indices, distances[indices]
 

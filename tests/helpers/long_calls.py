@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, audit, distributions, games, scores
-from leakscore.reference import dense
+from leakscore.reference import covariances
 
 RNG = np.random.default_rng(0)
 NO_NOISE = np.zeros(1)
@@ -102,25 +102,25 @@ def moments() -> Call:
 
 
 def scatter() -> Call:
-    dense._use_blas()
+    covariances.use_blas()
     x = many_rows(20_000, 6000)
     return lambda: _core.scatter(x, np.zeros(6000), False)
 
 
 def cholesky() -> Call:
-    dense._use_blas()
+    covariances.use_blas()
     matrix = np.eye(6000)
     return lambda: _core.cholesky(matrix)
 
 
 def solve() -> Call:
-    dense._use_blas()
+    covariances.use_blas()
     lower, rows = np.eye(5000), np.ones((5000, 5000))
     return lambda: _core.solve_rows(lower, rows)
 
 
 def gram() -> Call:
-    dense._use_blas()
+    covariances.use_blas()
     x, unit = many_rows(6000, 60_000, np.float32), np.ones(60_000)
     return lambda: _core.gram(x, unit, unit, True)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from leakscore import Reference
-from leakscore.reference import dense
+from leakscore.reference import covariances
 from tests.oracles import reference as oracle
 
 ERROR = 1e-5
@@ -53,14 +53,14 @@ def test_where_float32_loses_the_digits_the_numbers_are_those_of_float64() -> No
 
 def test_one_wrong_row_of_a_block_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     reference, table, _ = with_condition(3.0, 60, 700)
-    whiten, quick = dense._core.whiten_rows, reference.with_precision("single")
+    whiten, quick = covariances._core.whiten_rows, reference.with_precision("single")
 
     def wrong(factor: Any, rows: Any) -> None:
         whiten(factor, rows)
         if rows.dtype == np.float32:
             rows[613] *= 1 + 4 * ERROR
 
-    monkeypatch.setattr(dense._core, "whiten_rows", wrong)
+    monkeypatch.setattr(covariances._core, "whiten_rows", wrong)
     found = quick.squared_mahalanobis(table)
     np.testing.assert_array_equal(found, reference.squared_mahalanobis(table))
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from leakscore import _core, _validate_counts, validation
 from leakscore.games import _sampling
 from leakscore.reference import Reference
-from leakscore.reference.noise import given as noise_given
+from leakscore.reference.record import noise_given
 from leakscore.typing import Doubles, Flags
 
 

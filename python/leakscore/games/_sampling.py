@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, validation
-from leakscore.reference.noise import GaussianNoise
+from leakscore.reference.record import GaussianNoise
 from leakscore.typing import Array, Doubles, Flags, Indices, Seed
 
 Key = npt.NDArray[np.uint64]

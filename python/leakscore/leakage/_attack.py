@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.leakage.joint import Neighbours, centred, game
-from leakscore.reference import Reference, forms
-from leakscore.reference.noise import given as noise_given
+from leakscore.reference import Reference, covariances
+from leakscore.reference.record import noise_given
 from leakscore.scores import scoring
 from leakscore.typing import Doubles, of_numbers, of_rows, of_two
 
@@ -145,7 +145,7 @@ def second_order_leakage(
     n = validation.count("n", n, low=2)
     third = scoring.cumulant("skewness", skewness, independent.dim)
     rows = validation.rows("target", target, cols=independent.dim)
-    first = forms.distances(independent.invertible(), "target", rows, independent.mean) / n
+    first = covariances.distances(independent.invertible(), "target", rows, independent.mean) / n
     table, scale = np.atleast_2d(rows), np.sqrt(independent.variances)
     correction = np.zeros(len(table))
     for part in scoring.slices(len(table), max(1, (1 << 17) // independent.dim)):

@@ -26,11 +26,10 @@ from leakscore.leakage.noise.problem import Problem
 from leakscore.leakage.noise.subspace import WideProblem
 from leakscore.leakage.owned import OwnedTable, earlier_counts
 from leakscore.numeric import bisect
-from leakscore.reference import Reference, SingularCovarianceError, dense, forms, left_out
+from leakscore.reference import Reference, SingularCovarianceError, covariances, left_out
 from leakscore.reference.left_out import CovarianceFit
 from leakscore.reference.low_rank import LARGEST_MATRIX
-from leakscore.reference.noise import given as noise_given
-from leakscore.reference.noise import standard
+from leakscore.reference.record import GaussianNoise, noise_given
 from leakscore.results import Result
 from leakscore.tradeoff import gaussian
 from leakscore.typing import Array, Doubles
@@ -87,7 +86,11 @@ def start(reference: Reference, scale: Doubles, errors: Doubles, limit: float) -
     """
     share = np.divide(reference.variances, scale, out=np.zeros(reference.dim), where=scale > 0)
     weight = np.divide(1.0, scale, out=np.zeros(reference.dim), where=scale > 0)
-    least = 16 * dense.tolerance(reference.dim, reference.covariance.rounding) * float(share.max())
+    least = (
+        16
+        * covariances.tolerance(reference.dim, reference.covariance.rounding)
+        * float(share.max())
+    )
     with np.errstate(over="ignore"):
         return max(least, float(((errors * errors) @ weight).max()) / limit - float(share.sum()))
 
@@ -329,7 +332,7 @@ def _of_one_shape(
     while True:
         noise = np.sqrt(x * scale / per_record)
         leakage = leakages(
-            "targets", rows, reference, n, noise=standard(noise), neighbours=neighbours
+            "targets", rows, reference, n, noise=GaussianNoise(noise), neighbours=neighbours
         )
         worst = int(np.argmax(leakage))
         if x == 0.0:
@@ -373,7 +376,7 @@ def for_targets(
         part = reference if kept.all() else _columns(reference, kept)
         noisy = noise.added(part, per_record)
         return (
-            forms.distances(noisy.invertible(), "targets", people.sums[:, kept], centre[kept])
+            covariances.distances(noisy.invertible(), "targets", people.sums[:, kept], centre[kept])
             / divisor
         )
 
@@ -590,7 +593,7 @@ def _left_out(table: Array, reference: Reference, wish: Wish, law: _LeftOut) -> 
     def leakage(factor: Doubles) -> Doubles:
         noise = noise_given(0.0, None, factor[kept], int(kept.sum()))
         noisy = noise.added(floor, wish.n)
-        return law.leakage(forms.distances(noisy.invertible(), "X", rows, floor.mean))
+        return law.leakage(covariances.distances(noisy.invertible(), "X", rows, floor.mean))
 
     limits = np.full(len(table), law.limit(wish.budget) * SAFE)
     task = Task(

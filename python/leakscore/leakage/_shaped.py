@@ -12,7 +12,7 @@ from leakscore.leakage.noise.persons import PersonsProblem
 from leakscore.leakage.noise.problem import Indices, Problem, regular
 from leakscore.leakage.noise.subspace import WideProblem
 from leakscore.leakage.noise.whole import least_noise, least_wide_noise
-from leakscore.reference import Reference, SingularCovarianceError, dense
+from leakscore.reference import Reference, SingularCovarianceError, covariances
 from leakscore.results import Result
 from leakscore.typing import Array, Doubles, Flags
 
@@ -292,7 +292,7 @@ def _radius(task: Task, factor: Doubles) -> float:
     if constant.size:
         cov = cov.copy()
         cov[constant, constant] = np.diag(problem.regular_values())[constant]
-    lower = dense.factorise(regular(cov, problem.rounding), problem.rounding).lower
+    lower = covariances.factorise(regular(cov, problem.rounding), problem.rounding).lower
     least = 0.0  # eigenvalue of S in units of C: of C + S >= (share + least) C
     if factor.shape[1] >= len(lower):
         white = solve_triangular(lower, factor, lower=True)

@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _validate_counts, validation
-from leakscore.reference import Reference, forms
+from leakscore.reference import Reference, covariances
 from leakscore.reference.covariances import Table
-from leakscore.reference.noise import GaussianNoise
-from leakscore.reference.noise import given as noise_given
+from leakscore.reference.record import GaussianNoise, noise_given
 from leakscore.typing import Doubles, of_rows
 
 Neighbours = Literal["replace", "add-remove"]
@@ -98,7 +97,7 @@ def leakages(
     """Leakage score of every row, (k,), of validated arguments."""
     centre, per_record, divisor = game(reference, n, neighbours)
     return (
-        forms.distances(noise.added(reference, per_record).invertible(), name, rows, centre)
+        covariances.distances(noise.added(reference, per_record).invertible(), name, rows, centre)
         / divisor
     )
 
@@ -208,7 +207,7 @@ def release_leakage(
         weights = vectors[step] ** 2 / batches[step]
         for scale, weight in zip(scales.tolist(), weights.tolist(), strict=True):
             noisy_reference = noise.added(reference, scale)
-            result += weight * forms.distances(
+            result += weight * covariances.distances(
                 noisy_reference.invertible(), "target", rows, reference.mean
             )
     return float(result[0]) if rows.ndim == 1 else result

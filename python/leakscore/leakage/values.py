@@ -28,9 +28,8 @@ import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.numeric import bisect
-from leakscore.reference import Reference, forms
-from leakscore.reference.noise import GaussianNoise
-from leakscore.reference.noise import given as noise_given
+from leakscore.reference import Reference, covariances
+from leakscore.reference.record import GaussianNoise, noise_given
 from leakscore.typing import Doubles
 
 __all__ = [
@@ -297,7 +296,9 @@ def _released(
     at = validation.count("column", column, 0, dim - 1)
     unit = np.zeros(dim)
     unit[at] = 1.0
-    prior = 1.0 / float(forms.distances(reference.invertible(), "column", unit, np.zeros(dim))[0])
+    prior = 1.0 / float(
+        covariances.distances(reference.invertible(), "column", unit, np.zeros(dim))[0]
+    )
     if released is None:
         return _Release(prior, reference, unit, noise_given(*noise, dim))
     if np.ndim(released) != 1:  # type: ignore[arg-type]
@@ -324,7 +325,7 @@ def _distances(
     centre = np.zeros(reference.dim)
     if unknown:
         noisy = noise.added(reference, n * (n / unknown))
-        return forms.distances(noisy.invertible(), "a - b", differences, centre) / unknown
+        return covariances.distances(noisy.invertible(), "a - b", differences, centre) / unknown
     # Nothing but the noise is open: it hides only what lies in the span of its covariance.
     with np.errstate(over="ignore"):
         std = n * np.broadcast_to(noise.std, centre.shape)

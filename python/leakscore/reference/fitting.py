@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from leakscore import _core, validation
-from leakscore.reference import covariances, dense, low_rank
+from leakscore.reference import covariances, low_rank
 from leakscore.reference.covariances import Table
 from leakscore.typing import Doubles
 
@@ -104,7 +104,7 @@ class GramColumns:
 
     def add(self, name: str, part: Table) -> None:
         """Add columns, kept as a view; if a value is not finite, add none of them."""
-        dense._use_blas()
+        covariances.use_blas()
         single = low_rank.sums_in_float(part)
         rule = self.shrinkage == "auto"
         mean, squares, gram, fourth = _core.gram_and_moments(part, *self._units(), rule, single)
@@ -200,14 +200,14 @@ def estimate(
     factor = None
     large = table.dtype == np.float32 and rows * dim * dim >= _SINGLE_FROM
     for single in (True, False) if large else (False,):
-        cov = dense.scatter(table, mean, single=single)
+        cov = covariances.scatter(table, mean, single=single)
         cov /= freedom
         intensity = shrink(cov, method, rows, freedom, products=products_of(table, mean))
         cov.flat[:: dim + 1] += extra
         if not single:
             factor = None
         elif cov.diagonal().all():
-            factor = dense.factorise(cov, EPSILON)
+            factor = covariances.factorise(cov, EPSILON)
             if factor.smallest_share > _SINGLE_SHARE:
                 break
     covariance = covariances.Full(cov, EPSILON, factor)

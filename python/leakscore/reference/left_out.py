@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core
-from leakscore.reference import covariances, dense, fitting, forms
-from leakscore.reference._reference import Reference, SingularCovarianceError
-from leakscore.reference._reference import _restore as _estimated
+from leakscore.reference import covariances, fitting
 from leakscore.reference.covariances import Kind, Table
 from leakscore.reference.fitting import CovarianceFit
 from leakscore.reference.low_rank import LowRank
+from leakscore.reference.record import Reference, SingularCovarianceError
+from leakscore.reference.record import restored as _estimated
 from leakscore.typing import Doubles
 
 __all__ = [
@@ -156,7 +156,7 @@ def shares(rows: Table, reference: Reference, fit: CovarianceFit) -> Doubles:
     """Return the share of each row in the variance along its own direction, without a ridge."""
     factor, freedom = fit.rows / (fit.rows - 1), fit.rows - 1 - fit.ddof
     growth = (fit.rows - fit.ddof) / freedom
-    return forms.distances(reference.invertible(), "X", rows, reference.mean) * (
+    return covariances.distances(reference.invertible(), "X", rows, reference.mean) * (
         factor / freedom / growth
     )
 
@@ -164,7 +164,7 @@ def shares(rows: Table, reference: Reference, fit: CovarianceFit) -> Doubles:
 def from_shares(share: Doubles, fit: CovarianceFit) -> Doubles:
     """Return the distances c f t / (1 - t) of rows with the shares t, infinite up to rounding."""
     factor, freedom = fit.rows / (fit.rows - 1), fit.rows - 1 - fit.ddof
-    lost = dense.tolerance(len(fit.variances), fitting.EPSILON)
+    lost = covariances.tolerance(len(fit.variances), fitting.EPSILON)
     with np.errstate(divide="ignore"):
         return np.asarray(factor * freedom * share / np.where(1 - share > lost, 1 - share, 0.0))
 
@@ -241,7 +241,7 @@ def refitted(
     if kind == "diagonal":
         variances = np.asarray(squares / freedom + fit.ridge)
         return _estimated(mean, covariances.Diagonal(variances, fitting.EPSILON), None)
-    cov = dense.scatter(others, mean, single=False)
+    cov = covariances.scatter(others, mean, single=False)
     cov /= freedom
     products = fitting.products_of(others, mean)
     fitting.shrink(cov, fit.shrinkage, len(others), freedom, products=products)
@@ -272,7 +272,7 @@ class Shrunk:
         self.z = (table - mean) / self.unit
         dim = len(mean)
         both = np.concatenate([self.z * self.z, self.z], axis=1)
-        sums = dense.scatter(both, np.zeros(2 * dim), single=False)
+        sums = covariances.scatter(both, np.zeros(2 * dim), single=False)
         self.fourth, self.third = sums[:dim, :dim], sums[:dim, dim:]
         self.scatter = sums[dim:, dim:]
 
@@ -365,7 +365,7 @@ def _are_regular(covs: Doubles) -> npt.NDArray[np.bool_]:
         factors = np.linalg.cholesky(covs)
     except np.linalg.LinAlgError:  # at least one is singular
         for i, cov in enumerate(covs):
-            factor = dense.factorise(cov, fitting.EPSILON)
+            factor = covariances.factorise(cov, fitting.EPSILON)
             regular[i] = factor.dependent is None and factor.smallest_share > _LEFT
         return regular
     shares = np.einsum("ijj->ij", factors) ** 2 / np.einsum("ijj->ij", covs)

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from leakscore import _core, validation
-from leakscore.reference import dense
+from leakscore.reference import covariances
 from leakscore.reference.covariances import Diagonal, Full, Table
 from leakscore.typing import Doubles, Indices
 
@@ -86,13 +86,13 @@ class LowRank:
 
     @cached_property
     def _problem(self) -> str | None:
-        constant = dense.why_singular(self.variances, None)
+        constant = covariances.why_singular(self.variances, None)
         if constant is not None:
             return constant
         zeros = self._zeros()
         if zeros.size > len(self.centred):
-            return dense.why_singular(self.variances, int(zeros[len(self.centred)]))
-        return dense.why_singular(self.variances, self.capacity().dependent)
+            return covariances.why_singular(self.variances, int(zeros[len(self.centred)]))
+        return covariances.why_singular(self.variances, self.capacity().dependent)
 
     def logdet(self) -> float:
         diagonal = self.diagonal
@@ -222,7 +222,7 @@ class LowRank:
 
     def _gram_of(self, zeros: Indices, *, single: bool) -> Gram:
         """Return G from a new sum."""
-        dense._use_blas()
+        covariances.use_blas()
         with np.errstate(divide="ignore"):
             scale = 1 / np.sqrt(self.diagonal)
         scale[zeros] = 0.0
@@ -491,7 +491,7 @@ class Capacity:
     """The factors of S, and of the rest of the coordinates with D = 0 given S."""
 
     def __init__(self, gram: Gram, covariance: LowRank, zeros: Indices) -> None:
-        dense._use_blas()
+        covariances.use_blas()
         self.gram, self.zeros, self.scale = gram, zeros, covariance.scale
         matrix = gram.matrix * self.scale
         matrix.flat[:: len(matrix) + 1] += 1
@@ -510,12 +510,12 @@ class Capacity:
         _core.solve_rows(self.lower, half)
         rest = self.scale * (self.rows @ half.T)
         rest.flat[:: len(rest) + 1] += covariance.diagonal[self.zeros]
-        least = dense.tolerance(len(self.lower), covariance.rounding)
+        least = covariances.tolerance(len(self.lower), covariance.rounding)
         lost = np.flatnonzero(np.diag(rest) <= least * covariance.variances[self.zeros])
         if lost.size:
             self.dependent = int(self.zeros[lost[0]])
             return
-        factor = dense.factorise(rest, covariance.rounding)
+        factor = covariances.factorise(rest, covariance.rounding)
         if factor.dependent is not None:
             self.dependent = int(self.zeros[factor.dependent])
         self.rest = factor.lower

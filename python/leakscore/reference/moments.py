@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _state, _validate_counts, validation
-from leakscore.reference import dense, fitting
-from leakscore.reference._reference import Reference, _restore
+from leakscore.reference import covariances, fitting
 from leakscore.reference.covariances import Table
 from leakscore.reference.fitting import CovarianceFit, checked_options
 from leakscore.reference.low_rank import LowRank
+from leakscore.reference.record import Reference, restored
 from leakscore.typing import Doubles
 
 _KINDS = ("full", "diagonal")
@@ -131,7 +131,7 @@ class Moments:
             table = (table - mean) * np.sqrt(times)[:, np.newaxis]
             squares = np.square(table).sum(axis=0)
         centre = mean if repeats is None else np.zeros(self.dim)
-        scatter = dense.scatter(table, centre, single=False) if full else squares
+        scatter = covariances.scatter(table, centre, single=False) if full else squares
         self._add("X", count, mean, scatter)
 
     def merge(self, other: Moments) -> None:
@@ -313,7 +313,7 @@ def reference_of(
     `products(rule, weights)` is the sum over all rows, for the rules that read them again.
     """
     mean, scatter = seen._mean.copy(), seen._scatter
-    return _restore(
+    return restored(
         *fitting.from_scatter(mean, scatter, seen.count, options=options, products=products)
     )
 
@@ -446,7 +446,7 @@ class ColumnGram:
         """
         if not self._columns.parts:
             raise ValueError("There must be at least one update(X) before this")
-        return _restore(*estimate(self))
+        return restored(*estimate(self))
 
 
 def with_columns(sums: ColumnGram, columns: Sequence[Table]) -> ColumnGram:

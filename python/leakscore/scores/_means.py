@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from leakscore import _core, _validate_counts, validation
 from leakscore.distributions import ncx2, norm
-from leakscore.reference import Reference, forms
+from leakscore.reference import Reference, covariances
 from leakscore.scores import scoring
 from leakscore.typing import Doubles, of_numbers, of_pairs
 
@@ -155,12 +155,12 @@ def glir(
     release = scoring.release(observed, target, reference, n, noise_forms=noise, paired=False)
     law, targets = release.without_target(), np.atleast_2d(release.target)
     with np.errstate(over="ignore"):
-        centre = release.n * forms.distances(law.invertible(), "target", targets, law.mean)
+        centre = release.n * covariances.distances(law.invertible(), "target", targets, law.mean)
     if not np.isfinite(centre).all():
         validation.finite("target", targets)
     rows = np.atleast_2d(release.observed)
     with np.errstate(over="ignore"):
-        gaps = release.n * forms.distances_about(law.invertible(), "observed", rows, targets)
+        gaps = release.n * covariances.distances_about(law.invertible(), "observed", rows, targets)
     result = -ncx2.logcdf(gaps, law.dim, centre)
     scoring.require_finite(result, release.observed, release.target)
     return scoring.shaped(result, release.observed, release.target)

@@ -16,12 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, validation
-from leakscore.reference import Reference, forms
+from leakscore.reference import Reference, covariances
 from leakscore.reference.covariances import Correlated
 from leakscore.reference.low_rank import MANY as MANY_SIDES
 from leakscore.reference.low_rank import STREAMED, LowRank
-from leakscore.reference.noise import GaussianNoise
-from leakscore.reference.noise import given as noise_given
+from leakscore.reference.record import GaussianNoise, noise_given
 from leakscore.typing import Array, Doubles
 
 Kernel: TypeAlias = Callable[..., tuple[Doubles, int]]
@@ -318,7 +317,7 @@ def dense_quadratic(release: ScoredRelease) -> Doubles:
                 distances[rows] = covariance.form(first, second) / factor
     else:
         distances = (
-            forms.distances(reference.invertible(), "observed", observed, reference.mean)
+            covariances.distances(reference.invertible(), "observed", observed, reference.mean)
             / release.others
         )
     result = -0.5 * (logdet + distances)

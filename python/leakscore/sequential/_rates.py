@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from leakscore import _validate_counts, validation
 from leakscore.distributions import gx2, ncx2, norm
-from leakscore.reference import Reference, forms
+from leakscore.reference import Reference, covariances
 from leakscore.reference.low_rank import LowRank
-from leakscore.reference.noise import GaussianNoise
+from leakscore.reference.record import GaussianNoise
 from leakscore.scores import scoring
 from leakscore.sequential._gradients import NEIGHBOURS, Neighbours
 from leakscore.tradeoff import TradeOff, gaussian
@@ -471,7 +471,7 @@ def _added(gradient: Doubles, reference: Reference, n: int, noise: Doubles) -> f
     """Return g' A^-1 g / n^2 with A = (n-1) C/n^2 + s^2, common to both hypotheses."""
     release, factor = _release(gradient, reference, n, noise).with_target()
     rows = gradient[np.newaxis]
-    distance = forms.distances(
+    distance = covariances.distances(
         release.invertible(), "target_gradient", rows, np.zeros_like(gradient)
     )
     if not np.isfinite(distance).all():

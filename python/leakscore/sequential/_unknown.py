@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from leakscore import _core, validation
 from leakscore.distributions import chi2
-from leakscore.reference import Reference, SingularCovarianceError, forms
+from leakscore.reference import Reference, SingularCovarianceError, covariances
 from leakscore.results import Result
 from leakscore.typing import Array, Doubles, Rest, Row, Rows, Value
 
@@ -248,7 +248,9 @@ def hotelling(
     if isinstance(reference, Reference):
         rows = validation.rows("observed", observed, cols=reference.dim)
         with np.errstate(over="ignore"):
-            squares = n * forms.distances(reference.invertible(), "observed", rows, reference.mean)
+            squares = n * covariances.distances(
+                reference.invertible(), "observed", rows, reference.mean
+            )
         df: tuple[int, ...] = (reference.dim,)
         pvalue = chi2.sf(squares, float(reference.dim))
     else:
@@ -273,7 +275,7 @@ def _estimated(
         )
     fitted = _fitted("reference", table)
     with np.errstate(over="ignore"):
-        squares = forms.distances(fitted.invertible(), "observed", rows, fitted.mean) / (
+        squares = covariances.distances(fitted.invertible(), "observed", rows, fitted.mean) / (
             1.0 / n + 1.0 / count
         )
         statistic = squares * ((count - dim) / ((count - 1) * dim))

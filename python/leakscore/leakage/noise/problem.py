@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.leakage.noise.interior import Covering
-from leakscore.reference import dense, forms
+from leakscore.reference import covariances
 from leakscore.reference.covariances import Full
 from leakscore.typing import Doubles
 
@@ -101,7 +101,7 @@ class Problem(DenseProblem):
         few = self if which is None else self.among(which)
         covariance = Full(regular(self.noisy(noise), self.rounding), self.rounding)
         return np.asarray(
-            forms.distances(covariance, "targets", few.rows, self.centre) / few.limits
+            covariances.distances(covariance, "targets", few.rows, self.centre) / few.limits
         )
 
     def among(self, which: Indices) -> Problem:
@@ -142,7 +142,7 @@ def regular(matrix: Doubles, rounding: float) -> Doubles:
     That is about 1e-14 d of the variances, as in the other shapes of noise.
     """
     covariance = Full(matrix, rounding)
-    least = 16 * dense.tolerance(len(matrix), rounding)
+    least = 16 * covariances.tolerance(len(matrix), rounding)
     while covariance.problem() is not None:
         if (covariance.variances <= 0).any():
             raise ValueError("covariance must have no columns of variance 0")

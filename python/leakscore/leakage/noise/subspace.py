@@ -22,8 +22,8 @@ import numpy.typing as npt
 
 from leakscore.leakage.noise.interior import Covering, covering, lower_bound
 from leakscore.leakage.noise.problem import Indices, largest
-from leakscore.reference import Reference, forms
-from leakscore.reference.noise import of_factor
+from leakscore.reference import Reference, covariances
+from leakscore.reference.record import noise_of_factor
 from leakscore.typing import Doubles
 
 _FEW = 60
@@ -48,7 +48,9 @@ class WideProblem:
     def excess_of(self, factor: Doubles) -> Doubles:
         """Return e' (C + S)^-1 e over the limit; of S = F F' a factor F in units of cost."""
         noisy = self.noisy(factor).invertible()
-        return np.asarray(forms.distances(noisy, "targets", self.rows, self.centre) / self.limits)
+        return np.asarray(
+            covariances.distances(noisy, "targets", self.rows, self.centre) / self.limits
+        )
 
     def multiples(self, factor: Doubles, which: Indices) -> Callable[[float], Doubles]:
         """Return the excess of some records under t F F' as a function of t.
@@ -56,7 +58,7 @@ class WideProblem:
         e' (C + t F F')^-1 e = e' C^-1 e - t h' (1 + t F' C^-1 F)^-1 h with h = F' C^-1 e.
         """
         rows, limits = self.rows[which], self.limits[which]
-        plain = forms.distances(self.reference.invertible(), "targets", rows, self.centre)
+        plain = covariances.distances(self.reference.invertible(), "targets", rows, self.centre)
         solved = self.solve(self.reference, np.ascontiguousarray(factor.T))
         values, turn = np.linalg.eigh(solved @ factor)
         errors = (rows.astype(np.float64) - self.centre) * self.scale
@@ -69,7 +71,7 @@ class WideProblem:
 
     def noisy(self, factor: Doubles) -> Reference:
         """Return C + F F'."""
-        return of_factor(factor / self.scale[:, np.newaxis]).added(self.reference, 1.0)
+        return noise_of_factor(factor / self.scale[:, np.newaxis]).added(self.reference, 1.0)
 
     def take(self, which: Indices) -> Doubles:
         """Return some records in units of cost, each over the root of its limit."""
@@ -79,7 +81,7 @@ class WideProblem:
     def solve(self, reference: Reference, rows: Doubles) -> Doubles:
         """Return K^-1 v in units of cost."""
         return np.asarray(
-            forms.solve(reference.invertible(), "targets", rows / self.scale) / self.scale
+            covariances.solve(reference.invertible(), "targets", rows / self.scale) / self.scale
         )
 
     def variances(self, rows: Doubles) -> Doubles:
