@@ -10,8 +10,7 @@ import pytest
 from leakscore import Reference
 from leakscore.leakage import noise_for
 from leakscore.leakage.noise.interior import lower_bound, lower_bound_independent
-from leakscore.leakage.noise.persons import PersonBlock, PersonsProblem
-from leakscore.leakage.noise.problem import Problem
+from leakscore.leakage.noise.problem import PersonBlock, PersonsProblem, Problem
 from tests.leakage.test_shaped import SHAPES
 
 

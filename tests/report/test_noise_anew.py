@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from leakscore import leakage, tradeoff
-from leakscore.leakage.anew import rough_noise
+from leakscore.leakage.table_law import rough_noise
 from leakscore_app import report
 from leakscore_app.report.engine import noise as anew
 from leakscore_app.report.engine.population import Population

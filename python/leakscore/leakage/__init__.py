@@ -4,13 +4,18 @@ An attacker who knows the population's mean and covariance, and the record, has 
 erf(sqrt(m / 8)); the release is sqrt(m)-GDP for that record (`leakscore.tradeoff.gaussian`).
 """
 
-from leakscore.leakage._attack import cross_leakage, effective_leakage, second_order_leakage
 from leakscore.leakage._noise import RequiredNoise, noise_for, noise_for_table
 from leakscore.leakage._shaped import ShapedNoise
 from leakscore.leakage.answers import Answer, Refusal
 from leakscore.leakage.groups import leave_group_out, leave_one_out
-from leakscore.leakage.joint import leakage_score, release_leakage
 from leakscore.leakage.ledger import Ledger
+from leakscore.leakage.score import (
+    cross_leakage,
+    effective_leakage,
+    leakage_score,
+    release_leakage,
+    second_order_leakage,
+)
 from leakscore.leakage.values import attribute_leakage, members_to_disclose, posterior_std
 
 __all__ = [

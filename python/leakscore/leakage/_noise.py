@@ -20,11 +20,10 @@ from leakscore.leakage._shaped import (
     solve,
     weights_of,
 )
-from leakscore.leakage.groups import Groups, left_to_chance
-from leakscore.leakage.joint import Neighbours, game, leakages
+from leakscore.leakage.groups import Groups, OwnedTable, earlier_counts, left_to_chance
 from leakscore.leakage.noise.problem import Problem
 from leakscore.leakage.noise.subspace import WideProblem
-from leakscore.leakage.owned import OwnedTable, earlier_counts
+from leakscore.leakage.score import Neighbours, game, leakages
 from leakscore.numeric import bisect
 from leakscore.reference import Reference, SingularCovarianceError, covariances, left_out
 from leakscore.reference.left_out import CovarianceFit
@@ -471,7 +470,7 @@ def noise_for_table(
     (N/(N-1))^2 q / (1 - c q) / n, by the formula of Sherman and Morrison. It is within the limit m
     if and only if q <= b / (1 + c b), b = n m ((N-1)/N)^2: the problem of `noise_for` again.
     For a person of k rows the same is an ellipsoid of k directions that C + S must hold; each of
-    its points is a record of that problem (``leakscore.leakage.noise.persons``). The shape is
+    its points is a record of that problem (``leakscore.leakage.noise.problem``). The shape is
     computed from the very table, so the limits hold for an attacker who is not told it;
     `noise_for` says what else must be said.
 

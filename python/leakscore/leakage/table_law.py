@@ -1,10 +1,10 @@
-"""What the two attackers know of a table, and the leakage of its rows by closed forms."""
+"""What the two attackers know of a table, and its rows' leakage and noise by closed forms."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
@@ -12,13 +12,14 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from leakscore import _core
-from leakscore.leakage._noise import noise_for_rows
+from leakscore.leakage._noise import left_out_problem, noise_for_rows
 from leakscore.leakage._shaped import ShapedNoise, Wish
+from leakscore.leakage.noise.interior import covering
 from leakscore.reference import Reference
 from leakscore.reference.fitting import CovarianceFit
 from leakscore.typing import Doubles
 
-__all__ = ["TableLaw"]
+__all__ = ["TableLaw", "rough_noise"]
 
 # A column in which all other records are alike, to rounding.
 _ALONE = 1e-9
@@ -250,3 +251,36 @@ def _different(values: Doubles) -> tuple[Doubles, npt.NDArray[np.intp] | slice]:
         return every
     rows = values[first]
     return (rows, place) if (rows[place] == values).all() else every
+
+
+def rough_noise(table: Doubles, n: int, max_leakage: float, gap: float) -> Doubles:
+    """Return the covariance (d, d) of about the noise of `noise_for_table` on the mean of n.
+
+    For games in which noise is computed for each table.
+
+    No row's limit is exceeded by more than the share `gap`, and the cost is as near to the least.
+
+    Parameters
+    ----------
+    table : (N, d) ndarray
+        N > d; columns that are constant or depend on others are allowed.
+    n : int
+    max_leakage, gap : float
+    """
+    varies = np.ptp(table, axis=0) > 0
+    if not varies.all():  # a trait that few rows have, and none of these: it needs no noise
+        noise = np.zeros((len(varies), len(varies)))
+        if varies.any():
+            part = rough_noise(table[:, varies], n, max_leakage, gap)
+            noise[np.ix_(varies, varies)] = part
+        return noise
+    reference = Reference.fit(table)
+    problem = left_out_problem(table, reference, n, max_leakage)
+    problem = replace(problem, values=problem.regular_values())
+    over = np.flatnonzero(problem.excess(np.zeros(reference.dim)) > 1.0)
+    if not over.size:
+        return np.zeros_like(problem.values)
+    scale = 1 / np.sqrt(np.diag(problem.values))
+    scaled = replace(problem.among(over), scale=scale)
+    noise = scaled.cover(partial(covering, certified=False), (gap,)).noise
+    return np.asarray(noise / scale / scale[:, np.newaxis] / n)

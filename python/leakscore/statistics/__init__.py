@@ -15,8 +15,15 @@ from leakscore.statistics._products import (
     CrossProducts,
 )
 from leakscore.statistics._regression import Equations, Regression
-from leakscore.statistics._samples import SampleSums
-from leakscore.statistics._statistic import Histogram, Mean, NoFitError, Proportions, Statistic, Sum
+from leakscore.statistics._statistic import (
+    Histogram,
+    Mean,
+    NoFitError,
+    Proportions,
+    SampleSums,
+    Statistic,
+    Sum,
+)
 from leakscore.statistics._weights import KnownWeights, WeightedMean, WeightedRatio
 
 __all__ = [

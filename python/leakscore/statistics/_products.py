@@ -9,8 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.reference import Moments
-from leakscore.statistics._samples import SampleSums
-from leakscore.statistics._statistic import Exactness, NoFitError, Predicting, Statistic, moments_of
+from leakscore.statistics._statistic import (
+    Exactness,
+    NoFitError,
+    Predicting,
+    SampleSums,
+    Statistic,
+    moments_of,
+)
 from leakscore.typing import Doubles
 
 _ROUNDING = 1e-12  # share of a variance

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, TypeAlias, TypeVar
 
@@ -356,6 +356,37 @@ class Statistic(ABC):
         """Return the columns of numbers, but for those named."""
         excluded = {*without, *(self.levels or {})}
         return [j for j, name in enumerate(self.columns) if name not in excluded]
+
+
+@dataclass(frozen=True, eq=False)
+class SampleSums:
+    """Numbers that are no sums over the records, but follow from some.
+
+    Attributes
+    ----------
+    summands : (N, p) ndarray
+        Of all records.
+    leverages : (N,) ndarray
+        By what share each record narrows the spread of the numbers by being there.
+    moves : callable
+        By how much the numbers differ from those of all records, (R, D), from sums (R, p).
+    """
+
+    summands: Doubles
+    leverages: Doubles
+    moves: Callable[[Doubles], Doubles]
+
+    @property
+    def width(self) -> int:
+        """How many numbers of each record a sample adds up."""
+        return int(self.summands.shape[1])
+
+    def refitted(self, weights: npt.ArrayLike) -> Doubles:
+        """Return by how much the numbers differ, (R, D), for samples of weights (R, N).
+
+        Rows of NaN are samples of which there are no such numbers.
+        """
+        return self.moves(np.asarray(weights, dtype=np.float64) @ self.summands)
 
 
 def indicators(codes: Doubles, size: int) -> Doubles:

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.reference import Moments
-from leakscore.statistics._samples import SampleSums
-from leakscore.statistics._statistic import Exactness, NoFitError, Statistic, moments_of
+from leakscore.statistics._statistic import Exactness, NoFitError, SampleSums, Statistic, moments_of
 from leakscore.typing import Doubles
 
 _ROUNDING = 1e-12  # share of a sum of weights

@@ -28,7 +28,7 @@ from scipy.sparse.linalg import splu
 from leakscore import leakage
 from leakscore.distributions import norm
 from leakscore.leakage import ShapedNoise
-from leakscore.leakage.anew import rough_noise
+from leakscore.leakage.table_law import rough_noise
 from leakscore.reference import Reference
 from leakscore.statistics import GroupMeans, Several, Statistic
 from leakscore_app.report._model import Doubles, Game, Noise, Told, ToldGame

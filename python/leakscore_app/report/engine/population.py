@@ -26,8 +26,8 @@ from scipy.sparse import csr_array
 from leakscore import leakage
 from leakscore.leakage import ShapedNoise
 from leakscore.leakage import groups as grouped
-from leakscore.leakage.joint import release_modes
-from leakscore.leakage.owned import OwnedTable, Wish
+from leakscore.leakage.groups import OwnedTable, Wish
+from leakscore.leakage.score import release_modes
 from leakscore.numeric import frozen
 from leakscore.reference import Moments, Reference, SingularCovarianceError, left_out
 from leakscore_app.report._model import Doubles
