@@ -14,13 +14,13 @@ import functools
 import inspect
 import math
 import operator
-from collections.abc import Callable
-from typing import Any, Literal, ParamSpec, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore.typing import Array, Doubles, Flags
+from leakscore.typing import Array, Counts, Doubles, Flags
 
 __all__ = [
     "MOST",
@@ -30,15 +30,17 @@ __all__ = [
     "broadcast",
     "choice",
     "coefficients",
+    "complete_edges",
     "count",
-    "cumulants",
     "doubles",
+    "edges",
     "elementwise",
     "finite",
     "flag",
     "flags",
     "float_dtype",
     "generator",
+    "histogram",
     "instance",
     "interval",
     "lower_triangular",
@@ -53,6 +55,7 @@ __all__ = [
     "require_size",
     "rows",
     "sample",
+    "sampled",
     "scalar",
     "scores",
     "seeded",
@@ -62,6 +65,7 @@ __all__ = [
     "strategy",
     "unmasked",
     "vector",
+    "whole",
 ]
 
 Kind = TypeVar("Kind")
@@ -447,6 +451,106 @@ def broadcast(**arrays: Doubles) -> tuple[Doubles, ...]:
         raise ValueError(f"{shapes} must broadcast") from None
 
 
+def whole(name: str, value: object, low: int, *, why: str = "") -> Doubles:
+    """An array of whole numbers of any shape, from `low` to 2**53, which float64 counts to."""
+    array = real_array(name, value)
+    if array.dtype.kind == "b":
+        raise TypeError(f"{name} must hold numbers, not dtype {array.dtype}")
+    if array.dtype.kind not in "iu":
+        array = array.astype(np.float64)
+    inside = (array >= low) & (array <= 2**53) & (np.floor(array) == array)
+    if not inside.all():
+        bad = array.flat[int(np.argmin(inside))].item()
+        raise ValueError(f"{name}={bad!r} must be a whole number in [{low}, 2**53]{why}")
+    return array.astype(np.float64)
+
+
+def sampled(name: str, rate: float, n: int, low: int = 1) -> int:
+    """Return how many of n records a rate samples, a whole number; name the nearest such rates."""
+    count = round(rate * n)
+    # The rounding of a rate such as 1 - 0.9 is accepted, a fraction of a record is not.
+    slack = max(min(1e-12 * n, 1e-3), 2.3e-16 * rate * n)
+    if count < low or abs(rate * n - count) > slack:
+        below = max(low, int(rate * n))
+        rates = f"{below / n!r} and {(below + 1) / n!r}"
+        raise ValueError(
+            f"{name}={rate} must average a whole number of the n={n} records, at least "
+            f"{low}; the nearest such rates are {rates}"
+        )
+    return count
+
+
+def histogram(
+    name: str, value: object, size: int, below: Sequence[int] = (), above: Sequence[int] = ()
+) -> Counts:
+    """Whole counts of `size` bins and of those below and above.
+
+    Not all are 0, and their sum is at most 2**53, which float64 counts to.
+    """
+    array = whole(name, value, 0)
+    require_size(name, array, size)
+    array = np.concatenate([below, array, above])
+    total = int(array.sum())  # rounded beyond 2^53, where the sum of integers might overflow
+    if total <= 2**53:
+        total = int(array.astype(np.int64).sum())
+    if not 0 < total <= 2**53:
+        raise ValueError(f"{name} must have a sum in [1, 2**53], not {total}")
+    return array.astype(np.int64)
+
+
+def edges(name: str, value: object) -> Doubles:
+    """Edges of bins: at least two, ascending; the first and the last may be infinite."""
+    array = np.array(real_array(name, value), dtype=np.float64)
+    if array.ndim != 1 or array.size < 2:
+        raise ValueError(f"{name} of shape {array.shape} must be 1-D, two edges at least")
+    rising = array[1:] > array[:-1]
+    if not rising.all():
+        index = int(np.argmin(rising))
+        pair = f"{float(array[index])!r}, {float(array[index + 1])!r}"
+        raise ValueError(f"{name} must ascend, not {name}[{index}:{index + 2}]={pair}")
+    array.flags.writeable = False
+    return array
+
+
+Beyond: TypeAlias = tuple[int, int] | tuple[()]
+
+
+def complete_edges(bounds: Doubles, below: object, above: object) -> tuple[Doubles, Beyond, Beyond]:
+    """Edges from -inf to inf, and the members and non-members of the bins that were added.
+
+    Counts on a part of the line are counts given that a score lies there. They belong to
+    conditional laws, whose epsilon may be twice that of the mechanism.
+    """
+    first, last = float(bounds[0]), float(bounds[-1])
+    lower = _beyond("below", below, first == -np.inf)
+    upper = _beyond("above", above, last == np.inf)
+    sides = (("below", lower, first == -np.inf), ("above", upper, last == np.inf))
+    missing = [name for name, pair, infinite in sides if not pair and not infinite]
+    if missing:
+        pairs = " and ".join(f"{name}=(members, nonmembers)" for name in missing)
+        raise ValueError(
+            f"edges must go from -inf to inf, not from {first!r} to {last!r}: numpy.histogram "
+            "drops the scores outside, and what is left certifies nothing. Count between "
+            f"np.concatenate([[-np.inf], edges, [np.inf]]), or give the numbers outside as {pairs}"
+        )
+    every = np.concatenate([[-np.inf] * bool(lower), bounds, [np.inf] * bool(upper)])
+    every.flags.writeable = False
+    return every, lower, upper
+
+
+def _beyond(name: str, value: object, infinite: bool) -> Beyond:
+    """Members and non-members beyond the finite edges on one side; none if not given."""
+    if value is None:
+        return ()
+    array = whole(name, value, 0)
+    if array.shape != (2,):
+        raise ValueError(f"{name} of shape {array.shape} must be (members, nonmembers)")
+    pair = int(array[0]), int(array[1])
+    if infinite:
+        raise ValueError(f"{name}={pair} must not be given: no score lies {name} an infinite edge")
+    return pair
+
+
 def sample(name: str, value: object) -> Array:
     """Scores of one class: a 1-D array, not empty, whose values float64 holds exactly."""
     array = real_array(name, value)
@@ -576,15 +680,3 @@ def _seed(name: str, value: object) -> int:
     if seed < 0:
         raise ValueError(f"{name}={_brief(seed)} must be >= 0")
     return seed
-
-
-def cumulants(name: str, value: object) -> Doubles:
-    """Two to six finite cumulants in the last axis, the second of them (the variance) positive."""
-    array = doubles(name, value)
-    if array.ndim == 0 or not 2 <= array.shape[-1] <= 6:
-        raise ValueError(
-            f"{name} of shape {array.shape} must have 2 to 6 cumulants in its last axis"
-        )
-    if not (array[..., 1] > 0).all():
-        raise ValueError(f"{name}={_brief(value)} must have a variance > 0")
-    return array

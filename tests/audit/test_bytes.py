@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscore import Moments, _state
+from leakscore import Moments, results
 from leakscore.audit import Audit
 
 RNG = np.random.default_rng(8)
@@ -83,18 +83,18 @@ RANKED = [F([3]), F([1.0, 2.0, 0.0]), np.zeros(3, np.uint32), B(1, 1, 0)]
 )
 def test_bytes_of_no_audit_are_refused(arrays: list[np.ndarray]) -> None:
     with pytest.raises(ValueError, match="data must hold an audit"):
-        Audit.from_bytes(_state.pack("audit", 1, arrays))
+        Audit.from_bytes(results.pack("audit", 1, arrays))
 
 
 def test_the_good_ones_of_these_are_taken() -> None:
     for arrays in (SCORES, [*SCORES, *RANKED]):
-        assert Audit.from_bytes(_state.pack("audit", 1, arrays)).n_members == 2
+        assert Audit.from_bytes(results.pack("audit", 1, arrays)).n_members == 2
 
 
 def test_foreign_bytes_are_refused() -> None:
     with pytest.raises(ValueError, match=r"Audit\.to_bytes"):
         Audit.from_bytes(Moments(2).to_bytes())
     with pytest.raises(ValueError, match=r"version 1 .* not 2"):
-        Audit.from_bytes(_state.pack("audit", 2, SCORES))
+        Audit.from_bytes(results.pack("audit", 2, SCORES))
     with pytest.raises(TypeError, match="data"):
         Audit.from_bytes("text")  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from leakscore import _state
+from leakscore import results
 from leakscore.audit import Monitor
 from leakscore.tradeoff import gaussian
 
@@ -184,7 +184,7 @@ def test_bytes_that_are_not_a_monitor(claim: object) -> None:
 
 def test_forged_bytes_with_a_right_checksum() -> None:
     """Whatever the fields say, the worst is a ValueError or a monitor that works."""
-    parts = _state.unpack("monitor", 3, watched(11, 60).to_bytes(), "")
+    parts = results.unpack("monitor", 3, watched(11, 60).to_bytes(), "")
     rng = np.random.default_rng(12)
     refused = 0
     for place in rng.integers(sum(part.size for part in parts), size=600):
@@ -192,7 +192,7 @@ def test_forged_bytes_with_a_right_checksum() -> None:
         part, at = (bad[0], place) if place < bad[0].size else (bad[1], place - bad[0].size)
         part[at] = rng.integers(256)
         try:
-            Monitor.from_bytes(_state.pack("monitor", 3, bad)).update([0.0] * 30, [1, 0] * 15)
+            Monitor.from_bytes(results.pack("monitor", 3, bad)).update([0.0] * 30, [1, 0] * 15)
         except ValueError:
             refused += 1
     assert refused > 5
@@ -206,10 +206,10 @@ def test_forged_bytes_with_a_right_checksum() -> None:
     for head in (*heads, b"[]", b"[" * 10**5, b"\xff"):
         forged = [np.frombuffer(head, np.uint8), parts[1]]
         with pytest.raises(ValueError, match="data must hold a monitor"):
-            Monitor.from_bytes(_state.pack("monitor", 3, forged))
+            Monitor.from_bytes(results.pack("monitor", 3, forged))
     for arrays in ([], parts[:1], [*parts, parts[1]], [parts[0], np.zeros(0)]):
         with pytest.raises(ValueError, match="data must hold a monitor"):
-            Monitor.from_bytes(_state.pack("monitor", 3, arrays))
+            Monitor.from_bytes(results.pack("monitor", 3, arrays))
 
 
 def test_a_bound_is_the_end_of_the_initial_run() -> None:

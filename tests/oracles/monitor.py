@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
-from leakscore import _state
+from leakscore import results
 
 GROUPS = 48
 
@@ -154,5 +154,5 @@ def log_e_values(
 
 def bets_of(raw: bytes) -> bytes:
     """The bytes of a monitor without its setup, the random identity of its rounds and the sum."""
-    _, bets = _state.unpack("monitor", 3, raw, "Monitor.to_bytes()")
+    _, bets = results.unpack("monitor", 3, raw, "Monitor.to_bytes()")
     return bets.tobytes()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _state, validation
+from leakscore import results, validation
 from leakscore.audit.certified import Certified
 from leakscore.audit.claims import Refuted
 from leakscore.audit.roc import Rates
@@ -236,7 +236,7 @@ class Audit(Certified, Refuted, Rates):
         bytes
             For `from_bytes`: with the version of the format, and a digest that shows damage.
         """
-        return _state.pack("audit", _VERSION, arrays_of(self._samples))
+        return results.pack("audit", _VERSION, arrays_of(self._samples))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Audit:
@@ -265,7 +265,7 @@ class Audit(Certified, Refuted, Rates):
         >>> Audit.from_bytes(Audit([2.0, 1.0], [0.0]).to_bytes())
         Audit(n_members=2, n_nonmembers=1)
         """
-        arrays = _state.unpack("audit", _VERSION, data, "Audit.to_bytes()")
+        arrays = results.unpack("audit", _VERSION, data, "Audit.to_bytes()")
         audit = cls.__new__(cls)
         try:
             audit._samples = samples_of(arrays)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _state, validation
+from leakscore import _core, results, validation
 from leakscore.audit.results import of_monitor
 from leakscore.tradeoff import GaussianTradeOff, TradeOff, gaussian
 from leakscore.tradeoff.premise import settled
@@ -558,7 +558,7 @@ class Monitor:
         """
         fields = dataclasses.asdict(self._setup) | {"origins": sorted(self._origins)}
         parts = json.dumps(fields, allow_nan=False).encode(), self._wealth.state()
-        return _state.pack("monitor", _VERSION, [np.frombuffer(part, np.uint8) for part in parts])
+        return results.pack("monitor", _VERSION, [np.frombuffer(part, np.uint8) for part in parts])
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Monitor:
@@ -581,7 +581,7 @@ class Monitor:
         TypeError
             If `data` is not bytes.
         """
-        arrays = _state.unpack("monitor", _VERSION, data, "Monitor.to_bytes()")
+        arrays = results.unpack("monitor", _VERSION, data, "Monitor.to_bytes()")
         try:
             return cls._of(*_restored(*arrays))
         except _FORGED as error:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate_counts, validation
+from leakscore import _core, validation
 from leakscore.audit.bands import Band, Frontier, frontier
 from leakscore.numeric import frozen
 from leakscore.typing import Array, Counts, Doubles, Flags
@@ -391,12 +391,12 @@ class ScoreHistogram:
         below: npt.ArrayLike | None = None,
         above: npt.ArrayLike | None = None,
     ) -> None:
-        given = _validate_counts.edges("edges", edges)
-        self.edges, *beyond = _validate_counts.complete(given, below, above)
+        given = validation.edges("edges", edges)
+        self.edges, *beyond = validation.complete_edges(given, below, above)
         classes = (("member_counts", members), ("nonmember_counts", nonmembers))
         self._members_above, self._nonmembers_above = (
             _above(
-                _validate_counts.histogram(
+                validation.histogram(
                     name, counts, given.size - 1, *(pair[i : i + 1] for pair in beyond)
                 )
             )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate_counts, validation
+from leakscore import validation
 from leakscore.audit import Audit
 from leakscore.dask import blocks, cluster
 from leakscore.typing import Array, Counts, Doubles, Flags
@@ -67,7 +67,7 @@ def audit(scores: Any, member: Any, *, edges: npt.ArrayLike | None = None) -> Au
     """
     values, inside = _rounds(scores, member)
     pairs = list(zip(blocks.tasks(values), blocks.tasks(inside), strict=True))
-    bounds = _edges(values, pairs) if edges is None else _validate_counts.edges("edges", edges)
+    bounds = _edges(values, pairs) if edges is None else validation.edges("edges", edges)
     if not (np.isneginf(bounds[0]) and np.isposinf(bounds[-1])):
         raise ValueError(
             f"edges from {float(bounds[0])!r} to {float(bounds[-1])!r} must reach from -inf "

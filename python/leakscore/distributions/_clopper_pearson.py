@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate_counts, validation
+from leakscore import _core, validation
 from leakscore.typing import Doubles, of_numbers
 
 
@@ -74,7 +74,7 @@ def clopper_pearson(
     if confidence is not None and alpha is not None:
         raise TypeError("confidence and alpha must not both be given")
     side = validation.choice("side", side, ("upper", "lower"))
-    successes, trials = _validate_counts.whole("k", k, 0), _validate_counts.whole("n", n, 1)
+    successes, trials = validation.whole("k", k, 0), validation.whole("n", n, 1)
     if alpha is not None:
         miss = validation.interval("alpha", alpha, 0.0, 1.0, closed="neither")
         sure = 1.0 - miss

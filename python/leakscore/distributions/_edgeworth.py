@@ -122,7 +122,7 @@ def _function(name: str, argument: tuple[str, str], summary: str, notes: str) ->
             # Beside an array numpy takes a number for a float32, numpy 1 even a numpy.float64.
             options["signature"] = (np.float64, np.float64, None)
         kind = None if dtype is None else validation.float_dtype("dtype", dtype)
-        result = ufunc(points, validation.cumulants("cumulants", cumulants), **options)
+        result = ufunc(points, _checked(cumulants), **options)
         return result if kind is None or out is not None else result.astype(kind)
 
     doc = docstring(
@@ -145,6 +145,18 @@ def _function(name: str, argument: tuple[str, str], summary: str, notes: str) ->
     signature = Signature([*positional(names), *options], return_annotation=result)
     publish(call, public, doc, signature, ufunc=ufunc)
     return call
+
+
+def _checked(cumulants: npt.ArrayLike) -> Doubles:
+    """Return finite cumulants, two to six in the last axis, whose variance is positive."""
+    array = validation.doubles("cumulants", cumulants)
+    if array.ndim == 0 or not 2 <= array.shape[-1] <= 6:
+        raise ValueError(
+            f"cumulants of shape {array.shape} must have 2 to 6 cumulants in its last axis"
+        )
+    if not (array[..., 1] > 0).all():
+        raise ValueError(f"cumulants[1]={float(array[..., 1].min())!r} must be a variance > 0")
+    return array
 
 
 # Of the sum of 40 exponential variables.

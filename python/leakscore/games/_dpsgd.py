@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, validation
-from leakscore._drawn import Drawn
 from leakscore.games import _sampling
 from leakscore.games._populations import Empirical, Gaussian, Population, require_population
 from leakscore.games._releases import draw_steps, insertion_law, released
 from leakscore.games._sampling import Key, below, coins, key_from, key_of, number, require_score
 from leakscore.games._training import Batches, Training, data_set, padded
+from leakscore.results import Drawn
 from leakscore.typing import Array, Doubles, Flags, Indices, Seed
 
 _BLOCK = 1 << 18  # doubles of the records that are held at once: 2 MB

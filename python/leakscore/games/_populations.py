@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate_counts, validation
+from leakscore import _core, validation
 from leakscore.games import _sampling
 from leakscore.reference import Reference
 from leakscore.reference.record import noise_given
@@ -230,7 +230,7 @@ class EmpiricalMean:
         validation.choice("neighbours", self.neighbours, ("replace", "add-remove"))
         if rate < 1.0 and self.neighbours == "add-remove":
             raise ValueError(f"sample_rate={rate} must be 1 with neighbours='add-remove'")
-        _validate_counts.sampled("sample_rate", rate, self.n)
+        validation.sampled("sample_rate", rate, self.n)
 
     @property
     def num_averaged(self) -> int:

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, validation
-from leakscore._drawn import Drawn
 from leakscore.games import _sampling
 from leakscore.games._populations import (
     Bernoulli,

@@ -28,7 +28,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate_counts, validation
+from leakscore import validation
 from leakscore.leakage._shaped import (
     SAFE,
     ShapedNoise,
@@ -241,10 +241,10 @@ def _sizes(
         return np.array([float(records)]), np.zeros(rows, dtype=np.intp)
     if population == "finite":
         raise ValueError("batches must not be given with population='finite': each is drawn anew")
-    sizes = _validate_counts.whole("n", n, 1)
+    sizes = validation.whole("n", n, 1)
     if sizes.ndim != 1 or sizes.size == 0:
         raise ValueError(f"n of shape {sizes.shape} must be (T,) with T >= 1")
-    batch = _validate_counts.whole("batches", batches, 0)
+    batch = validation.whole("batches", batches, 0)
     validation.require_size("batches", batch, rows)
     if batch.max() >= sizes.size:
         raise ValueError(f"batches={int(batch.max())} must be in [0, {sizes.size - 1}]")

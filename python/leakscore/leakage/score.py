@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate_counts, validation
+from leakscore import validation
 from leakscore.reference import Reference, covariances
 from leakscore.reference.covariances import Table
 from leakscore.reference.record import GaussianNoise, noise_given
@@ -190,7 +190,7 @@ def release_leakage(
     0.0818...
     """
     validation.instance("reference", reference, Reference)
-    totals = _validate_counts.whole("counts", counts, 1)
+    totals = validation.whole("counts", counts, 1)
     if totals.ndim != 1 or totals.size == 0:
         raise ValueError(f"counts of shape {totals.shape} must be (T,) with T >= 1")
     batches = np.diff(totals, prepend=0.0)

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _state, _validate_counts, validation
+from leakscore import results, validation
 from leakscore.reference import covariances, fitting
 from leakscore.reference.covariances import Table
 from leakscore.reference.fitting import CovarianceFit, checked_options
@@ -123,7 +123,7 @@ class Moments:
         mean, squares = fitting.moments("X", table)
         count, full = len(table), self._scatter.ndim == 2
         if repeats is not None:
-            times = _validate_counts.whole("repeats", repeats, 1)
+            times = validation.whole("repeats", repeats, 1)
             if times.shape != (count,):
                 raise ValueError(f"repeats of shape {times.shape} must be of shape ({count},)")
             count = int(times.sum())
@@ -167,7 +167,7 @@ class Moments:
         >>> moments.part([0]).mean, moments.part([0]).cov
         (array([2.]), array([[4.]]))
         """
-        at = _validate_counts.whole("columns", columns, 0).astype(np.intp)
+        at = validation.whole("columns", columns, 0).astype(np.intp)
         if at.ndim != 1 or not at.size or at.max() >= self.dim:
             raise ValueError(f"columns={at.tolist()} must be numbers of columns below {self.dim}")
         full = self._scatter.ndim == 2
@@ -237,7 +237,7 @@ class Moments:
         bytes
             For `from_bytes`: with the version of the format, and a digest that shows damage.
         """
-        return _state.pack(
+        return results.pack(
             "moments", _VERSION, [np.array([self._count]), self._mean, self._scatter]
         )
 
@@ -262,7 +262,7 @@ class Moments:
         >>> leakscore.Moments.from_bytes(moments.to_bytes())
         Moments(dim=3, cov='full', count=0)
         """
-        arrays = _state.unpack("moments", _VERSION, data, "Moments.to_bytes()")
+        arrays = results.unpack("moments", _VERSION, data, "Moments.to_bytes()")
         if [array.dtype.str[1:] for array in arrays] != ["i8", "f8", "f8"]:
             raise ValueError("data must hold a count, a mean and a scatter")
         count, mean, scatter = arrays

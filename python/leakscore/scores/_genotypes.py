@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate_counts, validation
+from leakscore import _core, validation
 from leakscore.scores import scoring
 from leakscore.typing import Array, Doubles, of_pairs, of_two
 
@@ -158,7 +158,7 @@ def _individuals(n: npt.ArrayLike, dim: int) -> Doubles:
         return np.array(float(validation.count("n", n, low=1)))
     if array.shape != (dim,):
         raise ValueError(f"n of shape {array.shape} must be an integer or ({dim},)")
-    return _validate_counts.whole("n", array, 1)
+    return validation.whole("n", array, 1)
 
 
 def _chances(p: Doubles, alleles: Doubles, pseudocount: object) -> Doubles:

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate_counts, validation
+from leakscore import _core, validation
 from leakscore.distributions import ncx2, norm
 from leakscore.reference import Reference, covariances
 from leakscore.scores import scoring
@@ -485,6 +485,6 @@ def subsampled_product_score(
     """
     law = scoring.law(observed, target, reference, n, skewness=skewness, kurtosis=0.0)
     rate = validation.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
-    sampled = _validate_counts.sampled("sample_rate", rate, law.n, low=2)
+    sampled = validation.sampled("sample_rate", rate, law.n, low=2)
     weight = validation.scalar("constant", constant)
     return law.score(_core.subsampled_product, float(sampled), rate, weight)

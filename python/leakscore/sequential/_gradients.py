@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate_counts, validation
+from leakscore import _core, validation
 from leakscore.reference import Reference, SingularCovarianceError
 from leakscore.scores import scoring
 from leakscore.scores.gaussian import llr_of
@@ -89,7 +89,7 @@ def _earlier(counts: npt.ArrayLike | None, steps: int) -> Doubles:
     """Return N_s / (N_t - N_s) of every step but the first."""
     if counts is None:
         return np.arange(1.0, steps)
-    totals = _validate_counts.whole("counts", counts, 1)
+    totals = validation.whole("counts", counts, 1)
     validation.require_size("counts", totals, steps, ", one a mean")
     batches = np.diff(totals)
     if not (batches > 0).all():
@@ -453,7 +453,7 @@ def _references(reference: object, count: int, dim: int) -> Sequence[Reference]:
 
 def _counts(n: npt.ArrayLike, count: int) -> list[int]:
     """Return the number of records of each step."""
-    records = _validate_counts.whole("n", n, 2, why=validation.ONE)
+    records = validation.whole("n", n, 2, why=validation.ONE)
     if records.shape not in ((), (count,)):
         raise ValueError(f"n of shape {records.shape} must be a number or ({count},)")
     return [int(number) for number in np.broadcast_to(records, count)]

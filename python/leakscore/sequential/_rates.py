@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate_counts, validation
+from leakscore import validation
 from leakscore.distributions import gx2, ncx2, norm
 from leakscore.reference import Reference, covariances
 from leakscore.reference.low_rank import LowRank
@@ -88,8 +88,8 @@ def error_rates(
         squared_mahalanobis=validation.interval(
             "squared_mahalanobis", squared_mahalanobis, 0.0, closed="left"
         ),
-        n=_validate_counts.whole("n", n, 2, why=validation.ONE),
-        dim=_validate_counts.whole("dim", dim, 1),
+        n=validation.whole("n", n, 2, why=validation.ONE),
+        dim=validation.whole("dim", dim, 1),
     )
     require_reach(distance, records)
     others = records - 1.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _validate_counts, validation
+from leakscore import validation
 from leakscore.distributions import gx2, norm
 from leakscore.numeric import doubled, sign_change
 from leakscore.shadow import _laws as student
@@ -90,7 +90,7 @@ def offline_power(
     rate, d, c, r = validation.broadcast(
         alpha=validation.interval("alpha", alpha, 0.0, 1.0),
         shift=validation.interval("shift", shift, -_FARTHEST, _FARTHEST),
-        num_out=_validate_counts.whole("num_out", num_out, least, why=why),
+        num_out=validation.whole("num_out", num_out, least, why=why),
         scale=validation.interval("scale", scale, 0.0, closed="neither"),
     )
     _not_too_rare(rate)
@@ -159,8 +159,8 @@ def online_power(
     arrays = validation.broadcast(
         alpha=validation.interval("alpha", alpha, 0.0, 1.0),
         shift=np.minimum(np.abs(validation.interval("shift", shift, closed="neither")), _SURE),
-        num_in=_validate_counts.whole("num_in", num_in, 1),
-        num_out=_validate_counts.whole("num_out", num_out, 1),
+        num_in=validation.whole("num_in", num_in, 1),
+        num_out=validation.whole("num_out", num_out, 1),
     )
     rate = arrays[0]
     laws, owner = np.unique(

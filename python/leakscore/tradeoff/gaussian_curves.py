@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate_counts, validation
+from leakscore import _core, validation
 from leakscore.distributions import gx2, ncx2, norm
 from leakscore.numeric import frozen, gauss_panels
 from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned
@@ -295,8 +295,8 @@ def gaussian_mean(
     0.7485 0.4747
     """
     distance = validation.interval("squared_mahalanobis", squared_mahalanobis, 0.0, closed="left")
-    records = _validate_counts.whole("n", n, 2, why=validation.ONE)
-    dims = _validate_counts.whole("dim", dim, 1)
+    records = validation.whole("n", n, 2, why=validation.ONE)
+    dims = validation.whole("dim", dim, 1)
     ratio = validation.interval("noise_ratio", noise_ratio, 0.0, closed="left")
     distance, records, dims, ratio = validation.broadcast(
         squared_mahalanobis=distance, n=records, dim=dims, noise_ratio=ratio

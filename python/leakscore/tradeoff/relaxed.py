@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _validate_counts, validation
+from leakscore import _core, validation
 from leakscore.distributions import chi2, folded_laplace, gx2, ncx2, norm
 from leakscore.numeric import doubled, falling_root, frozen, norms
 from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned
@@ -321,7 +321,7 @@ def relaxed_gaussian(mu: npt.ArrayLike, dim: npt.ArrayLike = 1) -> TradeOff[Any]
     [0.5568 0.8907] [6.358 0.169]
     """
     distance = validation.interval("mu", mu, 0.0, closed="left")
-    dims = _validate_counts.whole("dim", dim, 1)
+    dims = validation.whole("dim", dim, 1)
     distance, dims = validation.broadcast(mu=distance, dim=dims)
     return _squared_lengths(distance, dims, "guarantee", "relaxed")
 
@@ -402,7 +402,7 @@ def compose_relaxed_gaussian(
             mu = np.asarray((distances / np.sqrt(distances.shape[-1])).sum(axis=-1))
     if np.isinf(mu).any():
         raise ValueError(f"mus must have {weights} mu together of at most 1.8e308")
-    mu, dims = validation.broadcast(mus=mu, dim=_validate_counts.whole("dim", dim, 1))
+    mu, dims = validation.broadcast(mus=mu, dim=validation.whole("dim", dim, 1))
     kind: Literal["guarantee", "attack"] = "guarantee" if chosen == "optimal" else "attack"
     return _squared_lengths(mu, dims, kind, "relaxed-aligned")
 
