@@ -20,6 +20,7 @@ from leakscore.games._populations import (
 )
 from leakscore.games._sampling import Key, below, coins, key_from, key_of, number, require_score
 from leakscore.reference.record import noise_given
+from leakscore.results import Drawn
 from leakscore.scores.synthetic import synthetic_scores
 from leakscore.typing import Doubles, Flags, Indices, Seed
 
