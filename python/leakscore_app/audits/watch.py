@@ -1,14 +1,23 @@
-"""Rounds that come one after the other: evidence as it grows, until it suffices."""
+"""A watched audit: rounds that come one after the other, until their evidence suffices.
+
+What it counts is kept between two runs as one JSON object of numbers and of the bytes of monitors,
+which are checked; nothing in it is run.
+"""
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import json
+import math
 import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,10 +25,15 @@ import numpy as np
 from leakscore.audit import Monitor
 from leakscore.tradeoff import gaussian
 from leakscore.typing import Doubles, Flags
-from leakscore_app.audits.evidence import Evidence, State, WatchOptions, line, load, title
+from leakscore_app.audits import words
+from leakscore_app.audits.model import Claim, Setting
 from leakscore_app.audits.rounds import LineStream, RoundParser, opened
 from leakscore_app.audits.scores import Read, Samples, require_direction
-from leakscore_app.tables.files import File
+from leakscore_app.document import document as doc
+from leakscore_app.document.checks import Check
+from leakscore_app.document.findings import Findings
+from leakscore_app.tables import files, outputs, strict_json
+
 
 _BLOCK = 64  # lines between two looks
 _GROWTH = 1.15  # rounds from one line of evidence to the next
@@ -28,6 +42,148 @@ _SAVED = 1.0  # seconds between two states at least
 _SHARE = 20.0  # and so many times those that the last one took
 
 Show = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class WatchOptions:
+    """How rounds are read and what is held against them.
+
+    Attributes
+    ----------
+    form : dict
+        score, member, delimiter and decimal of the file, or None.
+    lower_is_member : bool or None
+        Whether small scores speak for a member.
+    claim : Claim or None
+    delta, confidence : float
+    inclusion : float
+        Probability with which a coin says member.
+    setting : Setting
+        `random_bits`: memberships are coins; otherwise rounds are paired.
+    idle : float
+        Seconds without a round after which a file is taken to be at its end.
+    state : str or None
+        Where to keep what is counted.
+    """
+
+    form: Mapping[str, str | None]
+    lower_is_member: bool | None
+    claim: Claim | None
+    delta: float
+    confidence: float
+    inclusion: float
+    setting: Setting
+    idle: float
+    state: str | None
+
+
+# --- what is counted, between two runs -------------------------------------------------------------
+
+
+_WHAT = "leakscore audit --watch"
+_SETTINGS = ("claim", "confidence", "delta", "design", "epsilons", "mus", "inclusion", "history")
+
+
+@dataclass
+class State:
+    """Where a watched audit is.
+
+    Attributes
+    ----------
+    monitor : Monitor
+        Of the scores.
+    perfect : Monitor
+        Of scores that separate the same rounds perfectly, and its only.
+    counted : int
+        Bytes of the file whose rounds are counted; 0 of a stream.
+    sha256 : str or None
+        Of these bytes; None of a stream.
+    least, most : float or None
+        Of the scores; None before the first.
+    lower_is_member : bool
+        Whether scores are reversed.
+    columns : dict
+        What was read -> the name of its column.
+    """
+
+    monitor: Monitor
+    perfect: Monitor
+    counted: int
+    sha256: str | None
+    least: float | None
+    most: float | None
+    lower_is_member: bool
+    columns: dict[str, str]
+
+    @property
+    def constant(self) -> bool:
+        """Whether all scores are equal."""
+        return self.least is not None and self.least == self.most
+
+    def save(self, path: str) -> None:
+        """Write the state, whole or not at all."""
+        plain = {
+            "what": _WHAT,
+            "monitor": base64.b64encode(self.monitor.to_bytes()).decode("ascii"),
+            "perfect": base64.b64encode(self.perfect.to_bytes()).decode("ascii"),
+            "counted": self.counted,
+            "sha256": self.sha256,
+            "scores": [None if x is None else repr(x) for x in (self.least, self.most)],
+            "lower_is_member": self.lower_is_member,
+            "columns": self.columns,
+        }
+        outputs.write(path, json.dumps(plain) + "\n")
+
+
+def load(path: str, fresh: State, *, grows: bool) -> State:
+    """Return the saved state, or `fresh` if there is none yet.
+
+    A state that was made with other options, or of a file where this is a stream, is refused.
+    """
+    if not Path(path).exists():
+        return fresh
+    file = files.open_file(path)
+    try:
+        saved = _state_of(strict_json.load_json(file))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"{file.name} is no state of {_WHAT}: {error}") from None
+    differing = [
+        name for name in _SETTINGS if getattr(saved.monitor, name) != getattr(fresh.monitor, name)
+    ]
+    if saved.lower_is_member != fresh.lower_is_member:
+        differing.append("the sign of the scores")
+    if differing:
+        raise ValueError(
+            f"{file.name} was begun with another {', '.join(differing)}: repeat its options, or "
+            "begin anew with another --state"
+        )
+    if grows != (saved.sha256 is not None):
+        raise ValueError(
+            f"{file.name} was begun with a {'stream' if grows else 'file'}: its rounds cannot be "
+            f"told from those of this {'file' if grows else 'stream'}"
+        )
+    return saved
+
+
+def _state_of(plain: Any) -> State:
+    if plain["what"] != _WHAT:
+        raise ValueError("it is something else")
+    monitor, perfect = (
+        Monitor.from_bytes(base64.b64decode(plain[name], validate=True))
+        for name in ("monitor", "perfect")
+    )
+    least, most = (None if x is None else float(x) for x in plain["scores"])
+    counted, sha256, columns = plain["counted"], plain["sha256"], plain["columns"]
+    if type(counted) is not int or counted < 0 or not isinstance(sha256, (str, type(None))):
+        raise ValueError("it does not say how much was counted")
+    if not isinstance(columns, dict) or type(plain["lower_is_member"]) is not bool:
+        raise ValueError("it does not say what was counted")
+    if monitor.rounds != perfect.rounds or perfect.claim != monitor.claim:
+        raise ValueError("its parts are not of one audit")
+    return State(monitor, perfect, counted, sha256, least, most, plain["lower_is_member"], columns)
+
+
+# --- the loop --------------------------------------------------------------------------------------
 
 
 def watch(path: str, options: WatchOptions, show: Show) -> Evidence:
@@ -204,7 +360,7 @@ class _Watch:
         if self.options.lower_is_member is None:
             nothing = Samples(np.empty(0), np.empty(0))
             columns = self.rows.columns
-            file = File(self.lines.name, b"")
+            file = files.File(self.lines.name, b"")
             require_direction(
                 Read((file,), self.rows.format, None, columns, "float64", nothing, ())
             )
@@ -212,8 +368,8 @@ class _Watch:
 
     def _show(self) -> None:
         if not self.shown_rounds:
-            self.show(title(self.options))
-        self.show(line(self.state, self.options))
+            self.show(_title(self.options))
+        self.show(_line(self.state, self.options))
         self.shown_rounds, self.shown_at = self.state.monitor.rounds, time.monotonic()
 
     def _save(self) -> None:
@@ -240,3 +396,183 @@ def undisturbed() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
     if came:
         signal.raise_signal(signal.SIGINT)
+
+
+# --- what the rounds have shown --------------------------------------------------------------------
+
+_WIDTHS = (9, 9, 11, 10)
+
+
+def _title(options: WatchOptions) -> str:
+    """Return the names of what `_line` says."""
+    columns = ["rounds", "members"]
+    columns += ["e-value", "p-value"] if options.claim is not None else []
+    named = "".join(f"{name:>{width}}" for name, width in zip(columns, _WIDTHS, strict=False))
+    return f"{named}   epsilon at least"
+
+
+def _line(state: State, options: WatchOptions) -> str:
+    """Return the evidence now in one line."""
+    monitor = state.monitor
+    cells = [str(monitor.rounds), str(monitor.members)]
+    if options.claim is not None:
+        cells += [_e_value(monitor.log_e_value), words.upper_bound(monitor.p_value, 3)]
+    shown = "".join(f"{cell:>{width}}" for cell, width in zip(cells, _WIDTHS, strict=False))
+    return f"{shown}   {words.lower_bound(monitor.epsilon())}"
+
+
+def _e_value(log: float) -> str:
+    """Return an e-value, which a float may not hold, in few digits."""
+    return (
+        words.number(math.exp(log), 4) if log < 600.0 else f"1e{math.floor(log / math.log(10.0))}"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence(Findings):
+    """What rounds that were watched have shown.
+
+    The JSON has the fields of an audit of rounds where they mean the same;
+    `evidence` holds the rounds, those that wait for the other half of their pair, the e-value's
+    logarithm now, the p-value, valid at every moment, and the running bound on epsilon.
+    """
+
+    command = "audit --watch"
+
+    name: str
+    format: str
+    state: State
+    options: WatchOptions
+    notes: tuple[str, ...]
+    interrupted: bool
+
+    @property
+    def void(self) -> str:
+        """Why the scores are no evidence, if they are none: a monitor learns their direction."""
+        return words.why_none(constant=self.state.constant, rounds=self.state.monitor.rounds)
+
+    @property
+    def verdict(self) -> str | None:
+        """What becomes of the claim, as in other audits."""
+        if self.options.claim is None:
+            return words.outcome(None, self.void)
+        if self.state.monitor.refuted:
+            return "refuted"
+        reachable = self.state.perfect.refuted and not self.void
+        return "consistent" if reachable else "cannot-tell"
+
+    @property
+    def notices(self) -> tuple[doc.Notice, ...]:
+        """What must be known to read the evidence, warnings first."""
+        notices = [doc.warning("doubt", said) for said in self.notes] + words.no_evidence(self.void)
+        if waiting := self.state.monitor.waiting:
+            said = "rounds wait for the other half of their pair and count for nothing yet."
+            notices.append(doc.note("waiting", f"{waiting} {said}"))
+        if self.interrupted:
+            notices.append(doc.note("interrupted", "Interrupted: more rounds may follow."))
+        return tuple(notices)
+
+    def contents(self) -> dict[str, Any]:
+        """Return what the JSON holds besides envelope and notices."""
+        monitor, claim = self.state.monitor, self.options.claim
+        return {
+            "input": {
+                "files": [{"name": self.name, "sha256": self.state.sha256}],
+                "format": self.format,
+                "columns": self.state.columns,
+                "members": monitor.members,
+                "nonmembers": monitor.rounds - monitor.members,
+                "lower_is_member": self.state.lower_is_member,
+            },
+            "setting": self.options.setting,
+            "claim": claim,
+            "verdict": claim and {"verdict": self.verdict},
+            "confidence": monitor.confidence,
+            "design": monitor.design,
+            "inclusion": monitor.inclusion,
+            "evidence": {
+                "rounds": monitor.rounds,
+                "waiting": monitor.waiting,
+                "log_e_value": monitor.log_e_value if claim else None,
+                "p_value": monitor.p_value if claim else None,
+                "epsilon": monitor.epsilon(),
+                "delta": monitor.delta,
+            },
+            "assumptions": monitor.assumptions,
+        }
+
+    def document(self) -> doc.Document:
+        """Return the sections of the text and the page."""
+        monitor, first = self.state.monitor, doc.Heading(_heading(self))
+        notes = [notice for notice in self.notices if notice.level != "warning"]
+        return doc.Document(
+            f"leakscore audit: {self.name}",
+            words.head(self.doubts, _said_of_claim(self), first),
+            (
+                *([doc.Section("What is open", [doc.Notices(notes)])] if notes else []),
+                words.holds(monitor.assumptions),
+                words.read(_read(self)),
+            ),
+        )
+
+    def check(self) -> Check:
+        """Return what other programs are told."""
+        monitor, claim = self.state.monitor, self.options.claim
+        properties: dict[str, float | int | str] = {
+            "rounds": monitor.rounds,
+            "epsilon": monitor.epsilon(),
+            "delta": self.options.delta,
+            "confidence": monitor.confidence,
+            "design": monitor.design,
+        }
+        if claim is not None:
+            properties |= {"p_value": monitor.p_value, "log_e_value": monitor.log_e_value}
+        return Check(
+            name=words.subject(claim),
+            verdict=self.verdict,
+            message=_said_of_claim(self) or _heading(self),
+            properties=properties,
+        )
+
+
+def _heading(evidence: Evidence) -> str:
+    monitor = evidence.state.monitor
+    bound = words.bound_at(monitor.epsilon(), evidence.options.delta, monitor.confidence)
+    return f"{bound} at every moment"
+
+
+def _said_of_claim(evidence: Evidence) -> str:
+    claim, monitor = evidence.options.claim, evidence.state.monitor
+    if claim is None:
+        return ""
+    what = f"The claim of {words.claim(claim)}"
+    if evidence.verdict == "refuted":
+        p_value = words.upper_bound(monitor.p_value, 3)
+        return (
+            f"{what} is REFUTED after {monitor.rounds} rounds: p-value {p_value}, valid although "
+            "the rounds ended when it was small enough."
+        )
+    if evidence.void:
+        why = words.NO_EVIDENCE[evidence.void]
+        return f"INCONCLUSIVE. {what} is neither refuted nor supported: {why}."
+    if evidence.verdict == "consistent":
+        return (
+            f"{what} is CONSISTENT with these {monitor.rounds} rounds; that does not prove it. "
+            "More rounds may follow."
+        )
+    return f"INCONCLUSIVE. {what} cannot be refuted by so few rounds, even of separated scores."
+
+
+def _read(evidence: Evidence) -> Iterator[tuple[str, str]]:
+    state, monitor = evidence.state, evidence.state.monitor
+    yield "file", evidence.name
+    if state.sha256 is not None:
+        yield "sha256", f"{state.sha256} of the first {state.counted} bytes"
+    yield "format", f"{evidence.format or 'none'}; {words.roles(state.columns) or 'no line'}"
+    yield "rounds", f"{monitor.rounds}, {monitor.members} of them with a member"
+    design = "coins" if monitor.design == "coins" else "pairs of a member and a non-member"
+    yield "design", design + ("" if monitor.design == "coins" else " (coins: --random-bits)")
+    yield "member if", f"the score is {'small' if state.lower_is_member else 'large'}"
+    yield "neighbours", words.relation(evidence.options.setting.neighbours)
+    yield "threat model", evidence.options.setting.threat_model or "not stated (--threat-model)"
+    yield "made by", f"leakscore {evidence.tool_version}"

@@ -294,8 +294,7 @@ def _of_one_run(options: argparse.Namespace) -> Any:
 
 
 def _of_watch(options: argparse.Namespace) -> Any:
-    from leakscore_app.audits.evidence import WatchOptions
-    from leakscore_app.audits.watch import watch
+    from leakscore_app.audits.watch import WatchOptions, watch
 
     names = ("lower_is_member", "confidence", "inclusion", "idle", "state")
     given = WatchOptions(
