@@ -34,7 +34,6 @@ from leakscore_app.document.checks import Check
 from leakscore_app.document.findings import Findings
 from leakscore_app.tables import files, outputs, strict_json
 
-
 _BLOCK = 64  # lines between two looks
 _GROWTH = 1.15  # rounds from one line of evidence to the next
 _SECONDS = 10.0  # or this long, if there are new rounds
@@ -77,7 +76,7 @@ class WatchOptions:
     state: str | None
 
 
-# --- what is counted, between two runs -------------------------------------------------------------
+# --- what is counted, between two runs -----------------------------------------------------------
 
 
 _WHAT = "leakscore audit --watch"
@@ -183,7 +182,7 @@ def _state_of(plain: Any) -> State:
     return State(monitor, perfect, counted, sha256, least, most, plain["lower_is_member"], columns)
 
 
-# --- the loop --------------------------------------------------------------------------------------
+# --- the loop ------------------------------------------------------------------------------------
 
 
 def watch(path: str, options: WatchOptions, show: Show) -> Evidence:
@@ -398,7 +397,7 @@ def undisturbed() -> Iterator[None]:
         signal.raise_signal(signal.SIGINT)
 
 
-# --- what the rounds have shown --------------------------------------------------------------------
+# --- what the rounds have shown ------------------------------------------------------------------
 
 _WIDTHS = (9, 9, 11, 10)
 

@@ -288,7 +288,7 @@ def _of_rounds(options: argparse.Namespace) -> Any:
 
 
 def _of_one_run(options: argparse.Namespace) -> Any:
-    from leakscore_app.audits.training import judge_training
+    from leakscore_app.audits.judge import judge_training
 
     return judge_training(_read(options), **_judged(options))
 
