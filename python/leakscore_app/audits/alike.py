@@ -19,9 +19,8 @@ from leakscore.audit import BlindCheck, blind_check
 from leakscore.typing import Doubles, Flags
 from leakscore_app._visible import listed, no_column, visible
 from leakscore_app.audits import words
-from leakscore_app.audits.columns import ScoreColumns, columns_of
 from leakscore_app.audits.model import percent
-from leakscore_app.audits.scores import MEMBER_NAMES, plain_name
+from leakscore_app.audits.scores import MEMBER_NAMES, ScoreColumns, columns_of, plain_name
 from leakscore_app.document import document as doc
 from leakscore_app.document.checks import Check
 from leakscore_app.document.findings import Findings

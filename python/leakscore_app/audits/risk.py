@@ -24,9 +24,8 @@ from leakscore.shadow.records import ranking
 from leakscore.typing import Array, Doubles
 from leakscore_app._visible import listed, visible
 from leakscore_app.audits import shadows, words
-from leakscore_app.audits.columns import ScoreColumns, columns_of
 from leakscore_app.audits.model import percent
-from leakscore_app.audits.scores import MEMBER_NAMES
+from leakscore_app.audits.scores import MEMBER_NAMES, ScoreColumns, columns_of, model_outputs
 from leakscore_app.document import document as doc
 from leakscore_app.document.findings import HIDDEN, Findings
 from leakscore_app.document.svg import Axis, Chart, nice_ticks
@@ -429,8 +428,7 @@ def read(
 def _of_scores(columns: ScoreColumns, *, few_records: bool) -> ScoredRecords:
     member = next(name for name in ("included", *MEMBER_NAMES) if name in columns.names)
     names = [name for name in ("scores", member, "prediction") if name in columns.names]
-    loaded = {name: columns.get(name) for name in names}
-    columns.file.require(sum(array.nbytes for array in loaded.values()))
+    loaded = columns.arrays(names)
     scores = loaded["scores"]
     if scores.ndim not in (2, 3) or not scores.size:
         raise ValueError(
@@ -453,7 +451,7 @@ def _of_scores(columns: ScoreColumns, *, few_records: bool) -> ScoredRecords:
 
 def _of_models(columns: ScoreColumns, attack: str | None, *, few_records: bool) -> ScoredRecords:
     """Score each shadow model by the others; a target of the file is none of them."""
-    loaded = shadows.arrays_of(columns)
+    loaded = model_outputs(columns)
     if loaded is None:
         raise ValueError(f"{columns.file.name} holds vectors: leakscore risk takes {_NEEDED}")
     unused = [name for name in ("observed", "observed_logits", "member") if name in loaded]

@@ -17,8 +17,7 @@ import numpy as np
 
 from leakscore.typing import Doubles, Flags
 from leakscore_app._visible import listed, visible
-from leakscore_app.audits.columns import WORDS
-from leakscore_app.audits.scores import LOSS_NAMES, MEMBER_NAMES, SCORE_NAMES, plain_name
+from leakscore_app.audits.scores import LOSS_NAMES, MEMBER_NAMES, SCORE_NAMES, WORDS, plain_name
 from leakscore_app.tables import files, strict_json
 
 STANDARD_INPUT = "-"

@@ -19,7 +19,6 @@ from leakscore import shadow
 from leakscore.shadow import arrays
 from leakscore.typing import Array, Flags
 from leakscore_app._visible import listed
-from leakscore_app.audits.columns import ScoreColumns
 from leakscore_app.tables.files import File
 
 Arrays: TypeAlias = Mapping[str, Array]
@@ -41,7 +40,8 @@ _NEEDED = {
     "observed": "(N,): the target's signals, of which member tells the truth",
     "observed_logits": "(N, C): the target's logits, of which member tells the truth",
 }
-_KNOWN = (*_NEEDED, "member")
+NAMES = (*_NEEDED, "member")
+"""Of the arrays that an archive of outputs of shadow models may hold."""
 
 
 @dataclass(frozen=True)
@@ -93,27 +93,6 @@ class Scored:
     dtype: str
     notes: tuple[str, ...]
     in_each: int | None = None
-
-
-def arrays_of(columns: ScoreColumns) -> Arrays | None:
-    """Return the arrays of shadow models; None if the file holds plain scores, or is no npz."""
-    names = [name for name in _KNOWN if name in columns.names]
-    if columns.format != "npz" or not set(names) & {"signals", "logits", "included"}:
-        return None
-    loaded = {name: columns.get(name) for name in names}
-    columns.file.require(sum(array.nbytes for array in loaded.values()))
-    flat = [name for name in names if loaded[name].size == max(loaded[name].shape, default=1)]
-    if len(flat) == len(names) and len(columns.names) <= 2:
-        return None  # a column of scores and one of memberships
-    return loaded
-
-
-def refuse_plain(columns: ScoreColumns) -> None:
-    """Refuse an attack on a file that holds its scores."""
-    raise ValueError(
-        f"{columns.file.name} holds no outputs of shadow models, so that --attack means nothing: "
-        f"it takes an npz with {ARRAYS}; the file has {listed(columns.names) or 'nothing'}"
-    )
 
 
 def require_models_first(file: File, array: Array, included: Array, *, few_records: bool) -> None:
