@@ -93,7 +93,10 @@ def test_too_few_records_show_nothing(tmp_path: Path, capsys: pytest.CaptureFixt
     [
         (("--blind", "nothing"), "no column 'nothing'; it has"),
         (("--blind", "member"), "--blind member must not be the column of the memberships"),
-        (("--blind", "length", "--member", "who"), "name the one of the memberships"),
+        (
+            ("--blind", "length", "--member", "membr"),
+            "no column 'membr' (did you mean member?); it",
+        ),
         (("--blind", "length", "--claimed-epsilon", "1"), "--claimed-epsilon means nothing with"),
         (("--blind", "length", "--score", "length"), "--score means nothing with --blind"),
         (("--blind", "length", "--watch"), "not allowed with argument"),
@@ -106,3 +109,11 @@ def test_bad_words_are_one_line(
     code, out, err = run(capsys, table(tmp_path, LENGTH), *words)
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert said in err
+
+
+def test_memberships_have_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "canaries.csv"
+    path.write_text("length,inside\n" + "3,1\n4,0\n" * 8)
+    code, out, err = run(capsys, path, "--blind", "length")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "length, inside: name the one of the memberships with --member" in err

@@ -20,7 +20,7 @@ from leakscore.typing import Doubles, Flags
 from leakscore_app._visible import listed, no_column, visible
 from leakscore_app.audits import words
 from leakscore_app.audits.model import percent
-from leakscore_app.audits.scores import MEMBER_NAMES, ScoreColumns, columns_of, plain_name
+from leakscore_app.audits.scores import ScoreColumns, columns_of, member_column
 from leakscore_app.document import document as doc
 from leakscore_app.document.checks import Check
 from leakscore_app.document.findings import Findings
@@ -222,7 +222,12 @@ def blind(
     level = 1.0 - validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
     file = files.open_file(path, options.max_memory)
     read = columns_of(file, options)
-    chosen = _member(read.names, member, file.name)
+    chosen = member_column(read, member)
+    if chosen is None:
+        raise ValueError(
+            f"{file.name} has the columns {listed(read.names)}: name the one of the memberships "
+            "with --member"
+        )
     for name in columns:
         if name == chosen:
             raise ValueError(f"--blind {visible(name)} must not be the column of the memberships")
@@ -283,17 +288,6 @@ def _tested(
         confidence=1.0 - level,
         verdict=verdict,
     )
-
-
-def _member(names: Sequence[str], given: str | None, file: str) -> str:
-    """Return the column of memberships."""
-    matches = [name for name in names if plain_name(name) in MEMBER_NAMES]
-    matches = matches if given is None else [name for name in names if name == given]
-    if len(matches) != 1:
-        raise ValueError(
-            f"{file} has the columns {listed(names)}: name the one of the memberships with --member"
-        )
-    return matches[0]
 
 
 def _is_text(read: ScoreColumns, name: str) -> bool:

@@ -151,8 +151,7 @@ class RoundParser:
         self._name = name
         self._given = {"score": score, "member": member}
         self._delimiter, self._decimal = delimiter, decimal or "."
-        self._width, self._places = 0, (0, 0)
-        self._headed = False
+        self._names: list[str] = []
 
     def __call__(self, lines: Sequence[bytes]) -> tuple[Doubles, Flags]:
         """Return the rounds of further lines; blank ones are left out."""
@@ -160,11 +159,10 @@ class RoundParser:
         texts = [(line, text) for line, text in texts if text.strip()]
         if texts and not self.format:
             self._begin(*texts[0])
-            texts = texts[self._headed :]
+            texts = texts[self.format == "csv" :]
         self.places = [line - self.lines - 1 for line, _ in texts]
         self.lines += len(lines)
-        cells = self._cells if self.format == "csv" else self._entries
-        rounds = [(line, *cells(text, line)) for line, text in texts]
+        rounds = [(line, *self._cells(text, line)) for line, text in texts]
         scores = [self._score(score, line) for line, score, _ in rounds]
         member = [self._bit(bit, line) for line, _, bit in rounds]
         return np.array(scores, dtype=np.float64), np.array(member, dtype=bool)
@@ -186,23 +184,20 @@ class RoundParser:
 
     def _begin(self, line: int, first: str) -> None:
         if first.lstrip().startswith("{"):
-            kind, names = "json lines", list(self._parsed(first, line))
+            kind, names = "json lines", list(self._entries(first, line))
         else:
             marks = [mark for mark in _DELIMITERS if mark in first]
             self._delimiter = self._delimiter or (marks[0] if marks else ",")
             if self._delimiter == "space":
                 self._delimiter = " "
             kind, names = "csv", [name.strip() for name in self._split(first, line)]
-        self._width = len(names)
         scored = any(plain_name(name) in SCORE_NAMES for name in names)
         usual = {"score": SCORE_NAMES if scored else LOSS_NAMES, "member": MEMBER_NAMES}
         for role, accepted in usual.items():
             self.columns[role] = self._column(role, names, accepted)
         if self.columns["score"] == self.columns["member"]:
             raise ValueError(f"{self._name}: one column is named as score and as membership")
-        self.format, self._headed = kind, kind == "csv"
-        if kind == "csv":
-            self._places = (names.index(self.columns["score"]), names.index(self.columns["member"]))
+        self.format, self._names = kind, names
 
     def _column(self, role: str, names: list[str], accepted: tuple[str, ...]) -> str:
         """Return the name of a column, given or known; the first line must hold it."""
@@ -230,26 +225,25 @@ class RoundParser:
             raise ValueError(f"{self._name}, line {line}: {error}") from None
 
     def _cells(self, text: str, line: int) -> tuple[Any, Any]:
-        cells = self._split(text, line)
-        if len(cells) != self._width:
-            raise ValueError(
-                f"{self._name}, line {line}: {len(cells)} cells, where the first line has "
-                f"{self._width}"
-            )
-        return cells[self._places[0]], cells[self._places[1]]
-
-    def _parsed(self, text: str, line: int) -> dict[str, Any]:
-        entries = strict_json.load_json(files.File(f"{self._name}, line {line}", text.encode()))
-        if not isinstance(entries, dict):
-            raise ValueError(f"{self._name}, line {line}: no JSON object")
-        return entries
-
-    def _entries(self, text: str, line: int) -> tuple[Any, Any]:
-        entries = self._parsed(text, line)
+        entries = self._named(text, line) if self.format == "csv" else self._entries(text, line)
         try:
             return entries[self.columns["score"]], entries[self.columns["member"]]
         except KeyError as error:
             raise ValueError(f"{self._name}, line {line}: there is no {error}") from None
+
+    def _named(self, text: str, line: int) -> dict[str, Any]:
+        cells, width = self._split(text, line), len(self._names)
+        if len(cells) != width:
+            raise ValueError(
+                f"{self._name}, line {line}: {len(cells)} cells, where the first line has {width}"
+            )
+        return dict(zip(self._names, cells, strict=True))
+
+    def _entries(self, text: str, line: int) -> dict[str, Any]:
+        entries = strict_json.load_json(files.File(f"{self._name}, line {line}", text.encode()))
+        if not isinstance(entries, dict):
+            raise ValueError(f"{self._name}, line {line}: no JSON object")
+        return entries
 
     def _score(self, cell: Any, line: int) -> float:
         try:

@@ -444,9 +444,9 @@ def model_outputs(columns: ScoreColumns) -> shadows.Arrays | None:
 
 def _sole(columns: ScoreColumns, score: str | None) -> str:
     """Return the column of a file that holds the scores of one kind only."""
-    if _known(columns, "member", MEMBER_NAMES) is not None:
+    if member_column(columns, None) is not None:
         raise ValueError(f"{columns.file.name} has memberships of its own: audit it alone")
-    name = _given(columns, "score", score) or _known(columns, "score", SCORE_NAMES)
+    name = _given(columns, "score", score) or _recognised(columns, "score", SCORE_NAMES)
     if name is None and len(columns.names) == 1:
         name = columns.names[0]
     if name is None:
@@ -509,9 +509,9 @@ def _roles(
     """Return the columns of the scores and of the memberships."""
     chosen = {
         "score": _given(columns, "score", score)
-        or _known(columns, "score", SCORE_NAMES)
-        or _known(columns, "score", LOSS_NAMES),
-        "member": _given(columns, "member", member) or _known(columns, "member", MEMBER_NAMES),
+        or _recognised(columns, "score", SCORE_NAMES)
+        or _recognised(columns, "score", LOSS_NAMES),
+        "member": member_column(columns, member),
     }
     notes = []
     if len(columns.names) == 2 and None in chosen.values():
@@ -534,6 +534,11 @@ def _roles(
     return roles, notes
 
 
+def member_column(columns: ScoreColumns, name: str | None) -> str | None:
+    """Return the column of memberships, by the name that is given or by its own."""
+    return _given(columns, "member", name) or _recognised(columns, "member", MEMBER_NAMES)
+
+
 def _given(columns: ScoreColumns, role: str, name: str | None) -> str | None:
     if name is not None and name not in columns.names:
         raise ValueError(no_column(columns.file.name, name, columns.names, f"--{role}"))
@@ -544,8 +549,8 @@ def plain_name(name: str) -> str:
     return re.sub(r"[\s\-]+", "_", name.strip().lower())
 
 
-def _known(columns: ScoreColumns, role: str, accepted: Sequence[str]) -> str | None:
-    """Return the one column that is known by its name."""
+def _recognised(columns: ScoreColumns, role: str, accepted: Sequence[str]) -> str | None:
+    """Return the only column with one of the names that are accepted."""
     matches = [name for name in columns.names if plain_name(name) in accepted]
     if len(matches) > 1:
         raise ValueError(
@@ -574,8 +579,8 @@ def _untold(columns: ScoreColumns) -> str:
 
 def _beside(columns: ScoreColumns) -> Read | None:
     """Read one column of members' scores and one of non-members', of any lengths."""
-    inside = _known(columns, "members", _MEMBERS)
-    outside = _known(columns, "nonmembers", _NONMEMBERS)
+    inside = _recognised(columns, "members", _MEMBERS)
+    outside = _recognised(columns, "nonmembers", _NONMEMBERS)
     pair = sorted(columns.names, reverse=True)
     if len(pair) == 2 and pair[0].replace("train", "test") == pair[1] != pair[0]:
         inside, outside = pair  # train_loss beside test_loss

@@ -38,7 +38,6 @@ _BLOCK = 64  # lines between two looks
 _GROWTH = 1.15  # rounds from one line of evidence to the next
 _SECONDS = 10.0  # or this long, if there are new rounds
 _SAVED = 1.0  # seconds between two states at least
-_SHARE = 20.0  # and so many times those that the last one took
 
 Show = Callable[[str], None]
 
@@ -253,7 +252,6 @@ class _Watch:
         self.lines, self.rows = lines, rows
         self.hash = hashlib.sha256()
         self.shown_rounds, self.shown_at, self.saved_at = 0, 0.0, time.monotonic()
-        self.saving = 0.0
         self.warned: list[str] = []
 
     def run(self) -> Evidence:
@@ -315,7 +313,7 @@ class _Watch:
             self.state.counted += sum(map(len, block))
             self.state.sha256 = self.hash.hexdigest()
         now, rounds = time.monotonic(), self.state.monitor.rounds
-        if now - self.saved_at >= max(_SAVED, _SHARE * self.saving):
+        if now - self.saved_at >= _SAVED:
             self._save()
         due = rounds >= _GROWTH * self.shown_rounds or now - self.shown_at >= _SECONDS
         if rounds > self.shown_rounds and due:
@@ -358,11 +356,9 @@ class _Watch:
             return
         if self.options.lower_is_member is None:
             nothing = Samples(np.empty(0), np.empty(0))
-            columns = self.rows.columns
-            file = files.File(self.lines.name, b"")
-            require_direction(
-                Read((file,), self.rows.format, None, columns, "float64", nothing, ())
-            )
+            file, rows = files.File(self.lines.name, b""), self.rows
+            read = Read((file,), rows.format, None, rows.columns, "float64", nothing, ())
+            require_direction(read)
         self.state.columns = dict(self.rows.columns)
 
     def _show(self) -> None:
@@ -373,9 +369,7 @@ class _Watch:
 
     def _save(self) -> None:
         if self.options.state is not None:
-            begun = time.monotonic()
             self.state.save(self.options.state)
-            self.saving = time.monotonic() - begun
         self.saved_at = time.monotonic()
 
 
