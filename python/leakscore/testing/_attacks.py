@@ -9,7 +9,7 @@ import reprlib
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,7 +87,7 @@ def played(
     if answer is None or not parts:
         failures.rounds += 1
     # A mechanism may fill one array again and again.
-    return copy.deepcopy(answer), [float(len(parts)), _form("".join(form)), *parts]
+    return copy.deepcopy(answer), [float(len(parts)), _hashed("".join(form)), *parts]
 
 
 def table(outputs: list[list[float]], width: int | None = None) -> Doubles:
@@ -108,7 +108,7 @@ def _flatten(value: object, parts: list[float], form: list[str]) -> None:
         _flatten_array(value, parts, form)
     elif isinstance(value, np.ndarray):
         _flatten(value.tolist(), parts, form)
-    elif isinstance(value, (bool, int, float, np.number, np.bool_)):
+    elif isinstance(value, (bool, int, float, np.integer, np.floating, np.bool_)):
         form.append(f"{type(value).__name__},")
         _append(parts, _exact(value))
     elif value is None:
@@ -130,8 +130,8 @@ def _flatten(value: object, parts: list[float], form: list[str]) -> None:
         _append(parts, [_hashed(value if isinstance(value, str) else value.decode("latin-1"))])
     else:
         raise TypeError(
-            f"mechanism must return numbers, strings, None, arrays, tuples, lists or dicts "
-            f"of them, not {type(value).__name__}"
+            "mechanism must return real numbers, strings, None, arrays, tuples, lists or dicts of "
+            f"them, not {type(value).__name__}"
         )
 
 
@@ -177,8 +177,6 @@ def _require_few(count: int) -> None:
 
 
 def _number(value: Any) -> float:
-    if np.iscomplexobj(value):
-        raise TypeError("mechanism must return real numbers, not complex ones")
     try:
         number = float(value)
     except OverflowError:
@@ -188,12 +186,6 @@ def _number(value: Any) -> float:
     if number == 0.0:
         return _NEGATIVE_ZERO if math.copysign(1.0, number) < 0.0 else 0.0
     return min(max(number, -1e300), 1e300)
-
-
-@lru_cache(maxsize=256)
-def _form(types: str) -> float:
-    """Return a number that depends on the types and the nesting of an output."""
-    return _hashed(types)
 
 
 def _hashed(text: str) -> float:
