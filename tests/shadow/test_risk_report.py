@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -35,6 +36,14 @@ def test_rank_correlations_are_spearmans() -> None:
     np.testing.assert_allclose(report.correlation, expected, atol=1e-12)
     assert (report.correlation_low < report.correlation).all()
     assert (report.correlation < report.correlation_high).all()
+
+
+def test_bounds_are_rounded_down_from_their_decimals() -> None:
+    """The double 0.29 reads 0.29, although 100 times it is below 29."""
+    report = leakscore_app.risk_report(TABLE, count=3)
+    text = replace(report, power_low=np.array([0.29, 0.2899, 0.58])).to_text()
+    rows = [line.split() for line in text.splitlines()]
+    assert [row[5] for row in rows if "yes" in row] == ["0.29", "0.28", "0.58"]
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.5, -0.9])

@@ -356,9 +356,7 @@ def _number(value: float, *, down: bool = False) -> str:
     """Return two decimals, of a bound rounded down; a dash for what is not known."""
     if math.isnan(value):
         return "-"
-    if math.isinf(value):
-        return "inf" if value > 0 else "-inf"
-    return f"{math.floor(value * 100.0) / 100.0 if down else value:.2f}"
+    return words.lower_bound(value) if down and math.isfinite(value) else f"{value:.2f}"
 
 
 _OUTPUTS = ("signals", "logits")

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from leakscore import shadow
+from leakscore import shadow, validation
 from leakscore.shadow import arrays
 from leakscore.typing import Array, Flags
 from leakscore_app._visible import listed
@@ -287,16 +287,8 @@ def _members(member: Array, shape: tuple[int, ...], *, single: bool) -> Flags:
             f"member of shape {member.shape} must be {expected}, as observed"
             + (": it is transposed" if turned else "")
         )
-    if member.dtype.kind not in "fiub":
-        raise ValueError(f"member must hold 1 and 0, not {member.dtype}")
-    wrong = (member != 0) & (member != 1)
-    if bool(wrong.any()):
-        index = [int(i) for i in np.unravel_index(int(wrong.argmax()), member.shape)]
-        raise ValueError(
-            f"member must be in {{0, 1}}: {int(wrong.sum())} entries are not, the first "
-            f"member{index}={member[tuple(index)].item()!r}"
-        )
-    return np.broadcast_to(member == 1, (targets, records))
+    bits = validation.binary("member", validation.real_array("member", member))
+    return np.broadcast_to(bits == 1, (targets, records))
 
 
 def _refuse_known(values: Array, member: Flags, read: arrays.Shadow) -> None:

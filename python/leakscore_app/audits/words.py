@@ -25,8 +25,6 @@ DOUBTS = ("constant-scores", "auc-below-half")
 
 def number(value: float, digits: int = 4) -> str:
     """Return a number in a few digits."""
-    if math.isinf(value):
-        return "inf" if value > 0 else "-inf"
     return f"{value:.{digits}g}"
 
 
