@@ -88,6 +88,11 @@ def listed(
     return between.join(map(visible, shown)) + (f" and {more} more" if more > 0 else "")
 
 
+def counted(count: int, noun: str) -> str:
+    """Return 1 column, 2 columns."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def nearest(name: str, names: Iterable[str]) -> str:
     """Ask for the name that was meant; empty if none is near.
 

@@ -23,7 +23,7 @@ from leakscore_app.audits.model import percent
 from leakscore_app.audits.scores import ScoreColumns, columns_of, member_column
 from leakscore_app.document import document as doc
 from leakscore_app.document.checks import Check
-from leakscore_app.document.findings import Findings
+from leakscore_app.document.document import Findings
 from leakscore_app.tables import files
 from leakscore_app.tables.cells import ReadingOptions
 

@@ -38,7 +38,7 @@ from leakscore_app.audits.scores import (
 )
 from leakscore_app.document import document as doc
 from leakscore_app.document.checks import Check
-from leakscore_app.document.findings import HIDDEN, Findings
+from leakscore_app.document.document import HIDDEN, Findings
 
 _BAND = "weighted-ell"  # the default of what is about error rates: `Audit.band` and `Audit.mu`
 _RATES = (0.0, 0.0001, 0.001, 0.01, 0.1)

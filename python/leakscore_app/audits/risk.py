@@ -22,14 +22,13 @@ from leakscore import shadow, validation
 from leakscore.shadow import RecordRisk, arrays
 from leakscore.shadow.records import ranking
 from leakscore.typing import Array, Doubles
-from leakscore_app._visible import listed, visible
+from leakscore_app._visible import counted, listed, visible
 from leakscore_app.audits import shadows, words
 from leakscore_app.audits.model import percent
 from leakscore_app.audits.scores import MEMBER_NAMES, ScoreColumns, columns_of, model_outputs
 from leakscore_app.document import document as doc
-from leakscore_app.document.findings import HIDDEN, Findings
+from leakscore_app.document.document import HIDDEN, Findings
 from leakscore_app.document.svg import Axis, Chart, nice_ticks
-from leakscore_app.document.text import counted
 from leakscore_app.tables import files, memory_limit
 from leakscore_app.tables.cells import ReadingOptions
 

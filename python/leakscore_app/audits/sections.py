@@ -11,13 +11,13 @@ import numpy as np
 import leakscore
 from leakscore.audit import EpsilonBound, OneRunBound
 from leakscore.typing import Doubles
+from leakscore_app._visible import counted
 from leakscore_app.audits import words
 from leakscore_app.audits.model import AuditInput, Certificates, Setting
 from leakscore_app.audits.scores import LOSS_NAMES, MEMBER_NAMES, SCORE_NAMES, plain_name
 from leakscore_app.audits.words import lower_bound, number
 from leakscore_app.document import document as doc
 from leakscore_app.document.svg import Axis, Chart, decades, nice_ticks
-from leakscore_app.document.text import counted
 
 _DELTAS = 3  # in a table of methods: any of them fit into 80 characters
 

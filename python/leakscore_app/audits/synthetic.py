@@ -18,15 +18,14 @@ from leakscore import validation
 from leakscore.audit import OneRunBound, blind_check, one_run
 from leakscore.scores import synthetic_scores
 from leakscore.typing import Doubles, Flags
-from leakscore_app._visible import listed
+from leakscore_app._visible import counted, listed
 from leakscore_app.audits import alike, sections, words
 from leakscore_app.audits.alike import Labels
 from leakscore_app.audits.judge import Judgement, judge
 from leakscore_app.audits.model import Setting
 from leakscore_app.audits.scores import Read, Samples
 from leakscore_app.document import document as doc
-from leakscore_app.document.findings import Findings
-from leakscore_app.document.text import counted
+from leakscore_app.document.document import Findings
 from leakscore_app.tables.files import File
 from leakscore_app.tables.table import Table, read_table
 

@@ -31,7 +31,7 @@ from leakscore_app.audits.rounds import LineStream, RoundParser, opened
 from leakscore_app.audits.scores import Read, Samples, require_direction
 from leakscore_app.document import document as doc
 from leakscore_app.document.checks import Check
-from leakscore_app.document.findings import Findings
+from leakscore_app.document.document import Findings
 from leakscore_app.tables import files, outputs, strict_json
 
 _BLOCK = 64  # lines between two looks

@@ -15,7 +15,7 @@ from leakscore_app.tables import memory_limit, outputs
 from leakscore_app.tables.cells import names_in
 
 if TYPE_CHECKING:
-    from leakscore_app.document.findings import Findings
+    from leakscore_app.document.document import Findings
 
 _SECONDS = 5.0  # between lines on how far the work is
 CODES = {"consistent": 0, "refuted": 2, "cannot-tell": 3}

@@ -15,10 +15,9 @@ import numpy as np
 from leakscore import Reference
 from leakscore.leakage import Answer, Ledger, Refusal
 from leakscore.typing import Doubles
-from leakscore_app._visible import listed, no_column, visible
+from leakscore_app._visible import counted, listed, no_column, visible
 from leakscore_app.document import document as doc
-from leakscore_app.document.findings import Findings
-from leakscore_app.document.text import counted
+from leakscore_app.document.document import Findings
 from leakscore_app.passes.lattices import Off, lattices_of, share_of
 from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.questions import grammar

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from leakscore_app._visible import listed, visible
+from leakscore_app._visible import counted, listed, visible
 from leakscore_app.document.document import Notice, note, warning, warnings_first
-from leakscore_app.document.text import counted
 from leakscore_app.passes.first import Copies
 from leakscore_app.report._model import Compared, Content, Game, Owned
 from leakscore_app.report._verdict import capitalised, named, times

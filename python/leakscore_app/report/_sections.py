@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 import leakscore
-from leakscore_app._visible import listed, visible
+from leakscore_app._visible import counted, listed, visible
 from leakscore_app.document import document as doc
 from leakscore_app.document.document import Notice
-from leakscore_app.document.text import counted
 from leakscore_app.report import _charts as charts
 from leakscore_app.report._model import (
     LEVELS,

@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtrc
 
-from leakscore_app._visible import listed, visible
-from leakscore_app.document.text import counted
+from leakscore_app._visible import counted, listed, visible
 from leakscore_app.report._model import (
     Compared,
     Content,

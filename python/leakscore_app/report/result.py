@@ -13,10 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.results import as_json
-from leakscore_app._visible import in_json, visible
-from leakscore_app.document.document import Document, Notice
-from leakscore_app.document.findings import Findings
-from leakscore_app.document.text import counted
+from leakscore_app._visible import counted, in_json, visible
+from leakscore_app.document.document import Document, Findings, Notice
 from leakscore_app.report._model import ALPHA, Content, Noise, Risk, Verdict
 from leakscore_app.report._notices import notices_of
 from leakscore_app.report._sections import document

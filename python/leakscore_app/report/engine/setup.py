@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.statistics import Statistic
-from leakscore_app._visible import visible
-from leakscore_app.document.text import counted
+from leakscore_app._visible import counted, visible
 from leakscore_app.report._model import ALPHA, LOW_PRIOR, Release, ReportInput, ThreatModel
 from leakscore_app.report._published import Published
 from leakscore_app.report.engine.game import default_rounds
