@@ -42,7 +42,7 @@ TABLE = TextTable(
 )  # fmt: skip
 DOCUMENT = Document(
     "name",
-    [[Heading("First."), Paragraph("Second.", "lead")], [PageOnly([Paragraph("Page.")])]],
+    [[Heading("First."), Paragraph("Second.", "lead")], [PageOnly(lambda: [Paragraph("Page.")])]],
     [
         Section("A table", [TABLE, Figures(["<svg/>"])]),
         Section("Lists", [

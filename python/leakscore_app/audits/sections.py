@@ -81,7 +81,8 @@ def _head(findings: Certificates, doubts: Sequence[doc.Notice]) -> Iterator[list
         "A lower bound does not show privacy. It says what this attack proved with these scores, "
         "if they are of independent rounds; another attack may prove more."
     )
-    yield [doc.PageOnly([doc.Cards(list(_cards(findings))), doc.Paragraph(limits, "plain")])]
+    cards = doc.Cards(list(_cards(findings)))
+    yield [doc.PageOnly(lambda: [cards, doc.Paragraph(limits, "plain")])]
 
 
 def _cards(findings: Certificates) -> Iterator[doc.Card]:

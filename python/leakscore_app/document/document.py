@@ -14,7 +14,7 @@ import json
 import re
 import textwrap
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from html import escape
 from importlib import resources
@@ -166,9 +166,9 @@ class InWords:
 
 @dataclass(frozen=True)
 class PageOnly:
-    """Parts that say what the text says in other words."""
+    """Parts that say what the text says in other words; a text does not even make them."""
 
-    parts: Sequence[Part]
+    parts: Callable[[], Sequence[Part]]
 
 
 Part: TypeAlias = (
@@ -342,7 +342,7 @@ def _markup_of(part: Part) -> str:
         case InWords(shown):
             return _markup_of(shown)
         case PageOnly(parts):
-            return _markup(parts)
+            return _markup(parts())
 
 
 def _words(text: str) -> str:

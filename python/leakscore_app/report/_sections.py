@@ -261,7 +261,7 @@ def _counts(report: Content) -> doc.Section:
     if report.previous is not None:
         tables.append(_batches(report.previous))
     drawn = doc.PageOnly(
-        [
+        lambda: [
             doc.Figures([charts.leakages(report), charts.roc(report)]),
             charts.leakages_table(report),
             charts.roc_table(report),
@@ -303,14 +303,12 @@ def _worst(report: Content) -> doc.Section:
         "tables with the record that are flagged, at 1\u00a0% false positives. Flag true: the "
         f"share of flagged tables that hold the record, at the base rate {rate} and at 1\u00a0%."
     )
-    in_sample: doc.Part = doc.Paragraph(
-        "In sample: this record is among them, and hides itself.", "soft"
-    )
+    in_sample = doc.Paragraph("In sample: this record is among them, and hides itself.", "soft")
     crowded = ["leakage\nin sample"] if _long_names(report) else []
-    in_sample = doc.PageOnly([in_sample]) if crowded else in_sample
+    beside = doc.PageOnly(lambda: [in_sample]) if crowded else in_sample
     crowded += ["flag true\nat n/N"] if report.previous is not None else []
     table = doc.TextTable.of(columns, _numbering(report), page_only=crowded)
-    parts = [table, doc.Paragraph(legend, "soft"), in_sample, *_drivers(report)]
+    parts = [table, doc.Paragraph(legend, "soft"), beside, *_drivers(report)]
     return doc.Section("The worst records", parts)
 
 
@@ -340,7 +338,7 @@ def _drivers(report: Content) -> list[doc.Part]:
     return [
         doc.Paragraph(legend, "soft"),
         doc.Definitions(lines),
-        doc.PageOnly([_bars(report)]),
+        doc.PageOnly(lambda: [_bars(report)]),
         doc.Paragraph(_covariance(report), "soft"),
     ]
 
@@ -415,11 +413,13 @@ def _games(report: Content) -> doc.Section:
     informed = next(game for game in report.games if game.attacker == "informed")
     crowded = ["agree"] if _long_names(report) else []
     table = doc.TextTable.of(columns, legend, words=["attacker"], page_only=crowded)
-    drawn: list[doc.Part] = [
-        doc.Figures([charts.ratios(report, informed)]),
-        charts.ratios_table(informed),
-    ]
-    return doc.Section("Theory beside the simulated game", [table, doc.PageOnly(drawn)])
+    drawn = doc.PageOnly(
+        lambda: [
+            doc.Figures([charts.ratios(report, informed)]),
+            charts.ratios_table(informed),
+        ]
+    )
+    return doc.Section("Theory beside the simulated game", [table, drawn])
 
 
 _STEPS = (
