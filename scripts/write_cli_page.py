@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from leakscore_app import cli
+from leakscore_app.cli import program
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "cli.md"
 
@@ -66,7 +66,7 @@ def _section(name: str, parser: argparse.ArgumentParser) -> Iterator[str]:
 
 def page() -> str:
     """Return the page."""
-    parser = cli._parser(())
+    parser = program._parser(())
     version = "`--version`\n: show the version and exit\n"
     parts = [HEAD, f"{parser.description}\n", version]
     for name, command in _commands(parser).items():
