@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 from scipy import stats
 
 from leakscore import Reference, leakage
+from leakscore.statistics import GroupMeans
 from leakscore_app import report
 from tests.oracles.leakage import group_leakage, groups_left_out
 
@@ -75,6 +78,19 @@ def test_worst_lists_name_the_person(values: np.ndarray, person: np.ndarray) -> 
     sizes = np.unique(person, return_counts=True)[1]
     assert f"{ROWS} records belong to {len(sizes)} persons" in told["message"]
     assert f"has {sizes.max()}" in told["message"]
+
+
+def test_tables_name_persons_by_their_ids_and_fit(values: np.ndarray, person: np.ndarray) -> None:
+    ids = [f"P-{p}" for p in person]
+    groups = {"sex": np.where(person % 2, "m", "f")}
+    table = replace(report.table_of(values, ids=ids, groups=groups), lines=np.arange(ROWS) + 1002)
+    result = report.analyse(table, statistic=GroupMeans("sex"), rounds=400)
+    text = result.to_text()
+    assert max(map(len, text.splitlines())) <= 80
+    worst = result.place(result.counts[0].worst_row)["id"]
+    assert re.search(rf"^ *person {worst} ", text, flags=re.M)
+    assert f"means by sex and the counts of n = {ROWS} records" in repr(result)
+    assert f"{len(np.unique(person))} persons judged" in repr(result)
 
 
 def test_persons_of_one_record_are_records(values: np.ndarray) -> None:

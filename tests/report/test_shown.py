@@ -40,7 +40,7 @@ def test_repr_is_one_line_with_the_worst_record(made: report.Report) -> None:
     worst = made.counts[0].worst_row
     assert f"worst record {worst}: " in text
     assert f"leakage {np.max(made.informed.leakage):.4g}" in text
-    assert "the mean of 100 records in 30 columns, 569 records judged" in text
+    assert "the mean of n = 100 records in 30 columns, 569 records judged" in text
 
 
 def test_repr_escapes_a_foreign_name(made: report.Report) -> None:

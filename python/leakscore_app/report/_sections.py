@@ -122,7 +122,7 @@ def _cells(report: Content) -> Iterator[doc.Section]:
     columns = {
         "cell": [cell.cell for cell in cells],
         f"{who}s": [str(cell.persons) for cell in cells],
-        f"worst {who}": [named(report, cell.row) for cell in cells],
+        f"worst {who}": [label(report, cell.row) for cell in cells],
         "power": [percent(cell.power) for cell in cells],
         "advantage": [percent(cell.advantage) for cell in cells],
         "> 50\u00a0%": [str(cell.above_half) for cell in cells],

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,17 +36,21 @@ def named(report: Content, row: int, *, whole: bool = True) -> str:
 
     It stands for all records of its person, if these are judged as a `whole`.
     """
-    more = _others_of_its_person(report, row) if whole else 0
-    return f"{'' if more else 'record '}{label(report, row, whole=whole)}"
-
-
-def label(report: Content, row: int, *, whole: bool = True) -> str:
-    """Return the name of a record as cells of tables have it, without the word "record"."""
-    place = report.place(row)
-    more = _others_of_its_person(report, row) if whole else 0
-    if more:
+    place, more = report.place(row), _others_of_its_person(report, row)
+    if whole and more:
         line = f", line {place['line']}," if "line" in place else ""
         return f"person {place['id']} (record {row}{line} and {more} more)"
+    return f"record {_numbered(row, place)}"
+
+
+def label(report: Content, row: int) -> str:
+    """Return the name for the cells of a table: of a person with several records, the id alone."""
+    place = report.place(row)
+    several = _others_of_its_person(report, row)
+    return f"person {place['id']}" if several else _numbered(row, place)
+
+
+def _numbered(row: int, place: Mapping[str, Any]) -> str:
     line = f" (line {place['line']})" if "line" in place else ""
     return f"{row}{line}{', person ' + str(place['id']) if 'id' in place else ''}"
 

@@ -33,10 +33,10 @@ class Report(Content, Findings):
     max_noise: float
 
     def __repr__(self) -> str:
-        columns, index = len(self.input.columns_judged), self.worst[0]
+        what, index = self.release.what, self.worst[0]
         return (
-            f"<Report on {visible(self.input.name)}: the mean of {self.release.n} records in "
-            f"{counted(columns, 'column')}, {counted(self.records, 'record')} judged; worst "
+            f"<Report on {visible(self.input.name)}: {visible(what[:1].lower() + what[1:])}, "
+            f"{counted(self.records, self.noun)} judged; worst "
             f"{named(self, int(self.rows[index]))}: "
             f"leakage {self.informed.leakage[index]:.4g}, advantage "
             f"{self.informed.advantage[index]:.1%}, power {self.informed.power[index]:.1%} at "
