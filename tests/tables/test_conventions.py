@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from leakscore_app.tables.conventions import (
+from leakscore_app.tables.numbers import (
     ALL,
     CONVENTIONS,
     Convention,

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from leakscore.typing import Doubles
 from leakscore_app._visible import no_column, visible
 from leakscore_app.tables.cells import ReadingOptions, distinct, plain
-from leakscore_app.tables.conventions import MISSING
 from leakscore_app.tables.formats.arrow import is_number, is_text
+from leakscore_app.tables.numbers import MISSING
 
 MOST_GROUPS = 5001
 """Levels of a column by which records are grouped: more than a statistic may have features."""

@@ -20,9 +20,8 @@ from leakscore_app._visible import listed, visible
 from leakscore_app.tables import doubts
 from leakscore_app.tables.categories import Categories, rows_of
 from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, numbered, plain, text_of
-from leakscore_app.tables.conventions import ALL, CONVENTIONS
 from leakscore_app.tables.doubts import Column
-from leakscore_app.tables.numbers import Survey, Vote, survey_of, vote_of
+from leakscore_app.tables.numbers import ALL, CONVENTIONS, Survey, Vote, survey_of, vote_of
 from leakscore_app.tables.summaries import (
     INDEX,
     Columns,

@@ -12,9 +12,8 @@ import numpy.typing as npt
 from leakscore.typing import Doubles
 from leakscore_app._visible import visible
 from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, plain
-from leakscore_app.tables.conventions import MISSING, is_near, is_summary
 from leakscore_app.tables.formats.layout import is_amount, is_number
-from leakscore_app.tables.numbers import Survey, Vote
+from leakscore_app.tables.numbers import MISSING, Survey, Vote, is_near, is_summary
 
 _BELOW = 5  # lines below a table that are no records
 

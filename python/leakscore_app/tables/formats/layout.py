@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from leakscore_app._visible import listed, visible
 from leakscore_app.tables.cells import numbered
-from leakscore_app.tables.conventions import MISSING, is_near, shape_of
+from leakscore_app.tables.numbers import MISSING, is_near, shape_of
 
 _YEARS = range(1800, 2200)
 _PLAIN = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
