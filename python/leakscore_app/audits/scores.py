@@ -25,8 +25,8 @@ from leakscore_app.audits import shadows
 from leakscore_app.tables import files, memory_limit, strict_json
 from leakscore_app.tables.cells import ReadingOptions, blank_at_end
 from leakscore_app.tables.columns import content_of
+from leakscore_app.tables.doubts import INDEX, named_as_rows
 from leakscore_app.tables.formats import npy
-from leakscore_app.tables.summaries import INDEX, named_as_rows
 from leakscore_app.tables.table import ARROW, grid_of, inner_file
 
 _SACRO = ("individual.member_prob", "individual.member")

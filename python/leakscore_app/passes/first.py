@@ -11,8 +11,8 @@ import numpy.typing as npt
 from leakscore.reference import Moments
 from leakscore.typing import Doubles, Flags
 from leakscore_app.passes.tree import Fieldwise
+from leakscore_app.tables.doubts import Columns
 from leakscore_app.tables.sources.blocks import Block
-from leakscore_app.tables.summaries import Columns
 
 _LARGEST = 1e140  # whose square and its sums are finite
 

@@ -20,10 +20,9 @@ from leakscore_app._visible import listed, visible
 from leakscore_app.tables import doubts
 from leakscore_app.tables.categories import Categories, rows_of
 from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, numbered, plain, text_of
-from leakscore_app.tables.doubts import Column
-from leakscore_app.tables.numbers import ALL, CONVENTIONS, Survey, Vote, survey_of, vote_of
-from leakscore_app.tables.summaries import (
+from leakscore_app.tables.doubts import (
     INDEX,
+    Column,
     Columns,
     code_in,
     date_in,
@@ -32,6 +31,7 @@ from leakscore_app.tables.summaries import (
     spread_of,
     summed_up,
 )
+from leakscore_app.tables.numbers import ALL, CONVENTIONS, Survey, Vote, survey_of, vote_of
 
 ASKED = "as asked"
 APART = "an option of the statistic names it"

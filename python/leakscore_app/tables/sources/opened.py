@@ -20,10 +20,9 @@ from leakscore_app.tables import memory_limit
 from leakscore_app.tables.categories import Coded, labels_of
 from leakscore_app.tables.cells import Cells, ReadingOptions, numbered
 from leakscore_app.tables.columns import DecodedTable, Stated, shared
-from leakscore_app.tables.doubts import Column, may_be_code, refusal
+from leakscore_app.tables.doubts import Column, Columns, may_be_code, refusal
 from leakscore_app.tables.sources.arrays import ArrayPart, CallablePart, codes_of
 from leakscore_app.tables.sources.blocks import ROWS, Source
-from leakscore_app.tables.summaries import Columns
 from leakscore_app.tables.table import Table, table_of_content
 
 

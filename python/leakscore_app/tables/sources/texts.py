@@ -23,13 +23,13 @@ from leakscore_app.tables import files
 from leakscore_app.tables.categories import Categories, TooManyLevelsError, rows_of
 from leakscore_app.tables.cells import ReadingOptions, numbered, without_values
 from leakscore_app.tables.columns import GROUP, TextColumns, Understanding, understand
+from leakscore_app.tables.doubts import may_hold_codes
 from leakscore_app.tables.files import File
 from leakscore_app.tables.formats import delimited
 from leakscore_app.tables.formats.delimited import Form
 from leakscore_app.tables.formats.layout import SPACE
 from leakscore_app.tables.numbers import ALL, Survey, is_summary, survey_of
 from leakscore_app.tables.sources.blocks import FilePart, LineNumbers, State, require_same, state_of
-from leakscore_app.tables.summaries import may_hold_codes
 
 PIECE = 1 << 20
 """Bytes that are read first, to the end of a line: all cells are read as text there."""
