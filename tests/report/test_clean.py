@@ -9,7 +9,7 @@ import pytest
 
 from leakscore_app.report import Table, analyse, table_of
 from leakscore_app.report._model import ReportInput
-from leakscore_app.tables.records import independent_columns
+from leakscore_app.tables.table import independent_columns
 
 
 def judged(

@@ -22,9 +22,8 @@ from leakscore_app.report import _report
 from leakscore_app.report.engine import blocks as _blocks
 from leakscore_app.report.engine import features as featured
 from leakscore_app.tables import memory_limit
-from leakscore_app.tables.records import CONSTANT
 from leakscore_app.tables.sources import opened as sources
-from leakscore_app.tables.table import Table
+from leakscore_app.tables.table import CONSTANT, Table
 from tests.helpers.streamed import assert_alike, joined
 
 N, NAMES = 2000, ("a", "b", "c")

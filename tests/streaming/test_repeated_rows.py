@@ -17,8 +17,8 @@ from leakscore_app.passes.lattices import ColumnSteps
 from leakscore_app.passes.projections import Direction, Project, Remaining, Triangulate, Without
 from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.passes.scores import Count, ScoreRows
-from leakscore_app.tables.records import Explained, combinations
 from leakscore_app.tables.sources.blocks import Block
+from leakscore_app.tables.table import Explained, combinations
 
 D, SIZE = 70, 900
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from scipy.special import betainc
 
 from leakscore.typing import Doubles
-from leakscore_app.tables.records import CONSTANT, LeftColumn, combinations, differ
 from leakscore_app.tables.sources.blocks import Block
+from leakscore_app.tables.table import CONSTANT, LeftColumn, combinations, differ
 
 Integers = npt.NDArray[np.intp]
 

@@ -14,8 +14,8 @@ from leakscore_app.passes.lattices import ColumnSteps, Off, in_steps
 from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.passes.scores import GUESSED, Ties, Views, bin_of, counted
 from leakscore_app.passes.tree import Fieldwise
-from leakscore_app.tables.records import Explained, Unexplained
 from leakscore_app.tables.sources.blocks import Block
+from leakscore_app.tables.table import Explained, Unexplained
 
 SINGLE = 128  # extreme values on each side that are bins of their own
 CUTS = 64  # bins of about equal count, and as many of equal width, between them

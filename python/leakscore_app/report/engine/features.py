@@ -44,10 +44,9 @@ from leakscore_app.report.engine.survey import (
 from leakscore_app.tables import memory_limit
 from leakscore_app.tables.columns import APART, ASKED, NOT_PUBLISHED
 from leakscore_app.tables.doubts import option
-from leakscore_app.tables.records import COMPUTED, LeftColumn, Records, too_few
 from leakscore_app.tables.sources.blocks import ROWS, Block, Source, Span
 from leakscore_app.tables.sources.opened import Opened
-from leakscore_app.tables.table import Table
+from leakscore_app.tables.table import COMPUTED, LeftColumn, Records, Table, too_few
 
 UNCOUNTED = "counts are published only"
 _WEIGHTS = "it holds the weights, which everybody knows"

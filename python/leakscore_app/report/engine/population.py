@@ -32,7 +32,7 @@ from leakscore.numeric import frozen
 from leakscore.reference import Moments, Reference, SingularCovarianceError, left_out
 from leakscore_app.report._model import Doubles
 from leakscore_app.report._published import Integers, Published
-from leakscore_app.tables.records import independent_columns
+from leakscore_app.tables.table import independent_columns
 
 Shrinkage: TypeAlias = float | Literal["auto"] | None
 Shape: TypeAlias = Literal["optimal", "independent"]

@@ -17,9 +17,8 @@ from leakscore_app.report._published import Published
 from leakscore_app.report.engine.game import default_rounds
 from leakscore_app.report.engine.leakage import Budget
 from leakscore_app.report.engine.population import Shrinkage
-from leakscore_app.tables.records import Records
 from leakscore_app.tables.sources.opened import Opened
-from leakscore_app.tables.table import Table
+from leakscore_app.tables.table import Records, Table
 
 DEFAULT_ADVANTAGE = 0.2
 _EMBEDDED_N = 100

@@ -20,7 +20,9 @@ from leakscore_app.passes.tree import run
 from leakscore_app.report._model import Doubles
 from leakscore_app.report.engine.pooled import GroupedSource
 from leakscore_app.tables.columns import APART, ASKED, NOT_PUBLISHED
-from leakscore_app.tables.records import (
+from leakscore_app.tables.sources.blocks import Source
+from leakscore_app.tables.sources.opened import Opened, of_table
+from leakscore_app.tables.table import (
     CONSTANT,
     EXACT,
     NOTHING,
@@ -28,6 +30,7 @@ from leakscore_app.tables.records import (
     LeftColumn,
     LeftRows,
     Records,
+    Table,
     Unexplained,
     cells_by_column,
     combinations,
@@ -38,9 +41,6 @@ from leakscore_app.tables.records import (
     surely_independent,
     too_few,
 )
-from leakscore_app.tables.sources.blocks import Source
-from leakscore_app.tables.sources.opened import Opened, of_table
-from leakscore_app.tables.table import Table
 
 Passes: TypeAlias = Callable[[Source, Callable[..., Any], str], Any]
 GROUPLESS = "its group is not known"

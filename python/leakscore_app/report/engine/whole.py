@@ -54,8 +54,7 @@ from leakscore_app.report.engine.setup import (
 from leakscore_app.report.engine.sums import Sums
 from leakscore_app.report.engine.survey import GROUPLESS
 from leakscore_app.report.engine.values import ValueTable, refused
-from leakscore_app.tables.records import Records
-from leakscore_app.tables.table import Table
+from leakscore_app.tables.table import Records, Table
 
 _LISTED = 3  # persons who are looked for in the list of all sets
 
