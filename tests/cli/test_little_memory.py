@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from leakscore_app.cli import main
-from leakscore_app.tables import memory_limit
+from leakscore_app.tables import files
 
 resource = pytest.importorskip("resource")
 
@@ -56,4 +56,4 @@ def test_memory_that_a_library_lacks_need_not_be_damage(
     [(1000, "1000 bytes"), (1023 << 20, "1023 MiB"), (3 << 29, "1.5 GiB"), (999 << 10, "999 KiB")],
 )
 def test_sizes_have_no_exponent(size: int, words: str) -> None:
-    assert memory_limit.shown(size) == words
+    assert files.shown_size(size) == words

@@ -21,7 +21,7 @@ from leakscore_app.passes.tree import run
 from leakscore_app.report import _report
 from leakscore_app.report.engine import blocks as _blocks
 from leakscore_app.report.engine import features as featured
-from leakscore_app.tables import memory_limit
+from leakscore_app.tables import files
 from leakscore_app.tables.sources import opened as sources
 from leakscore_app.tables.table import CONSTANT, Table
 from tests.helpers.streamed import assert_alike, joined
@@ -155,9 +155,9 @@ def test_a_column_of_too_many_levels_is_refused(monkeypatch: pytest.MonkeyPatch)
 def test_more_features_than_a_sample_may_have_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_report, "LONG", 1000)
     one = table(who=(np.arange(N) // 25).astype(str))
-    monkeypatch.setattr(memory_limit, "DEFAULT", 8 * 65_536 * 79)
+    monkeypatch.setattr(files, "MAX_MEMORY", 8 * 65_536 * 79)
     assert report.analyse(one, statistic=statistics.Counts("who"), rounds=200).cells
-    monkeypatch.setattr(memory_limit, "DEFAULT", 8 * 65_536 * 78)
+    monkeypatch.setattr(files, "MAX_MEMORY", 8 * 65_536 * 78)
     with pytest.raises(ValueError, match=r"79 features of .* need 39\.5 MiB of memory"):
         report.analyse(one, statistic=statistics.Counts("who"), rounds=200)
 

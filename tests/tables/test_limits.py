@@ -21,7 +21,7 @@ import pytest
 from leakscore_app.audits.scores import read_scores
 from leakscore_app.cli import main
 from leakscore_app.report import read_table
-from leakscore_app.tables import memory_limit
+from leakscore_app.tables import files
 
 MIB = 1 << 20
 READERS: list[Callable[..., Any]] = [read_table, read_scores]
@@ -222,13 +222,13 @@ def test_a_finite_pipe_is_read(tmp_path: Path, reader: Callable[..., Any]) -> No
 def test_what_is_read_is_what_the_limit_says(monkeypatch: pytest.MonkeyPatch) -> None:
     data = bytes(range(256)) * 9000
     for size in (0, 1, MIB - 1, MIB, MIB + 1, len(data)):
-        assert memory_limit.read_bounded(io.BytesIO(data[:size]), "x", len(data)) == data[:size]
+        assert files.read_bounded(io.BytesIO(data[:size]), "x", len(data)) == data[:size]
         assert (
-            memory_limit.read_bounded(io.BytesIO(data[7:size]), "x", size, data[: min(7, size)])
+            files.read_bounded(io.BytesIO(data[7:size]), "x", size, data[: min(7, size)])
             == (data[:size])
         )
     with pytest.raises(ValueError, match="x is larger"):
-        memory_limit.read_bounded(io.BytesIO(data), "x", len(data) - 1)
+        files.read_bounded(io.BytesIO(data), "x", len(data) - 1)
 
 
 def test_without_a_standard_input(

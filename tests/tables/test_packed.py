@@ -63,11 +63,11 @@ def test_foreign_files_are_refused(tmp_path: Path, content: bytes, message: str)
 
 
 def test_a_file_that_changes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from leakscore_app.tables import memory_limit
+    from leakscore_app.tables import files
 
     path = tmp_path / "t.csv"
     path.write_text("a,b\n1,2\n")
-    whole = memory_limit.read_bounded
+    whole = files.read_bounded
 
     def grown(*arguments: Any) -> bytes:
         data = whole(*arguments)
@@ -76,7 +76,7 @@ def test_a_file_that_changes_is_refused(tmp_path: Path, monkeypatch: pytest.Monk
             os.fsync(file.fileno())
         return data
 
-    monkeypatch.setattr(memory_limit, "read_bounded", grown)
+    monkeypatch.setattr(files, "read_bounded", grown)
     with pytest.raises(ValueError, match=r"t\.csv changed while it was read"):
         read_table(str(path))
 

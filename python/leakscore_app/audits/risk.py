@@ -29,7 +29,7 @@ from leakscore_app.audits.scores import MEMBER_NAMES, ScoreColumns, columns_of, 
 from leakscore_app.document import document as doc
 from leakscore_app.document.document import HIDDEN, Findings
 from leakscore_app.document.svg import Axis, Chart, nice_ticks
-from leakscore_app.tables import files, memory_limit
+from leakscore_app.tables import files
 from leakscore_app.tables.cells import ReadingOptions
 
 _COLUMNS = ("shift", "shift_low", "shift_high", "power", "power_low", "false_positive_rate")
@@ -399,7 +399,7 @@ def read(
     *,
     attack: str | None = None,
     few_records: bool = False,
-    max_memory: int = memory_limit.DEFAULT,
+    max_memory: int = files.MAX_MEMORY,
 ) -> ScoredRecords:
     """Read the scores of a file, or those of shadow models by an attack of `shadows.ATTACKS`."""
     file = files.open_file(path, max_memory)

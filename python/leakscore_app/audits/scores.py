@@ -345,7 +345,7 @@ def read_scores(
     attack: str | None = None,
     few_records: bool = False,
     options: ReadingOptions | None = None,
-    max_memory: int = memory_limit.DEFAULT,
+    max_memory: int = files.MAX_MEMORY,
 ) -> Read:
     """Read the scores of a file.
 

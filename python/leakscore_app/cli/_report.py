@@ -290,9 +290,9 @@ def _table(options: argparse.Namespace) -> Any:
     """Open the table that the options name."""
     import leakscore
     from leakscore_app import report
-    from leakscore_app.tables import memory_limit
+    from leakscore_app.tables import files
 
-    memory_limit.require_libraries()
+    files.require_libraries()
     leakscore.single_threaded_blas()  # loads BLAS while there is memory
     if options.data is None:
         return report.embedded_table()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from leakscore_app.tables import memory_limit, outputs
+from leakscore_app.tables import files, outputs
 from leakscore_app.tables.cells import names_in
 
 if TYPE_CHECKING:
@@ -184,8 +184,8 @@ def add_memory(group: Any) -> None:
     """Add the option for the memory that an input may take."""
     group.add_argument(
         "--max-memory",
-        type=converted(memory_limit.parse_size),
-        default=memory_limit.DEFAULT,
+        type=converted(files.parse_size),
+        default=files.MAX_MEMORY,
         metavar="SIZE",
         help="bytes that a file that is read at once, and what it unpacks to, may take: 500M, 4G "
         "(default: 1G); long csv, parquet and npy files are read block by block",

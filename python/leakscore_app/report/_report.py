@@ -20,7 +20,7 @@ from leakscore_app.report.engine.population import Shrinkage
 from leakscore_app.report.engine.setup import AnalysisOptions, checked
 from leakscore_app.report.engine.whole import WholeTable
 from leakscore_app.report.result import Report
-from leakscore_app.tables import memory_limit
+from leakscore_app.tables import files
 from leakscore_app.tables.cells import ReadingOptions, numbered
 from leakscore_app.tables.files import open_short
 from leakscore_app.tables.sources import opened as sources
@@ -384,8 +384,8 @@ def whole_of(table: Tabular, opened: Opened, why: str) -> Table:
         needed = 8 * rows * columns
         if needed > opened.max_memory:
             raise ValueError(
-                f"{opened.name} needs {memory_limit.shown(needed)} of memory, more than the "
-                f"{memory_limit.shown(opened.max_memory)} that it may take: {why} need all records "
+                f"{opened.name} needs {files.shown_size(needed)} of memory, more than the "
+                f"{files.shown_size(opened.max_memory)} that it may take: {why} need all records "
                 "at once; judge fewer columns or a part of the records, or allow more (of a file: "
                 "--max-memory)"
             )

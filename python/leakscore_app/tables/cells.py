@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from leakscore import validation
 from leakscore_app._visible import listed, unescaped
-from leakscore_app.tables import memory_limit
+from leakscore_app.tables import files
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class ReadingOptions:
     exclude: tuple[str, ...] = ()
     complete: bool = False
     words: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-    max_memory: int = memory_limit.DEFAULT
+    max_memory: int = files.MAX_MEMORY
 
     def __post_init__(self) -> None:
         """Refuse values that no option has."""

@@ -1,6 +1,9 @@
-"""Files of numbers: reading up to a limit, unpacking, and recognising the format by the content.
+"""Files of numbers: reading up to a limit, unpacking, recognising the format, and JSON.
 
-Nothing is ever unpickled.
+A few kilobytes may announce or unpack to more than a machine holds, and a stream may never end: the
+limit counts the bytes of a file, packed and unpacked, and is checked before the memory is taken.
+Nothing is ever unpickled. The content tells the format. In JSON duplicate keys, odd numbers and too
+deep nesting are refused.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import gzip
 import hashlib
 import importlib
 import io
+import json
 import lzma
 import os
 import re
@@ -18,14 +22,112 @@ import stat
 import sys
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from leakscore_app._visible import listed, visible
-from leakscore_app.tables import memory_limit
+
+# --- memory --------------------------------------------------------------------------------------
+
+MAX_MEMORY = 1 << 30
+"""Bytes that a file may take by default."""
+
+_LIBRARIES = 1 << 30
+"""Bytes of addresses that the libraries of a report take at most, with the threads of BLAS."""
+
+COLUMN_BYTES = 512
+"""Bytes of a column beside its values: its name, and its entries in lists."""
+
+CELL_BYTES = 25
+"""Bytes of a number of a text file until the table is made: three copies of 8 bytes."""
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,9})?) ?([KMGT]?)(?:i?B)?", re.ASCII | re.IGNORECASE)
+_CHUNK = 1 << 20
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes of a size such as 512M or 4G; K, M, G and T are powers of 1024.
+
+    Examples
+    --------
+    >>> from leakscore_app.tables.files import parse_size
+    >>> parse_size("1.5K"), parse_size("4GiB"), parse_size("100")
+    (1536, 4294967296, 100)
+    """
+    match = _SIZE.fullmatch(text.strip())
+    size = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
+    if size < 1:
+        raise ValueError(f"{text!r} is no size such as 500M or 4G")
+    return size
+
+
+def shown_size(size: int) -> str:
+    """Return a size in words."""
+    power = min(max(int(size).bit_length() - 1, 0) // 10, 4)
+    unit, count = ("bytes", "KiB", "MiB", "GiB", "TiB")[power], size / 1024**power
+    return f"{count:.3g} {unit}" if power and count < 100 else f"{count:.0f} {unit}"
+
+
+def table_bytes(rows: int, columns: int) -> int:
+    """Return the bytes of a table of numbers."""
+    return columns * (8 * rows + COLUMN_BYTES)
+
+
+def require_memory(name: str, needed: int, limit: int) -> None:
+    """Refuse a need above the limit."""
+    if needed > limit:
+        raise ValueError(f"{name} needs {shown_size(needed)} of memory, {_remedy(limit)}")
+
+
+def require_libraries() -> None:
+    """Refuse a process that may not have the memory of its libraries.
+
+    They end in other ways: BLAS waits for memory without end, C++ aborts.
+    """
+    try:
+        import resource
+    except ImportError:  # not Unix
+        return
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY and limit < _LIBRARIES:
+        raise MemoryError(
+            f"this process may have {shown_size(limit)}, and the libraries alone take up to "
+            f"{shown_size(_LIBRARIES)} (ulimit -v)"
+        )
+
+
+def _remedy(limit: int) -> str:
+    return (
+        f"more than the {shown_size(limit)} that it may take "
+        "(max_memory, or --max-memory on the command line, allows more)"
+    )
+
+
+def read_bounded(stream: Any, name: str, limit: int, start: bytes = b"") -> bytes:
+    """Read a stream to its end, and refuse it as soon as it is longer than the limit.
+
+    The announced length is not trusted: memory is taken as the bytes come. `start` has been read
+    already.
+    """
+    taken = io.BytesIO()
+    block = start or stream.read(_CHUNK)
+    while block:
+        taken.write(block)
+        if taken.tell() > limit:
+            raise ValueError(f"{name} is larger: {_remedy(limit)}")
+        block = stream.read(_CHUNK)
+    return taken.getvalue()
+
+
+# --- compressed files and archives ---------------------------------------------------------------
 
 _OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 _DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
@@ -49,7 +151,7 @@ def decompressed(name: str, data: bytes, limit: int) -> bytes | None:
         return None
     try:
         with opener(io.BytesIO(data)) as stream:
-            return memory_limit.read_bounded(stream, name, limit - len(data))
+            return read_bounded(stream, name, limit - len(data))
     except _DAMAGE as error:
         raise ValueError(f"{name} is damaged: {error}") from None
 
@@ -66,7 +168,7 @@ def directory_bytes(data: bytes) -> int:
 
 def kind_of_zip(data: bytes) -> str:
     """Return "workbook", "npz" or "zip"; a damaged archive is taken for the second."""
-    if directory_bytes(data) > memory_limit.DEFAULT:
+    if directory_bytes(data) > MAX_MEMORY:
         return "npz"
     try:
         names = zipfile.ZipFile(io.BytesIO(data)).namelist()
@@ -90,9 +192,9 @@ def member_of(name: str, data: bytes, key: str | None, limit: int) -> tuple[str,
         entry = members[0]
         if entry.flag_bits & 1:
             raise ValueError(f"{name} is protected by a password: unpack it first")
-        memory_limit.require(name, len(data) + entry.file_size, limit)
+        require_memory(name, len(data) + entry.file_size, limit)
         with archive.open(entry) as stream:
-            return entry.filename, memory_limit.read_bounded(stream, name, limit - len(data))
+            return entry.filename, read_bounded(stream, name, limit - len(data))
     except (*_DAMAGE, NotImplementedError, RuntimeError, KeyError) as error:
         raise ValueError(f"{name} is damaged: {error}") from None
 
@@ -110,6 +212,8 @@ def _choice(name: str, archive: zipfile.ZipFile, key: str | None) -> str:
         return f"{name} has no file {key!r}; it holds {files}"
     return f"{name} holds several files, choose one with --key: {files}"
 
+
+# --- formats -------------------------------------------------------------------------------------
 
 _PICKLES = frozenset({".pkl", ".pickle", ".pt", ".pth", ".joblib"})
 _PICKLED = re.compile(rb"\x80[\x02-\x05]")
@@ -174,7 +278,7 @@ class File:
 
     name: str
     data: bytes = field(repr=False)
-    limit: int = memory_limit.DEFAULT
+    limit: int = MAX_MEMORY
     packed: bytes | None = field(default=None, repr=False)
 
     @cached_property
@@ -201,10 +305,13 @@ class File:
 
     def require(self, needed: int, what: str | None = None) -> None:
         """Refuse to unpack an amount that exceeds, together with the file, the limit."""
-        memory_limit.require(what or self.name, len(self.data) + needed, self.limit)
+        require_memory(what or self.name, len(self.data) + needed, self.limit)
 
 
-def open_file(path: str, limit: int = memory_limit.DEFAULT) -> File:
+# --- opening -------------------------------------------------------------------------------------
+
+
+def open_file(path: str, limit: int = MAX_MEMORY) -> File:
     """Read a file, or the standard input for ``-``; refuse an empty, foreign or pickled one.
 
     `limit` is the number of bytes that the file, packed and unpacked, may take. A file that is
@@ -214,16 +321,13 @@ def open_file(path: str, limit: int = memory_limit.DEFAULT) -> File:
     with _opened(path) as stream:
         before = _status(path, stream)
         if before is not None:
-            memory_limit.require(name, before[0], limit)
+            require_memory(name, before[0], limit)
         start = stream.read(_START)
         _require_known(File(name, start), path)  # at once: a stream of other content may never end
-        data = memory_limit.read_bounded(stream, name, limit, start)
+        data = read_bounded(stream, name, limit, start)
         if before != _status(path, stream):
             raise ValueError(f"{name} changed while it was read: wait until it is complete")
     return _unpacked(name, data, limit, path)
-
-
-_PIECE = 1 << 20
 
 
 def open_short(path: str, limit: int, lines: int) -> File | None:
@@ -237,7 +341,7 @@ def open_short(path: str, limit: int, lines: int) -> File | None:
     pieces: list[bytes] = []
     with Path(path).open("rb", buffering=0) as stream:
         before = _status(path, stream)
-        while piece := stream.read(_PIECE):
+        while piece := stream.read(_CHUNK):
             if not pieces and piece.startswith((b"PAR1", b"\x93NUMPY")):
                 return None
             pieces.append(piece)
@@ -324,3 +428,75 @@ def libraries(name: str, *modules: str) -> Any:
             "are read without"
         ) from None
     return first
+
+
+# --- JSON from others ----------------------------------------------------------------------------
+
+_VALUE = 80  # bytes of a number with its place in a list
+_EXACT = 1 << 53  # float64 holds all whole numbers up to this one
+
+
+def load_json(file: File) -> Any:
+    """Return the document of a JSON file."""
+    text = 2 if file.data.isascii() else 5
+    values = 1 + sum(map(file.data.count, (b",", b"[", b"{", b":")))
+    file.require(text * len(file.data) + _VALUE * values)
+    try:
+        return json.loads(file.data.decode("utf-8-sig"), object_pairs_hook=_unique)
+    except _TwiceError as error:
+        raise ValueError(f"{file.name} has the key {error.args[0]!r} twice") from None
+    except RecursionError:
+        raise ValueError(f"{file.name} is no JSON of scores: it is too deep") from None
+    except ValueError as error:  # no UTF-8, no JSON, or a number of thousands of digits
+        raise ValueError(f"{file.name} is no JSON: {error}") from None
+
+
+class _TwiceError(Exception):
+    """An object has a key twice."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
+        raise _TwiceError(Counter(key for key, _ in pairs).most_common(1)[0][0])
+    return entries
+
+
+def array_of_json(file: File, name: str, value: Any) -> npt.NDArray[Any]:
+    """Return the array of a list of numbers, or of words; `name` is what messages call it."""
+    if isinstance(value, list) and set(map(type, value)) == {float}:
+        return np.asarray(value)
+    where = f"{file.name}, column {name!r}"
+    longest = rows = whole = 0
+    for row, cell in _cells(value):
+        rows += 1
+        if cell is None:
+            raise ValueError(f"{where}, row {row}: null is not a number")
+        if isinstance(cell, dict):
+            raise ValueError(f"{where}, row {row}: an object is not a number")
+        if isinstance(cell, str):
+            longest = max(longest, len(cell), 32)
+        elif type(cell) is int:
+            whole = max(whole, abs(cell))
+            if not -(1 << 63) <= cell < 1 << 63:
+                raise ValueError(f"{where}, row {row}: a whole number of more than 64 bits")
+    file.require(4 * longest * rows, where)
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise ValueError(f"{where}: its rows differ in length") from None
+    if array.dtype.kind == "f" and whole > _EXACT:
+        raise ValueError(f"{where}: {whole} among fractions would be rounded")
+    return np.atleast_1d(array)
+
+
+def _cells(value: Any) -> Iterator[tuple[int, Any]]:
+    """Return the innermost values, each with the number of its row."""
+    for row, entry in enumerate(value if isinstance(value, list) else [value], 1):
+        stack = [entry]
+        while stack:
+            cell = stack.pop()
+            if isinstance(cell, list):
+                stack.extend(reversed(cell))
+            else:
+                yield row, cell

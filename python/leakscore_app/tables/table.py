@@ -21,7 +21,7 @@ import numpy.typing as npt
 from leakscore import validation
 from leakscore.typing import Doubles
 from leakscore_app._visible import listed, visible
-from leakscore_app.tables import files, memory_limit
+from leakscore_app.tables import files
 from leakscore_app.tables.cells import Grid, ReadingOptions
 from leakscore_app.tables.columns import DecodedTable, content_of
 from leakscore_app.tables.doubts import refusal
@@ -207,7 +207,7 @@ def read_table(
     proportions: Sequence[str] = (),
     columns: Sequence[str] | None = None,
     exclude: Sequence[str] = (),
-    max_memory: int = memory_limit.DEFAULT,
+    max_memory: int = files.MAX_MEMORY,
 ) -> Table:
     r"""Read a table of records; the content determines the format, not the name.
 
@@ -298,7 +298,7 @@ def table_of_file(file: File, path: str, options: ReadingOptions) -> Table:
     if inner.is_json:
         raise ValueError(f"{inner.name} is JSON: save the table as csv, xlsx or parquet")
     grid = grid_of(inner, options)
-    inner.require(memory_limit.of_table(grid.rows, len(grid.columns)))
+    inner.require(files.table_bytes(grid.rows, len(grid.columns)))
     content = content_of(grid, options)
     return table_of_content(inner.name, path, file.sha256, content, grid.lines)
 

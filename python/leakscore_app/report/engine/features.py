@@ -41,7 +41,7 @@ from leakscore_app.report.engine.survey import (
     judged_of,
     records_of,
 )
-from leakscore_app.tables import memory_limit
+from leakscore_app.tables import files
 from leakscore_app.tables.columns import APART, ASKED, NOT_PUBLISHED
 from leakscore_app.tables.doubts import option
 from leakscore_app.tables.sources.blocks import ROWS, Block, Source, Span
@@ -502,11 +502,11 @@ def _require_room(rows: int | None, features: int) -> None:
     """Refuse more features than memory may hold: of a sample, or of a long table in memory."""
     sampled, rows = rows is None, SAMPLED if rows is None else rows
     needed = 8 * rows * features
-    if needed > memory_limit.DEFAULT and (sampled or rows > ROWS):
+    if needed > files.MAX_MEMORY and (sampled or rows > ROWS):
         raise ValueError(
             f"{features} features of {'a sample of ' * sampled}{rows} records need "
-            f"{memory_limit.shown(needed)} of memory, more than "
-            f"{memory_limit.shown(memory_limit.DEFAULT)}: publish fewer columns or coarser groups"
+            f"{files.shown_size(needed)} of memory, more than "
+            f"{files.shown_size(files.MAX_MEMORY)}: publish fewer columns or coarser groups"
             f"{'' if sampled else ', or judge a part of the records'}"
         )
 

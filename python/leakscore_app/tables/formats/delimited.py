@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore_app.tables import memory_limit
+from leakscore_app.tables import files
 from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, text_of, without_values
 from leakscore_app.tables.files import File, libraries
 from leakscore_app.tables.formats.layout import (
@@ -77,7 +77,7 @@ def read_delimited(file: File, options: ReadingOptions) -> Grid:
     data = _without_last(data or text.encode(), options.skip_last or 0)
     del text
     form = form_of(file.name, data, delimiter, options)
-    file.require(memory_limit.COLUMN * form.layout.width)
+    file.require(files.COLUMN_BYTES * form.layout.width)
     libraries(file.name, "pyarrow")
     rows, layout = form.split(data[form.begin :]), form.layout
     named = zip(layout.columns, rows.columns, strict=True)
@@ -95,7 +95,7 @@ def read_delimited(file: File, options: ReadingOptions) -> Grid:
 
 def _decoded(file: File, options: ReadingOptions) -> tuple[str, list[str]]:
     data = file.data
-    memory_limit.require(file.name, (2 if data.isascii() else 5) * len(data), file.limit)
+    files.require_memory(file.name, (2 if data.isascii() else 5) * len(data), file.limit)
     if options.encoding is not None:
         return _decode_as(file, options.encoding), []
     for mark, encoding in BYTE_ORDER_MARKS:
@@ -190,7 +190,7 @@ def _require_room(file: File, delimiter: str | None) -> None:
     marks = MARKS if delimiter in (None, SPACE) else (str(delimiter),)
     counts = [file.data.count(mark.encode()) for mark in (*marks, "\n", "\r")]
     cells = 1 + max(counts[:-2]) + counts[-2] + counts[-1]
-    memory_limit.require(file.name, len(file.data) + memory_limit.CELL * cells, file.limit)
+    files.require_memory(file.name, len(file.data) + files.CELL_BYTES * cells, file.limit)
 
 
 def require_quotes(name: str, text: str, delimiter: str) -> None:

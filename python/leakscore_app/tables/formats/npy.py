@@ -20,7 +20,7 @@ import numpy as np
 
 from leakscore.typing import Array
 from leakscore_app._visible import listed, visible
-from leakscore_app.tables import memory_limit
+from leakscore_app.tables import files
 from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, numbered
 from leakscore_app.tables.files import DAMAGE, File, directory_bytes, pickled
 
@@ -169,7 +169,7 @@ def grid_of_array(name: str, values: Array, file: File | None = None) -> Grid:
         if values.ndim != 1:
             raise ValueError(f"{name} of shape {values.shape} must hold one row per record")
         if file is not None:
-            file.require(memory_limit.of_table(len(values), len(values.dtype.names)))
+            file.require(files.table_bytes(len(values), len(values.dtype.names)))
         cells = [_cells(field, values[field]) for field in values.dtype.names]
         return Grid(name, cells, len(values))
     if values.ndim != 2:
@@ -179,7 +179,7 @@ def grid_of_array(name: str, values: Array, file: File | None = None) -> Grid:
         raise ValueError(f"{name} must hold real numbers, not dtype {values.dtype}")
     if file is not None:
         same = values.dtype == np.float64 and values.flags.c_contiguous
-        file.require(memory_limit.of_table(0 if same else len(values), values.shape[1]))
+        file.require(files.table_bytes(0 if same else len(values), values.shape[1]))
     with np.errstate(all="ignore"):  # a long double may be too large: then it is infinite
         numbers = np.asarray(values, dtype=np.float64)
     named = zip(numbered(values.shape[1]), numbers.T, strict=True)

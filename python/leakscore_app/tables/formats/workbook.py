@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from leakscore_app._visible import listed, visible
-from leakscore_app.tables import files, memory_limit
+from leakscore_app.tables import files
 from leakscore_app.tables.cells import Cells, Grid, ReadingOptions, text_of, without_values
 from leakscore_app.tables.files import File
 from leakscore_app.tables.formats.layout import is_number, layout_of
@@ -185,7 +185,7 @@ def _grid(
     if not filled:
         raise ValueError(f"{file.name}, sheet {visible(sheet)!r} is empty")
     rows, lines = [rows[i] for i in filled], lines[filled]
-    memory_limit.require(file.name, _CELL_BYTES * len(rows) * len(rows[0]), file.limit)
+    files.require_memory(file.name, _CELL_BYTES * len(rows) * len(rows[0]), file.limit)
     head = [[_text(cell) for cell in row] for row in rows[:_FIRST]]
     layout = layout_of(file.name, head, options.header)
     body = rows[layout.body :]

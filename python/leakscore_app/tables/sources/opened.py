@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from leakscore.typing import Doubles
 from leakscore_app._visible import visible
-from leakscore_app.tables import memory_limit
+from leakscore_app.tables import files
 from leakscore_app.tables.categories import Coded, labels_of
 from leakscore_app.tables.cells import Cells, ReadingOptions, numbered
 from leakscore_app.tables.columns import DecodedTable, Stated, shared
@@ -74,7 +74,7 @@ class Opened(Stated):
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     shares: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unsettled: frozenset[str] = frozenset()
-    max_memory: int = memory_limit.DEFAULT
+    max_memory: int = files.MAX_MEMORY
     owners: npt.NDArray[np.intp] | None = None
 
     def with_size(self, size: int) -> Opened:
