@@ -18,8 +18,7 @@ from leakscore.dask import cluster
 from leakscore_app.passes.first import First, first
 from leakscore_app.passes.on_cluster import run_on
 from leakscore_app.passes.tree import run as run_here
-from leakscore_app.tables.sources.arrays import NpyPart, numbered
-from leakscore_app.tables.sources.blocks import Source
+from leakscore_app.tables.sources.blocks import NpyPart, Source, numbered
 
 COLUMNS, PASSES = 20, 2
 ROWS = (65_536, 524_288, 2_097_152)

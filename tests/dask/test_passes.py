@@ -26,8 +26,7 @@ from leakscore_app.report import _report  # noqa: E402
 from leakscore_app.tables.categories import Categories  # noqa: E402
 from leakscore_app.tables.cells import ReadingOptions, numbered  # noqa: E402
 from leakscore_app.tables.sources import opened as opened_sources  # noqa: E402
-from leakscore_app.tables.sources.arrays import CallablePart, NpyPart  # noqa: E402
-from leakscore_app.tables.sources.blocks import Block, Source  # noqa: E402
+from leakscore_app.tables.sources.blocks import Block, CallablePart, NpyPart, Source  # noqa: E402  # noqa: E402
 from leakscore_app.tables.sources.frames import ParquetPart  # noqa: E402
 
 pytestmark = [

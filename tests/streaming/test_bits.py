@@ -20,8 +20,7 @@ from leakscore_app.passes.scores import ScorePass, ScoreRows
 from leakscore_app.passes.tree import Tree, run
 from leakscore_app.tables.categories import Categories
 from leakscore_app.tables.cells import ReadingOptions, numbered
-from leakscore_app.tables.sources.arrays import ArrayPart, CallablePart, NpyPart
-from leakscore_app.tables.sources.blocks import Part, Source, cut
+from leakscore_app.tables.sources.blocks import ArrayPart, CallablePart, NpyPart, Part, Source, cut
 from leakscore_app.tables.sources.frames import FramePart, ParquetPart
 from tests.helpers.streamed import joined
 

@@ -24,8 +24,7 @@ from leakscore_app.tables import files
 from leakscore_app.tables.cells import ReadingOptions, numbered
 from leakscore_app.tables.files import open_short
 from leakscore_app.tables.sources import opened as sources
-from leakscore_app.tables.sources.arrays import without_graph
-from leakscore_app.tables.sources.opened import LONG, Opened
+from leakscore_app.tables.sources.opened import LONG, Opened, without_graph
 from leakscore_app.tables.table import Table, table_of, table_of_file, table_of_frame, table_of_path
 
 _FEW_COLUMNS = 500
@@ -269,9 +268,7 @@ def open_table(path: str | PathLike[str], **reading: Any) -> Table | Opened:
         if len(paths) == 1:
             file = open_short(paths[0], options.max_memory, LONG)
         if file is None:
-            from leakscore_app.tables.sources.long_files import of_files
-
-            opened = of_files(paths, options)
+            opened = sources.of_files(paths, options)
     if opened is not None and (len(paths) > 1 or opened.is_longer_than(LONG)):
         return opened if opened.is_longer_than(LONG) else opened.whole()
     if len(paths) > 1:

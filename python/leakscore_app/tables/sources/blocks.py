@@ -1,7 +1,11 @@
-"""Blocks of 65,536 rows, counted from the beginning of each part, whatever batches it yields.
+"""A table as parts that are read in blocks of 65,536 rows: the parts of arrays and of callables.
 
-What is computed block by block and merged by block numbers then has the same bits for every format,
-batch size and number of workers. A table that is not the same in every pass is refused.
+Blocks are counted from the beginning of each part, whatever batches it yields. What is computed
+block by block and merged by block numbers then has the same bits for every format, batch size and
+number of workers. A table that is not the same in every pass is refused.
+
+Beside columns of numbers an array may have columns of categories: a block holds the number of each
+level.
 """
 
 from __future__ import annotations
@@ -9,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -19,63 +23,10 @@ import numpy.typing as npt
 
 from leakscore.typing import Doubles
 from leakscore_app.tables.categories import Levels
+from leakscore_app.tables.cells import numbered
+from leakscore_app.tables.formats import npy
 
-State: TypeAlias = tuple[int, int]
 Kind = TypeVar("Kind", bound=np.generic)
-
-
-def state_of(path: str) -> State:
-    """Return size and time of change of a file."""
-    status = Path(path).stat()
-    return status.st_size, status.st_mtime_ns
-
-
-def require_same(path: str, name: str, state: State) -> None:
-    """Refuse a file that changed since it was looked at first."""
-    try:
-        now = state_of(path)
-    except FileNotFoundError:
-        raise ValueError(f"{name} is not there any more: it is read several times") from None
-    if now != state:
-        raise ValueError(f"{name} changed while it was read: wait until it is complete")
-
-
-@dataclass
-class Digest:
-    """Length of what a stream yielded first, and a checksum of each column that was read."""
-
-    rows: int | None = None
-    first_sums: dict[str, int] = field(default_factory=dict)
-
-    def watched(
-        self, batches: Iterable[Doubles], columns: Sequence[str], name: str
-    ) -> Iterator[Doubles]:
-        """Yield batches of some columns; at the end, refuse others than the first time."""
-        rows, checksums = 0, [0] * len(columns)
-        for batch in batches:
-            rows += len(batch)
-            pairs = zip(np.ascontiguousarray(batch.T), checksums, strict=True)
-            checksums = [zlib.crc32(column.data, checksum) for column, checksum in pairs]
-            yield batch
-        read = dict(zip(columns, checksums, strict=True))
-        self.rows = rows if self.rows is None else self.rows
-        if rows != self.rows or {**read, **self.first_sums} != {**self.first_sums, **read}:
-            raise ValueError(
-                f"{name} yielded {rows} records that are not those of the first pass "
-                f"({self.rows}): a report reads them several times, in the same order each time"
-            )
-        self.first_sums |= read
-
-
-def part_of(batches: Iterable[Doubles], first: int, last: int) -> Iterator[Doubles]:
-    """Yield rows [first, last) of what is read from the beginning to the end."""
-    start = 0
-    for batch in batches:
-        taken = batch[max(first - start, 0) : max(last - start, 0)]
-        start += len(batch)
-        if len(taken):
-            yield taken
-
 
 ROWS = 65_536
 """Rows of a block."""
@@ -158,81 +109,6 @@ class Span:
     last: int
     block: int
     start: int
-
-
-@dataclass(frozen=True, eq=False)
-class LineNumbers:
-    """The line of each row: `offsets` more than its number from the rows `starts` on."""
-
-    starts: npt.NDArray[np.int64]
-    offsets: npt.NDArray[np.int64]
-
-    def __getitem__(self, rows: Any) -> Any:
-        """Return the lines of rows, from 1."""
-        return rows + self.offsets[np.searchsorted(self.starts, rows, side="right") - 1]
-
-
-_PIECE = 1 << 20
-
-
-@dataclass(frozen=True, eq=False)
-class FilePart:
-    """A file as a part of a source: what is known of it, unless its format says otherwise.
-
-    Attributes
-    ----------
-    path, name : str
-    columns : tuple of str
-    rows : int
-    state : tuple of int
-        Size and time of change when it was looked at first.
-    excluded : dict
-        Name of a column without numbers -> why it is not judged.
-    index : tuple of str
-        Columns that name the rows of a pandas frame.
-    notes : tuple of str
-    unnamed : bool
-        Whether the first column has no name, and others have.
-    lines : LineNumbers, optional
-        The line on which each record begins.
-    levels : dict
-        Name of a column -> the categories in its place.
-    hashed : str
-        The SHA-256 hash of its bytes, where they were all read.
-    """
-
-    path: str
-    name: str
-    columns: tuple[str, ...]
-    rows: int
-    state: State
-    _: KW_ONLY
-    excluded: dict[str, str] = field(default_factory=dict)
-    index: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    unnamed: bool = False
-    lines: LineNumbers | None = None
-    levels: Levels = field(default_factory=dict)
-    hashed: str = ""
-
-    def batches(self, columns: Sequence[str], first: int, last: int) -> Iterator[Doubles]:
-        """Yield rows; see `Part`."""
-        raise NotImplementedError
-
-    def require_same(self) -> None:
-        """Refuse a file that changed since it was looked at first."""
-        require_same(self.path, self.name, self.state)
-
-    @property
-    def sha256(self) -> str:
-        """The hash of its bytes."""
-        if self.hashed:
-            return self.hashed
-        digest = hashlib.sha256()
-        with Path(self.path).open("rb", buffering=0) as file:
-            while piece := file.read(_PIECE):
-                digest.update(piece)
-        return digest.hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,3 +205,301 @@ def cut(batches: Iterable[Doubles], size: int, width: int) -> Iterator[Doubles]:
                 block, filled = np.empty((size, width)), 0
     if filled:
         yield block[:filled]
+
+
+# --- arrays --------------------------------------------------------------------------------------
+
+Codes = npt.NDArray[np.int32]
+
+
+def codes_of(labels: npt.NDArray[np.str_]) -> tuple[tuple[str, ...], Codes]:
+    """Return the levels of labels, in order, and the number of each label's; -1 for a blank one."""
+    levels, codes = np.unique(labels, return_inverse=True)
+    blank = int(len(levels) > 0 and levels[0] == "")
+    return tuple(levels[blank:].tolist()), codes.reshape(-1).astype(np.int32) - blank
+
+
+def places(columns: Sequence[str], chosen: Sequence[str]) -> list[int] | slice:
+    """Return where the wanted columns are; a slice if they are all columns in their order."""
+    if tuple(columns) == tuple(chosen):
+        return slice(None)
+    at = {name: j for j, name in enumerate(columns)}
+    return [at[name] for name in chosen]
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayPart:
+    """An array of real numbers (N, d), whatever its dtype and strides.
+
+    Attributes
+    ----------
+    codes : dict
+        Name of a column of categories beside them -> the number of each row's level, -1 where it is
+        not known.
+    """
+
+    values: npt.NDArray[Any] = field(repr=False)
+    name: str
+    columns: tuple[str, ...]
+    codes: Mapping[str, Codes] = field(default_factory=dict, repr=False)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the array."""
+        return len(self.values)
+
+    def batches(self, columns: Sequence[str], first: int, last: int) -> Iterator[Doubles]:
+        """Yield rows; see `blocks.Part`. An unknown level is NaN."""
+        numbers = [name for name in columns if name not in self.codes]
+        chosen = places(self.columns, numbers)
+        last = min(last, self.rows)
+        for start in range(first, last, ROWS):
+            rows = slice(start, min(start + ROWS, last))
+            with np.errstate(all="ignore"):  # a long double may be too large: then it is infinite
+                block = np.asarray(self.values[rows][:, chosen], dtype=np.float64)
+            if len(numbers) == len(columns):
+                yield block
+                continue
+            columns_of_block = dict(zip(numbers, block.T, strict=True))
+            for name, codes in self.codes.items():
+                columns_of_block[name] = np.where(codes[rows] < 0, np.nan, codes[rows])
+            yield np.column_stack([columns_of_block[name] for name in columns])
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+State: TypeAlias = tuple[int, int]
+
+
+def state_of(path: str) -> State:
+    """Return size and time of change of a file."""
+    status = Path(path).stat()
+    return status.st_size, status.st_mtime_ns
+
+
+def require_same(path: str, name: str, state: State) -> None:
+    """Refuse a file that changed since it was looked at first."""
+    try:
+        now = state_of(path)
+    except FileNotFoundError:
+        raise ValueError(f"{name} is not there any more: it is read several times") from None
+    if now != state:
+        raise ValueError(f"{name} changed while it was read: wait until it is complete")
+
+
+@dataclass(frozen=True, eq=False)
+class LineNumbers:
+    """The line of each row: `offsets` more than its number from the rows `starts` on."""
+
+    starts: npt.NDArray[np.int64]
+    offsets: npt.NDArray[np.int64]
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Return the lines of rows, from 1."""
+        return rows + self.offsets[np.searchsorted(self.starts, rows, side="right") - 1]
+
+
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class FilePart:
+    """A file as a part of a source: what is known of it, unless its format says otherwise.
+
+    Attributes
+    ----------
+    path, name : str
+    columns : tuple of str
+    rows : int
+    state : tuple of int
+        Size and time of change when it was looked at first.
+    excluded : dict
+        Name of a column without numbers -> why it is not judged.
+    index : tuple of str
+        Columns that name the rows of a pandas frame.
+    notes : tuple of str
+    unnamed : bool
+        Whether the first column has no name, and others have.
+    lines : LineNumbers, optional
+        The line on which each record begins.
+    levels : dict
+        Name of a column -> the categories in its place.
+    hashed : str
+        The SHA-256 hash of its bytes, where they were all read.
+    """
+
+    path: str
+    name: str
+    columns: tuple[str, ...]
+    rows: int
+    state: State
+    _: KW_ONLY
+    excluded: dict[str, str] = field(default_factory=dict)
+    index: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    unnamed: bool = False
+    lines: LineNumbers | None = None
+    levels: Levels = field(default_factory=dict)
+    hashed: str = ""
+
+    def batches(self, columns: Sequence[str], first: int, last: int) -> Iterator[Doubles]:
+        """Yield rows; see `Part`."""
+        raise NotImplementedError
+
+    def require_same(self) -> None:
+        """Refuse a file that changed since it was looked at first."""
+        require_same(self.path, self.name, self.state)
+
+    @property
+    def sha256(self) -> str:
+        """The hash of its bytes."""
+        if self.hashed:
+            return self.hashed
+        digest = hashlib.sha256()
+        with Path(self.path).open("rb", buffering=0) as file:
+            while piece := file.read(_PIECE):
+                digest.update(piece)
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class NpyPart(FilePart):
+    """An array in an npy file, mapped anew for every pass."""
+
+    @classmethod
+    def of(cls, path: str, name: str) -> NpyPart | None:
+        """Look at the header of a file; None if it holds no table of real numbers alone."""
+        state = state_of(path)
+        array = npy.mapped(path, name)
+        if array.ndim != 2 or not array.size or array.dtype.kind not in "fiub":
+            return None
+        notes = (f"columns of {name} have no names: numbered from 1",)
+        return cls(path, name, numbered(array.shape[1]), len(array), state, notes=notes)
+
+    def batches(self, columns: Sequence[str], first: int, last: int) -> Iterator[Doubles]:
+        """Yield rows; see `blocks.Part`."""
+        last = min(last, self.rows)
+        for start in range(first, last, ROWS):
+            self.require_same()
+            # Mapped for one batch only: pages that were read are given back.
+            rows = npy.mapped(self.path, self.name)[start : min(start + ROWS, last)]
+            npy.require_values(self.name, rows)
+            yield from ArrayPart(rows, self.name, self.columns).batches(columns, 0, len(rows))
+        self.require_same()
+
+
+# --- streams that are read anew in every pass ----------------------------------------------------
+
+
+@dataclass
+class Digest:
+    """Length of what a stream yielded first, and a checksum of each column that was read."""
+
+    rows: int | None = None
+    first_sums: dict[str, int] = field(default_factory=dict)
+
+    def watched(
+        self, batches: Iterable[Doubles], columns: Sequence[str], name: str
+    ) -> Iterator[Doubles]:
+        """Yield batches of some columns; at the end, refuse others than the first time."""
+        rows, checksums = 0, [0] * len(columns)
+        for batch in batches:
+            rows += len(batch)
+            pairs = zip(np.ascontiguousarray(batch.T), checksums, strict=True)
+            checksums = [zlib.crc32(column.data, checksum) for column, checksum in pairs]
+            yield batch
+        read = dict(zip(columns, checksums, strict=True))
+        self.rows = rows if self.rows is None else self.rows
+        if rows != self.rows or {**read, **self.first_sums} != {**self.first_sums, **read}:
+            raise ValueError(
+                f"{name} yielded {rows} records that are not those of the first pass "
+                f"({self.rows}): a report reads them several times, in the same order each time"
+            )
+        self.first_sums |= read
+
+
+def part_of(batches: Iterable[Doubles], first: int, last: int) -> Iterator[Doubles]:
+    """Yield rows [first, last) of what is read from the beginning to the end."""
+    start = 0
+    for batch in batches:
+        taken = batch[max(first - start, 0) : max(last - start, 0)]
+        start += len(batch)
+        if len(taken):
+            yield taken
+
+
+@dataclass(eq=False)
+class CallablePart:
+    """What a function yields anew at each call: arrays (k, d), or frames of named columns."""
+
+    function: Callable[[], Iterable[Any]]
+    name: str
+    columns: tuple[str, ...]
+    digest: Digest = field(default_factory=Digest)
+    rows: int | None = None
+    last: Any = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, function: Callable[[], Iterable[Any]]) -> CallablePart:
+        """Look at the first block."""
+        blocks = _blocks(function)
+        first = next(blocks, None)
+        if first is None:
+            raise ValueError("the callable yields no block of records")
+        return cls(function, "the blocks", _block(first)[0], last=blocks)
+
+    def batches(self, columns: Sequence[str], first: int, last: int) -> Iterator[Doubles]:
+        """Yield rows; see `blocks.Part`. Blocks of other columns are refused."""
+        chosen = places(self.columns, columns)
+        width = len(self.columns)
+
+        def read() -> Iterator[Doubles]:
+            names = None
+            blocks = _blocks(self.function)
+            if blocks is self.last:
+                raise ValueError(
+                    "the callable returned the same iterator again, which can be read once only: "
+                    "it must return a new one at each call"
+                )
+            self.last = blocks
+            for number, block in enumerate(blocks, start=1):
+                given, values = _block(block)
+                names = names or given
+                if given != names or values.shape[1] != width:
+                    raise ValueError(
+                        f"block {number} of the callable has the columns {', '.join(given)[:80]}, "
+                        f"the first has {', '.join(names)[:80]}"
+                    )
+                yield values
+
+        watched = self.digest.watched(read(), self.columns, self.name)
+        for values in part_of(watched, first, last):
+            yield values[:, chosen]
+
+
+def _blocks(function: Callable[[], Iterable[Any]]) -> Iterator[Any]:
+    """Call a function; refuse one table, whose rows would be taken for blocks."""
+    blocks: Any = function()
+    if isinstance(blocks, np.ndarray) or not isinstance(blocks, Iterable) or _is_frame(blocks):
+        raise TypeError(
+            f"The callable must return an iterator of blocks, not {type(blocks).__name__}"
+        )
+    return iter(blocks)
+
+
+def _is_frame(block: Any) -> bool:
+    return hasattr(block, "__arrow_c_stream__") or hasattr(block, "__arrow_c_array__")
+
+
+def _block(block: Any) -> tuple[tuple[str, ...], Doubles]:
+    """Return names and values of one block."""
+    if _is_frame(block):
+        from leakscore_app.tables.sources.frames import numbers_of
+
+        return numbers_of(block)
+    array = np.asarray(block)
+    if array.ndim != 2 or array.dtype.kind not in "fiub":
+        raise ValueError(
+            f"A block of shape {array.shape} and dtype {array.dtype} must be (k, d) real numbers"
+        )
+    return numbered(array.shape[1]), np.asarray(array, dtype=np.float64)
