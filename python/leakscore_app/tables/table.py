@@ -156,11 +156,11 @@ def grid_of(file: File, options: ReadingOptions) -> Grid:
     elif file.kind == "text":
         from leakscore_app.tables.formats.delimited import read_delimited as reader
     elif file.kind == "workbook":
-        from leakscore_app.tables.formats.workbook import read_workbook as reader
+        from leakscore_app.tables.formats.programs import read_workbook as reader
     elif file.kind in ARROW:
         from leakscore_app.tables.formats.arrow import read_arrow as reader
     else:
-        from leakscore_app.tables.formats.survey_files import read_survey_file as reader
+        from leakscore_app.tables.formats.programs import read_survey_file as reader
     return reader(file, options)
 
 
