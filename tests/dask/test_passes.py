@@ -26,8 +26,8 @@ from leakscore_app.report import _report  # noqa: E402
 from leakscore_app.tables.categories import Categories  # noqa: E402
 from leakscore_app.tables.cells import ReadingOptions, numbered  # noqa: E402
 from leakscore_app.tables.sources import opened as opened_sources  # noqa: E402
-from leakscore_app.tables.sources.blocks import Block, CallablePart, NpyPart, Source  # noqa: E402  # noqa: E402
-from leakscore_app.tables.sources.frames import ParquetPart  # noqa: E402
+from leakscore_app.tables.sources.blocks import Block, NpyPart, Source  # noqa: E402
+from leakscore_app.tables.sources.frames import CallablePart, ParquetPart  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

@@ -20,8 +20,9 @@ from leakscore_app.passes.scores import ScorePass, ScoreRows
 from leakscore_app.passes.tree import Tree, run
 from leakscore_app.tables.categories import Categories
 from leakscore_app.tables.cells import ReadingOptions, numbered
-from leakscore_app.tables.sources.blocks import ArrayPart, CallablePart, NpyPart, Part, Source, cut
-from leakscore_app.tables.sources.frames import FramePart, ParquetPart
+from leakscore_app.tables.sources.blocks import ArrayPart, NpyPart, Part, Source, cut
+from leakscore_app.tables.sources.frames import CallablePart, ParquetPart
+from leakscore_app.tables.sources.opened import of_frame
 from tests.helpers.streamed import joined
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -53,7 +54,7 @@ def parts(values: np.ndarray, folder: Path) -> Iterator[Part]:
         path = str(folder / f"{rows}.parquet")
         parquet.write_table(frame(values), path, row_group_size=rows)
         yield ParquetPart.of(path, path, Categories(), ReadingOptions())
-    yield FramePart.of(frame(values), ReadingOptions())
+    yield from of_frame(frame(values), ReadingOptions()).source.parts
     for step in (1, 999, 4096):
         starts = range(0, N, step) if step > 1 else (0,)
         pieces = [values[at : at + step] for at in starts] if step > 1 else [values[:1], values[1:]]

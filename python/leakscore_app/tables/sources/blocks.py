@@ -1,4 +1,4 @@
-"""A table as parts that are read in blocks of 65,536 rows: the parts of arrays and of callables.
+"""A table as parts that are read in blocks of 65,536 rows; arrays, in memory or in files, as parts.
 
 Blocks are counted from the beginning of each part, whatever batches it yields. What is computed
 block by block and merged by block numbers then has the same bits for every format, batch size and
@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -386,120 +385,3 @@ class NpyPart(FilePart):
             npy.require_values(self.name, rows)
             yield from ArrayPart(rows, self.name, self.columns).batches(columns, 0, len(rows))
         self.require_same()
-
-
-# --- streams that are read anew in every pass ----------------------------------------------------
-
-
-@dataclass
-class Digest:
-    """Length of what a stream yielded first, and a checksum of each column that was read."""
-
-    rows: int | None = None
-    first_sums: dict[str, int] = field(default_factory=dict)
-
-    def watched(
-        self, batches: Iterable[Doubles], columns: Sequence[str], name: str
-    ) -> Iterator[Doubles]:
-        """Yield batches of some columns; at the end, refuse others than the first time."""
-        rows, checksums = 0, [0] * len(columns)
-        for batch in batches:
-            rows += len(batch)
-            pairs = zip(np.ascontiguousarray(batch.T), checksums, strict=True)
-            checksums = [zlib.crc32(column.data, checksum) for column, checksum in pairs]
-            yield batch
-        read = dict(zip(columns, checksums, strict=True))
-        self.rows = rows if self.rows is None else self.rows
-        if rows != self.rows or {**read, **self.first_sums} != {**self.first_sums, **read}:
-            raise ValueError(
-                f"{name} yielded {rows} records that are not those of the first pass "
-                f"({self.rows}): a report reads them several times, in the same order each time"
-            )
-        self.first_sums |= read
-
-
-def part_of(batches: Iterable[Doubles], first: int, last: int) -> Iterator[Doubles]:
-    """Yield rows [first, last) of what is read from the beginning to the end."""
-    start = 0
-    for batch in batches:
-        taken = batch[max(first - start, 0) : max(last - start, 0)]
-        start += len(batch)
-        if len(taken):
-            yield taken
-
-
-@dataclass(eq=False)
-class CallablePart:
-    """What a function yields anew at each call: arrays (k, d), or frames of named columns."""
-
-    function: Callable[[], Iterable[Any]]
-    name: str
-    columns: tuple[str, ...]
-    digest: Digest = field(default_factory=Digest)
-    rows: int | None = None
-    last: Any = field(default=None, repr=False)
-
-    @classmethod
-    def of(cls, function: Callable[[], Iterable[Any]]) -> CallablePart:
-        """Look at the first block."""
-        blocks = _blocks(function)
-        first = next(blocks, None)
-        if first is None:
-            raise ValueError("the callable yields no block of records")
-        return cls(function, "the blocks", _block(first)[0], last=blocks)
-
-    def batches(self, columns: Sequence[str], first: int, last: int) -> Iterator[Doubles]:
-        """Yield rows; see `blocks.Part`. Blocks of other columns are refused."""
-        chosen = places(self.columns, columns)
-        width = len(self.columns)
-
-        def read() -> Iterator[Doubles]:
-            names = None
-            blocks = _blocks(self.function)
-            if blocks is self.last:
-                raise ValueError(
-                    "the callable returned the same iterator again, which can be read once only: "
-                    "it must return a new one at each call"
-                )
-            self.last = blocks
-            for number, block in enumerate(blocks, start=1):
-                given, values = _block(block)
-                names = names or given
-                if given != names or values.shape[1] != width:
-                    raise ValueError(
-                        f"block {number} of the callable has the columns {', '.join(given)[:80]}, "
-                        f"the first has {', '.join(names)[:80]}"
-                    )
-                yield values
-
-        watched = self.digest.watched(read(), self.columns, self.name)
-        for values in part_of(watched, first, last):
-            yield values[:, chosen]
-
-
-def _blocks(function: Callable[[], Iterable[Any]]) -> Iterator[Any]:
-    """Call a function; refuse one table, whose rows would be taken for blocks."""
-    blocks: Any = function()
-    if isinstance(blocks, np.ndarray) or not isinstance(blocks, Iterable) or _is_frame(blocks):
-        raise TypeError(
-            f"The callable must return an iterator of blocks, not {type(blocks).__name__}"
-        )
-    return iter(blocks)
-
-
-def _is_frame(block: Any) -> bool:
-    return hasattr(block, "__arrow_c_stream__") or hasattr(block, "__arrow_c_array__")
-
-
-def _block(block: Any) -> tuple[tuple[str, ...], Doubles]:
-    """Return names and values of one block."""
-    if _is_frame(block):
-        from leakscore_app.tables.sources.frames import numbers_of
-
-        return numbers_of(block)
-    array = np.asarray(block)
-    if array.ndim != 2 or array.dtype.kind not in "fiub":
-        raise ValueError(
-            f"A block of shape {array.shape} and dtype {array.dtype} must be (k, d) real numbers"
-        )
-    return numbered(array.shape[1]), np.asarray(array, dtype=np.float64)

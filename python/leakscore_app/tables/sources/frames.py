@@ -1,11 +1,13 @@
-"""Frames with the Arrow stream interface, and parquet files, as parts of a source.
+"""Frames with the Arrow stream interface, callables and parquet files as parts of a source.
 
-Row groups of a file are read one after another, never all.
+Frames and callables are streams, which must yield the same rows in every pass. Row groups of a
+file are read one after another, never all.
 """
 
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -16,7 +18,7 @@ import numpy as np
 from leakscore.typing import Doubles
 from leakscore_app._visible import visible
 from leakscore_app.tables.categories import Categories, Levels, read_for, rows_of
-from leakscore_app.tables.cells import ReadingOptions
+from leakscore_app.tables.cells import ReadingOptions, numbered
 from leakscore_app.tables.columns import GROUP, TextColumns, reason_of, understand
 from leakscore_app.tables.files import libraries
 from leakscore_app.tables.formats.arrow import (
@@ -29,7 +31,9 @@ from leakscore_app.tables.formats.arrow import (
     words_of,
 )
 from leakscore_app.tables.numbers import doubles_of
-from leakscore_app.tables.sources.blocks import ROWS, Digest, FilePart, part_of, state_of
+from leakscore_app.tables.sources.blocks import ROWS, FilePart, places, state_of
+
+# --- frames --------------------------------------------------------------------------------------
 
 
 def reader_of(frame: Any) -> Any:
@@ -115,66 +119,135 @@ def excluded_in(
     return excluded, frozenset()
 
 
+# --- streams -------------------------------------------------------------------------------------
+
+
 @dataclass(eq=False)
-class FramePart:
-    """A frame, whose stream is asked for anew in every pass.
+class Stream:
+    """Rows that are yielded anew in every pass, the same each time."""
 
-    Attributes
-    ----------
-    frame : object
-        With the method ``__arrow_c_stream__``.
-    excluded : dict
-        Name of a column without numbers -> what it holds.
-    index : tuple of str
-        Columns that name the rows of a pandas frame.
-    levels : dict
-        Name of a column -> the categories in its place.
-    unsettled : frozenset of str
-        Columns of text that may hold numbers.
-    """
-
-    frame: Any
     name: str
     columns: tuple[str, ...]
-    excluded: dict[str, str]
-    index: tuple[str, ...] = ()
-    levels: Levels = field(default_factory=dict)
-    unsettled: frozenset[str] = frozenset()
-    digest: Digest = field(default_factory=Digest)
-    rows: int | None = None
+    rows: int | None = field(default=None, init=False)
+    _count: int | None = field(default=None, init=False)
+    _checksums: dict[str, int] = field(default_factory=dict, init=False)
 
-    @classmethod
-    def of(cls, frame: Any, options: ReadingOptions) -> FramePart:
-        """Look at a frame; refuse a stream that can be read once only.
-
-        Its columns of words are read if some are published, or are columns of categories.
-        """
-        kind = type(frame).__name__
-        if kind in ("RecordBatchReader", "RecordBatchStreamReader", "RecordBatchFileReader"):
-            raise ValueError(
-                f"a {kind} can be read once only, and a report reads its records several times: "
-                "pass a table, or a function that opens the stream anew"
-            )
-        schema = reader_of(frame).schema
-        name, names, categories = f"the {kind}", tuple(schema.names), Categories.of(options)
-        excluded, unsettled = excluded_in(
-            name, schema, lambda _: reader_of(frame), categories, options
-        )
-        index, (levels, _) = tuple(sorted(index_of(schema))), categories.coded(name, names)
-        return cls(frame, name, names, excluded, index, levels, unsettled)
+    def read(self, columns: Sequence[str]) -> Iterator[Doubles]:
+        """Yield all rows of some columns."""
+        raise NotImplementedError
 
     def batches(self, columns: Sequence[str], first: int, last: int) -> Iterator[Doubles]:
         """Yield rows; see `blocks.Part`."""
+        yield from part_of(self._watched(columns), first, last)
 
-        def read() -> Iterator[Doubles]:
-            reader = reader_of(self.frame)
-            if tuple(reader.schema.names) != self.columns:
-                raise ValueError(f"{self.name} changed its columns between two passes")
-            for batch in reader:
-                yield doubles(batch, columns, self.levels)
+    def _watched(self, columns: Sequence[str]) -> Iterator[Doubles]:
+        """Yield all rows; at the end, refuse others than the first time."""
+        rows, checksums = 0, [0] * len(columns)
+        for batch in self.read(columns):
+            rows += len(batch)
+            pairs = zip(np.ascontiguousarray(batch.T), checksums, strict=True)
+            checksums = [zlib.crc32(column.data, checksum) for column, checksum in pairs]
+            yield batch
+        read = dict(zip(columns, checksums, strict=True))
+        self._count = rows if self._count is None else self._count
+        if rows != self._count or {**read, **self._checksums} != {**self._checksums, **read}:
+            raise ValueError(
+                f"{self.name} yielded {rows} records that are not those of the first pass "
+                f"({self._count}): a report reads them several times, in the same order each time"
+            )
+        self._checksums |= read
 
-        watched = self.digest.watched(read(), columns, self.name)
-        yield from part_of(watched, first, last)
+
+def part_of(batches: Iterable[Doubles], first: int, last: int) -> Iterator[Doubles]:
+    """Yield rows [first, last) of what is read from the beginning to the end."""
+    start = 0
+    for batch in batches:
+        taken = batch[max(first - start, 0) : max(last - start, 0)]
+        start += len(batch)
+        if len(taken):
+            yield taken
+
+
+@dataclass(eq=False)
+class FramePart(Stream):
+    """A frame with the method ``__arrow_c_stream__``; `levels` are the categories in columns."""
+
+    frame: Any
+    levels: Levels = field(default_factory=dict)
+
+    def read(self, columns: Sequence[str]) -> Iterator[Doubles]:
+        """Yield all rows; see `Stream`."""
+        reader = reader_of(self.frame)
+        if tuple(reader.schema.names) != self.columns:
+            raise ValueError(f"{self.name} changed its columns between two passes")
+        for batch in reader:
+            yield doubles(batch, columns, self.levels)
+
+
+@dataclass(eq=False)
+class CallablePart(Stream):
+    """What a function yields anew at each call: arrays (k, d), or frames of named columns."""
+
+    function: Callable[[], Iterable[Any]]
+    last: Any = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, function: Callable[[], Iterable[Any]]) -> CallablePart:
+        """Look at the first block."""
+        blocks = _blocks(function)
+        first = next(blocks, None)
+        if first is None:
+            raise ValueError("the callable yields no block of records")
+        return cls("the blocks", _block(first)[0], function, blocks)
+
+    def read(self, columns: Sequence[str]) -> Iterator[Doubles]:
+        """Yield all rows; see `Stream`. Blocks of other columns are refused."""
+        chosen, names = places(self.columns, columns), None
+        blocks = _blocks(self.function)
+        if blocks is self.last:
+            raise ValueError(
+                "the callable returned the same iterator again, which can be read once only: "
+                "it must return a new one at each call"
+            )
+        self.last = blocks
+        for number, block in enumerate(blocks, start=1):
+            given, values = _block(block)
+            names = names or given
+            if given != names or values.shape[1] != len(self.columns):
+                raise ValueError(
+                    f"block {number} of the callable has the columns {', '.join(given)[:80]}, "
+                    f"the first has {', '.join(names)[:80]}"
+                )
+            yield values[:, chosen]
+
+
+def _blocks(function: Callable[[], Iterable[Any]]) -> Iterator[Any]:
+    """Call a function; refuse one table, whose rows would be taken for blocks."""
+    blocks: Any = function()
+    if isinstance(blocks, np.ndarray) or not isinstance(blocks, Iterable) or _is_frame(blocks):
+        raise TypeError(
+            f"The callable must return an iterator of blocks, not {type(blocks).__name__}"
+        )
+    return iter(blocks)
+
+
+def _is_frame(block: Any) -> bool:
+    return hasattr(block, "__arrow_c_stream__") or hasattr(block, "__arrow_c_array__")
+
+
+def _block(block: Any) -> tuple[tuple[str, ...], Doubles]:
+    """Return names and values of one block."""
+    if _is_frame(block):
+        return numbers_of(block)
+    array = np.asarray(block)
+    if array.ndim != 2 or array.dtype.kind not in "fiub":
+        raise ValueError(
+            f"A block of shape {array.shape} and dtype {array.dtype} must be (k, d) real numbers"
+        )
+    return numbered(array.shape[1]), np.asarray(array, dtype=np.float64)
+
+
+# --- parquet files -------------------------------------------------------------------------------
 
 
 def _batches(path: str, name: str, columns: list[str]) -> Iterator[Any]:

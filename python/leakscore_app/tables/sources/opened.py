@@ -22,16 +22,15 @@ from leakscore_app.tables.categories import Categories, Coded, Share, labels_of,
 from leakscore_app.tables.cells import Cells, ReadingOptions, numbered
 from leakscore_app.tables.columns import ASKED, DecodedTable, Stated, shared
 from leakscore_app.tables.doubts import Column, Columns, may_be_code, option, refusal
-from leakscore_app.tables.sources.blocks import (
-    ROWS,
-    ArrayPart,
+from leakscore_app.tables.formats.arrow import index_of
+from leakscore_app.tables.sources.blocks import ROWS, ArrayPart, FilePart, NpyPart, Source, codes_of
+from leakscore_app.tables.sources.frames import (
     CallablePart,
-    FilePart,
-    NpyPart,
-    Source,
-    codes_of,
+    FramePart,
+    ParquetPart,
+    excluded_in,
+    reader_of,
 )
-from leakscore_app.tables.sources.frames import FramePart, ParquetPart
 from leakscore_app.tables.sources.texts import KeptPieces, text_part
 from leakscore_app.tables.table import Table, table_of_content, table_of_path
 
@@ -198,23 +197,33 @@ def of_array(values: npt.NDArray[Any]) -> Opened:
 
 
 def of_frame(frame: Any, options: ReadingOptions) -> Opened:
-    """Open a frame with the Arrow stream interface; `options` name columns only."""
-    part = FramePart.of(frame, options)
-    first = "".join(part.columns[:1])
-    numeric = tuple(name for name in part.columns if name not in part.excluded)
-    source = Source((part,), numeric, levels=frozenset(part.levels))
-    name = part.name.removeprefix("the ")
-    groups = {name: each.levels for name, each in part.levels.items() if isinstance(each, Coded)}
+    """Open a frame with the Arrow stream interface; `options` name columns only.
+
+    Its columns of words are read if some are published, or are columns of categories.
+    """
+    kind = type(frame).__name__
+    if kind in ("RecordBatchReader", "RecordBatchStreamReader", "RecordBatchFileReader"):
+        raise ValueError(
+            f"a {kind} can be read once only, and a report reads its records several times: "
+            "pass a table, or a function that opens the stream anew"
+        )
+    schema, name = reader_of(frame).schema, f"the {kind}"
+    columns, categories = tuple(schema.names), Categories.of(options)
+    excluded, unsettled = excluded_in(name, schema, lambda _: reader_of(frame), categories, options)
+    levels, _ = categories.coded(name, columns)
+    numeric = tuple(each for each in columns if each not in excluded)
+    source = Source((FramePart(name, columns, frame, levels),), numeric, levels=frozenset(levels))
+    first = "".join(columns[:1])
     return Opened(
-        name,
-        name,
+        kind,
+        kind,
         source,
-        part.columns,
+        columns,
         partial(_hash_of, source),
-        excluded=part.excluded,
-        index=frozenset(part.index),
-        groups=groups,
-        unsettled=part.unsettled,
+        excluded=excluded,
+        index=frozenset(index_of(schema)),
+        groups={name: each.levels for name, each in levels.items()},
+        unsettled=unsettled,
         unnamed=None if first.strip() else first,
     )
 
