@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from leakscore_app.tables.doubts import Columns
 from leakscore_app.tables.table import read_table
 
 ROWS = [[1, 2], [2, 3], [4, 1], [5, 8]]
@@ -60,3 +61,15 @@ def test_a_level_named_as_a_sum_is_a_level(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("scope,a\nall,1.5\nsome,2.5\nall,7\nall,4\n")
     assert len(read_table(str(path)).values) == 4
+
+
+def test_spreads_of_pieces_are_those_of_all_rows() -> None:
+    """Far from 0, in pieces of any size, some of them without a value."""
+    rng = np.random.default_rng(2)
+    values = np.stack([rng.normal(1e9, 3.0, 1000), rng.normal(size=1000) ** 5], axis=1)
+    values[:400, 1] = np.nan
+    seen = Columns.of(values[:0])
+    for piece in np.split(values, [0, 300, 301, 400]):
+        seen = seen.merge(Columns.of(piece))
+    np.testing.assert_array_equal(seen.counts, [1000, 600])
+    np.testing.assert_allclose(seen.squares / seen.counts, np.nanvar(values, axis=0), rtol=1e-7)

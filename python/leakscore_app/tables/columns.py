@@ -28,7 +28,6 @@ from leakscore_app.tables.doubts import (
     date_in,
     names_people,
     names_rows,
-    spread_of,
     summed_up,
 )
 from leakscore_app.tables.numbers import ALL, CONVENTIONS, Survey, Vote, survey_of, vote_of
@@ -236,9 +235,9 @@ class Stated:
                 why[name] = self.coded.get(name) or date_in(seen, j)
         return {name: reason for name, reason in why.items() if reason}
 
-    def require_no_sum(self, seen: Columns, rows: int, spreads: Doubles) -> None:
-        """Refuse last records that are the sum or mean of all others; `spreads` as `summed_up`."""
-        count, what = summed_up(seen, rows, spreads) if self.sums else (0, "")
+    def require_no_sum(self, seen: Columns, rows: int) -> None:
+        """Refuse last records that are the sum or mean of all others."""
+        count, what = summed_up(seen, rows) if self.sums else (0, "")
         if count:
             raise ValueError(doubts.summary_of(self.name, self.place(rows - count), count, what))
 
@@ -253,8 +252,7 @@ class Stated:
             column.excluded = excluded.get(column.name, "")
             column.refused = "" if column.excluded else column.refused
         numbered = [j for j, column in enumerate(judged) if not column.excluded]
-        spreads = np.array([spread_of(judged[j].values) for j in numbered])
-        self.require_no_sum(seen.chosen(numbered), rows, spreads)
+        self.require_no_sum(seen.chosen(numbered), rows)
         return seen.codes(names) if self.codes else {}
 
     def refuse_codes(

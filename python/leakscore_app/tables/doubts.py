@@ -95,8 +95,8 @@ class Columns:
         Whether all are days such as 20240131.
     counting, stepping : ndarray of bool
         Whether every value is the one above it plus 1; or differs from it by 1.
-    sums, sizes : ndarray
-        Sums of the values and of their sizes.
+    sums, squares : ndarray
+        Sums of the values, and of the squares of their distances from the mean.
     ends : tuple of (smallest, largest)
         Of each column, the values that might be codes for a missing one, and their neighbours.
     tail : (k, d) ndarray
@@ -113,7 +113,7 @@ class Columns:
     counting: Flags
     stepping: Flags
     sums: Doubles
-    sizes: Doubles
+    squares: Doubles
     ends: tuple[tuple[Doubles, Doubles], ...]
     tail: Doubles
 
@@ -135,6 +135,7 @@ class Columns:
         if not len(place):
             return once
         repeats = np.bincount(place, minlength=len(values)).astype(np.float64)
+        sums = np.asarray(repeats @ values)
         steps = [_stepping(column, place) for column in values.T]
         counting, stepping = np.array(steps, bool).reshape(-1, 2).T
         return replace(
@@ -144,8 +145,8 @@ class Columns:
             last=values[place[-1]],
             counting=counting,
             stepping=stepping,
-            sums=np.asarray(repeats @ values),
-            sizes=np.asarray(repeats @ np.abs(values)),
+            sums=sums,
+            squares=np.asarray(repeats @ (values - sums / len(place)) ** 2),
             tail=values[place[-_TAIL:]],
         )
 
@@ -153,6 +154,11 @@ class Columns:
     def of_each(cls, columns: Sequence[Doubles]) -> Columns:
         """Look at columns of equally many rows."""
         return cls.of(np.column_stack([np.empty((len(columns[0]) if columns else 0, 0)), *columns]))
+
+    @property
+    def means(self) -> Doubles:
+        """Means of the values, 0 where there is none."""
+        return self.sums / np.maximum(self.counts, 1)
 
     def chosen(self, at: Sequence[int]) -> Columns:
         """Return the same of some columns."""
@@ -165,19 +171,20 @@ class Columns:
 
     def codes(self, names: Sequence[str]) -> dict[str, float]:
         """Return the columns with a number that looks like a code for missing values, and which."""
-        means = self.sums / np.maximum(self.counts, 1)
-        codes = map(_code_at_end, self.ends, means.tolist())
+        codes = map(_code_at_end, self.ends, self.means.tolist())
         return {name: code for name, code in zip(names, codes, strict=True) if code is not None}
 
     def merge(self, other: Columns) -> Columns:
         """Add later rows."""
         none, more = self.counts == 0, other.counts == 0
-        joined = none | more
+        joined, counts = none | more, self.counts + other.counts
         with np.errstate(over="ignore", invalid="ignore"):
             step = other.first - self.last
-            sums, sizes = self.sums + other.sums, self.sizes + other.sizes
+            sums, apart = self.sums + other.sums, other.means - self.means
+            between = apart**2 * (self.counts * other.counts / np.maximum(counts, 1))
+            squares = self.squares + other.squares + between
         return Columns(
-            self.counts + other.counts,
+            counts,
             np.fmin(self.low, other.low),
             np.fmax(self.high, other.high),
             np.where(none, other.first, self.first),
@@ -187,14 +194,14 @@ class Columns:
             self.counting & other.counting & (joined | (step == 1)),
             self.stepping & other.stepping & (joined | (np.abs(step) == 1)),
             sums,
-            sizes,
+            squares,
             tuple(map(_joined, self.ends, other.ends)),
             np.concatenate([self.tail, other.tail])[-_TAIL:],
         )
 
 
 _NOTHING: dict[str, Any] = {
-    **{"counts": 0, "sums": 0.0, "sizes": 0.0},
+    **{"counts": 0, "sums": 0.0, "squares": 0.0},
     **dict.fromkeys(("low", "high", "first", "last"), np.nan),
     **dict.fromkeys(("whole", "dates", "counting", "stepping"), True),
 }
@@ -209,7 +216,7 @@ def _looked_at(values: Doubles) -> dict[str, Any]:
     whole = low >= 0 and bool(values[0] == np.floor(values[0]))
     whole = whole and bool((values == np.floor(values)).all())
     with np.errstate(over="ignore", invalid="ignore"):
-        sums, sizes = values.sum(), np.abs(values).sum()
+        sums, squares = values.sum(), len(values) * values.var()
         counting, stepping = _stepping(values)
     return {
         "counts": len(values),
@@ -222,7 +229,7 @@ def _looked_at(values: Doubles) -> dict[str, Any]:
         "counting": counting,
         "stepping": stepping,
         "sums": sums,
-        "sizes": sizes,
+        "squares": squares,
         "ends": _ends_of(values, low, high),
     }
 
@@ -332,17 +339,9 @@ def _are_dates(days: npt.NDArray[np.float64]) -> bool:
 # --- sums and means of the others ----------------------------------------------------------------
 
 
-def summed_up(columns: Columns, rows: int, spreads: Doubles) -> tuple[int, str]:
-    """Return how many records at the end begin with a sum or mean of all above, and in words.
-
-    Parameters
-    ----------
-    columns : Columns
-    rows : int
-        Of the table.
-    spreads : (d,) ndarray
-        About the standard deviation of each column.
-    """
+def summed_up(columns: Columns, rows: int) -> tuple[int, str]:
+    """Return how many of the last rows begin with a sum or mean of all above, and in words."""
+    largest = np.maximum(np.abs(columns.low), np.abs(columns.high))
     for count in range(1, _TAIL + 1):
         if rows - count < _FEWEST - 1 or not len(columns.counts):
             break
@@ -355,23 +354,16 @@ def summed_up(columns: Columns, rows: int, spreads: Doubles) -> tuple[int, str]:
             continue
         with np.errstate(over="ignore", invalid="ignore"):
             sums = columns.sums - below.sum(axis=0)
-            sizes = columns.sizes - np.abs(below).sum(axis=0)
+            spreads = np.sqrt(columns.squares / np.maximum(columns.counts, 1))[usable]
         for what, divisor in (("sum", np.ones(len(others))), ("mean", np.maximum(others, 1))):
             with np.errstate(over="ignore", invalid="ignore"):
-                expected, scale = (sums / divisor)[usable], (sizes / divisor)[usable]
-            largest = np.maximum(np.abs(columns.low), np.abs(columns.high))[usable]
-            agreed = _agree(tail[0, usable], expected, scale, spreads[usable])
-            far = what == "sum" and bool((np.abs(tail[0, usable]) >= largest).any())
+                expected = (sums / divisor)[usable]
+                scale = (others / divisor * largest)[usable]
+            agreed = _agree(tail[0, usable], expected, scale, spreads)
+            far = what == "sum" and bool((np.abs(tail[0]) >= largest)[usable].any())
             if agreed is not None and (agreed < _CHANCE or far):
                 return count, f"is the {what} of all others in every column"
     return 0, ""
-
-
-def spread_of(values: Doubles) -> float:
-    """Return the standard deviation of the finite values of a column."""
-    finite = values[np.isfinite(values)]
-    with np.errstate(over="ignore", invalid="ignore"):
-        return float(finite.std()) if len(finite) else 0.0
 
 
 def _agree(last: Doubles, expected: Doubles, scale: Doubles, spreads: Doubles) -> float | None:

@@ -217,10 +217,7 @@ def _useless(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return columns that hold nothing, names of rows, or holes where these decide; and codes."""
     names = opened.source.columns
-    spreads = np.zeros(len(names))
-    if seen.moments.count > 1:
-        spreads = np.sqrt(np.diag(seen.moments.cov))
-    useless, refused = opened.looked_at(seen.columns, seen.rows, spreads, requested)
+    useless, refused = opened.looked_at(seen.columns, seen.rows, requested)
     for name, absent, holes in zip(names, seen.absent, seen.holes, strict=True):
         if absent == seen.rows:
             useless[name] = NOTHING

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore.typing import Doubles
 from leakscore_app._visible import listed, visible
 from leakscore_app.tables import files
 from leakscore_app.tables.categories import Categories, Coded, Share, labels_of, with_names
@@ -113,7 +112,7 @@ class Opened(Stated):
         return table_of_content(self.name, self.path, self.digest(), content, lines)
 
     def looked_at(
-        self, seen: Columns, rows: int, spreads: Doubles, requested: Collection[str]
+        self, seen: Columns, rows: int, requested: Collection[str]
     ) -> tuple[dict[str, str], dict[str, str]]:
         """Look at columns of numbers as a file is looked at; refuse sums of the other records.
 
@@ -122,8 +121,6 @@ class Opened(Stated):
         seen : Columns
             What the numbers in the columns of the source tell.
         rows : int
-        spreads : (d,) ndarray
-            As in `summed_up`.
         requested : collection of str
             Columns that are asked for by name.
 
@@ -137,7 +134,7 @@ class Opened(Stated):
         if not self.understood:
             excluded = self.not_judged(seen, names, rows, {*requested, *self.source.levels})
         judged = [j for j, name in enumerate(names) if name not in excluded]
-        self.require_no_sum(seen.chosen(judged), rows, spreads[judged])
+        self.require_no_sum(seen.chosen(judged), rows)
         refused = {
             name: refusal(may_be_code(self.name, name, code), name, alone=len(names) < 2)
             for name, code in (seen.codes(names) if self.codes else {}).items()
