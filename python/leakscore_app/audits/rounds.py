@@ -18,7 +18,7 @@ import numpy as np
 from leakscore.typing import Doubles, Flags
 from leakscore_app._visible import listed, visible
 from leakscore_app.audits.scores import LOSS_NAMES, MEMBER_NAMES, SCORE_NAMES, WORDS, plain_name
-from leakscore_app.tables import files, strict_json
+from leakscore_app.tables import files
 
 STANDARD_INPUT = "-"
 
@@ -240,7 +240,7 @@ class RoundParser:
         return dict(zip(self._names, cells, strict=True))
 
     def _entries(self, text: str, line: int) -> dict[str, Any]:
-        entries = strict_json.load_json(files.File(f"{self._name}, line {line}", text.encode()))
+        entries = files.load_json(files.File(f"{self._name}, line {line}", text.encode()))
         if not isinstance(entries, dict):
             raise ValueError(f"{self._name}, line {line}: no JSON object")
         return entries

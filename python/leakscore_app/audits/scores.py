@@ -22,7 +22,7 @@ from leakscore.audit import Audit
 from leakscore.typing import Array, Flags
 from leakscore_app._visible import listed, no_column, visible
 from leakscore_app.audits import shadows
-from leakscore_app.tables import files, memory_limit, strict_json
+from leakscore_app.tables import files
 from leakscore_app.tables.cells import ReadingOptions, blank_at_end
 from leakscore_app.tables.columns import content_of
 from leakscore_app.tables.doubts import INDEX, named_as_rows
@@ -199,7 +199,7 @@ def _of_npy(file: files.File) -> ScoreColumns:
     if array.dtype.names is not None:
         return ScoreColumns(file, "npy", array.dtype.names, lambda name: np.asarray(array[name]))
     if array.ndim == 2:
-        file.require(memory_limit.COLUMN * array.shape[1])
+        file.require(files.COLUMN_BYTES * array.shape[1])
         names = tuple(f"column {j}" for j in range(1, array.shape[1] + 1))
         return ScoreColumns(
             file, "npy", names, lambda name: np.asarray(array[:, names.index(name)])
@@ -208,7 +208,7 @@ def _of_npy(file: files.File) -> ScoreColumns:
 
 
 def _of_json(file: files.File) -> ScoreColumns:
-    document = strict_json.load_json(file)
+    document = files.load_json(file)
     if isinstance(document, dict) and isinstance(document.get("primitives"), dict):
         document = document["primitives"]  # LeakPro's CombinedMetricResult
     columns = document if isinstance(document, dict) else {}
@@ -220,7 +220,7 @@ def _of_json(file: files.File) -> ScoreColumns:
         file,
         "json",
         tuple(names),
-        lambda name: strict_json.array_of(file, name, _numbers(columns[name])),
+        lambda name: files.array_of_json(file, name, _numbers(columns[name])),
     )
 
 

@@ -32,7 +32,7 @@ from leakscore_app.audits.scores import Read, Samples, require_direction
 from leakscore_app.document import document as doc
 from leakscore_app.document.checks import Check
 from leakscore_app.document.document import Findings
-from leakscore_app.tables import files, outputs, strict_json
+from leakscore_app.tables import files, outputs
 
 _BLOCK = 64  # lines between two looks
 _GROWTH = 1.15  # rounds from one line of evidence to the next
@@ -142,7 +142,7 @@ def load(path: str, fresh: State, *, grows: bool) -> State:
         return fresh
     file = files.open_file(path)
     try:
-        saved = _state_of(strict_json.load_json(file))
+        saved = _state_of(files.load_json(file))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"{file.name} is no state of {_WHAT}: {error}") from None
     differing = [
