@@ -263,7 +263,7 @@ def _remainders(
     question: Question, rows: JudgedRows, outcome: Answer | Refusal | None
 ) -> Iterator[doc.Notice]:
     """Warn of records off the steps of all others, unless noise of a step on the sum hides them."""
-    if not isinstance(outcome, Answer) or outcome.free:
+    if not isinstance(outcome, Answer):
         return
     n = len(rows.rows)
     for steps in lattices_of(rows, share_of(n), n):
