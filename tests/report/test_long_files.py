@@ -109,7 +109,7 @@ def test_files_of_a_pattern_are_one_table(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("leakscore_app.cli._shared._SECONDS", 0.0)
+    monkeypatch.setattr("leakscore_app.cli.program._SECONDS", 0.0)
     for place, part in (("b", values[1100:]), ("a", values[:1100])):
         parquet.write_table(frame(part), tmp_path / f"{place}.parquet")
     asked = ["--n", "200", "--rounds", "1000", "--json", "-", "--progress"]

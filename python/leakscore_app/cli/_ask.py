@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from leakscore_app.cli import _shared as _cli
+from leakscore_app.cli import program as _cli
 from leakscore_app.tables import outputs
 
 _EPILOG = """\

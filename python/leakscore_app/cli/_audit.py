@@ -1,4 +1,4 @@
-"""``leakscore audit``: its options, and what they do."""
+"""``leakscore audit``, ``audit-synthetic`` and ``risk``: their options, and what they do."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from leakscore_app.cli import _shared as _cli
+from leakscore_app.cli import program as _cli
 from leakscore_app.tables import outputs
 
 if TYPE_CHECKING:
     from leakscore_app.audits.model import Claim
     from leakscore_app.document.checks import Check
 
-_EPILOG = """\
+_OF_AUDIT = """\
 exit codes
   0  the claim is consistent with the scores (which does not prove it), or there
      is none
@@ -73,7 +73,7 @@ def add_audit(commands: Any) -> None:
             "Certify a lower bound on the epsilon of a mechanism from the scores of a\n"
             "membership attack, and test a claim with it."
         ),
-        epilog=_EPILOG,
+        epilog=_OF_AUDIT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=_audit, default=parser.get_default)
@@ -362,3 +362,177 @@ _OF_KINDS = {
         *("threat_model", "random_bits"),
     ),
 }
+
+
+_NOT_IN_SYNTHETIC = dict.fromkeys(("id", "proportions"), "--exclude or --categories does")
+
+_OF_SYNTHETIC = """\
+exit codes
+  0  no leak is shown, which does not prove that there is none
+  1  an error: nothing was judged
+  2  the synthetic table shows who is in TRAIN
+  3  inconclusive: TRAIN and HOLDOUT differ without the synthetic table, or all
+     records have the same score
+
+All tables have the same columns, a record a row, and at least 50 records, one of each
+person. Columns of words are categories, one apart if they differ; numbers and dates
+(2024-05-31) count in standard deviations, and a missing value is a value of its own.
+"""
+
+
+def add_audit_synthetic(commands: Any) -> None:
+    """Add the command to the program."""
+    parser = commands.add_parser(
+        "audit-synthetic",
+        help="whether a synthetic table shows which records its generator was trained on",
+        description=(
+            "Attack a synthetic table three ways, and tell whether it shows which records its "
+            "generator was trained on."
+        ),
+        epilog=_OF_SYNTHETIC,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=_audit_synthetic)
+    parser.add_argument("train", metavar="TRAIN", help="the records that were trained on")
+    parser.add_argument("holdout", metavar="HOLDOUT", help="others of the same population")
+    parser.add_argument("synthetic", metavar="SYNTH", help="the synthetic records")
+    group = parser.add_argument_group("the tables")
+    add = _cli.adder(group)
+    add(
+        "--reference OTHER",
+        "more records of the population (default: half of HOLDOUT, which is not judged then)",
+    )
+    _cli.add_names(group, "--categories", "columns of numbers that are categories")
+    _cli.add_names(group, "--columns", "look at these columns only")
+    _cli.add_names(group, "--exclude", "do not look at these columns")
+    add = _cli.adder(parser.add_argument_group("the verdict and the bounds"))
+    add(
+        "--confidence C",
+        "a table that shows nothing is said to leak at most 1 - C of the time",
+        0.95,
+    )
+    add("--delta D", "of the bounds on epsilon", 1e-5)
+    add(
+        "--random-bits",
+        "a fair coin of its own put each record into TRAIN or HOLDOUT: certify a lower bound "
+        "on the generator's epsilon; needs --reference",
+    )
+    add("--seed S", "of the halves", 0)
+    _cli.add_reading(parser)
+    _cli.add_outputs(parser.add_argument_group("the output"), "no text: the exit code says it")
+
+
+def _audit_synthetic(options: argparse.Namespace) -> int:
+    from leakscore_app.audits.synthetic import audit_synthetic
+
+    paths = (options.train, options.holdout, options.synthetic, options.reference)
+    if "-" in paths:
+        raise ValueError("the tables must be files: TRAIN is read twice")
+    reading = _cli.reading(options, _NOT_IN_SYNTHETIC)
+    _cli.require_writable(options, *paths)
+    names = ("reference", "columns", "delta", "confidence", "random_bits", "seed")
+    given = _cli.given(options, *names)
+    given |= {name: getattr(options, name) or () for name in ("categories", "exclude")}
+    findings = audit_synthetic(
+        options.train, options.holdout, options.synthetic, **given, reading=reading
+    )
+    _cli.deliver_verdict(findings, options)
+    return _cli.CODES[findings.verdict]
+
+
+_OF_RISK = """\
+files
+  an npz with scores (S, N), an attack's scores of N records in S target models
+  (or (A, S, N), of A attacks), and included (S, N), 1 where a model was trained
+  on a record; it may have any name of a column of members that leakscore audit
+  knows (member, membership, memberships, is_member, train, in_train, is_train,
+  true_labels, true_membership, individual.member). Or with the outputs of K
+  shadow models: signals (K, N[, A]), logit margins, or logits (K, N, C) and
+  labels (N), and included (K, N) by this name; each model is the target of the
+  others, complementary pairs left out together. prediction (N) may say what was
+  expected of each record, larger for more at risk. Nothing is ever unpickled.
+
+exit codes
+  0  done; with --check: no record is certified, which does not show privacy
+  1  an error: nothing was judged
+  2  with --check: a record is certified
+  3  with --check, inconclusive: no record could have been certified, as there are
+     too few models, or all scores are equal or reversed
+"""
+
+
+def add_risk(commands: Any) -> None:
+    """Add the command to the program."""
+    parser = commands.add_parser(
+        "risk",
+        help="which records an attack finds: a table of records from its scores in many models",
+        description=(
+            "Judge every record by its scores in many target models: how far being in moves\n"
+            "them, in what share of the models it is found, and which records are certified\n"
+            "to be found, all at once."
+        ),
+        epilog=_OF_RISK,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=_risk)
+    parser.add_argument("file", metavar="FILE", help="the scores (- reads standard input)")
+    _add_judging(parser.add_argument_group("how records are judged"))
+    group = parser.add_argument_group("reading the file")
+    _cli.add_models(group)
+    _cli.add_memory(group)
+    group = parser.add_argument_group("the output")
+    add = _cli.adder(group)
+    add("--worst K", "records that are listed", 20)
+    add("--order-by A", "of scores of several attacks, which puts the records in order, from 0", 0)
+    _cli.add_outputs(group)
+    add("--check", "the exit code says whether a record is certified")
+
+
+def _add_judging(group: Any) -> None:
+    add = _cli.adder(group)
+    share = _cli.converted(_between, "is not a number in (0, 1)")
+    add(
+        "--false-positive-rate P",
+        "of the attack's common threshold, over all records",
+        0.01,
+        type=share,
+    )
+    add(
+        "--least-power P",
+        "a record is certified if it is found in more than this share of the models that were "
+        "trained on it",
+        0.5,
+        type=share,
+    )
+    add(
+        "--confidence C",
+        "of each interval, and of all certified records together",
+        0.95,
+        type=share,
+    )
+    add(
+        "--delta D",
+        "certify a lower bound on each record's epsilon at this delta, too, all at once",
+        type=float,
+    )
+
+
+def _between(text: str) -> float:
+    if not 0.0 < (value := float(text)) < 1.0:
+        raise ValueError
+    return value
+
+
+def _risk(options: argparse.Namespace) -> int:
+    from leakscore_app.audits.risk import judge, read
+
+    _cli.require_writable(options, options.file)
+    report = judge(
+        read(options.file, **_cli.given(options, "attack", "few_records", "max_memory")),
+        fpr=options.false_positive_rate,
+        **_cli.given(options, "least_power", "confidence", "delta", "worst", "order_by"),
+    )
+    _cli.deliver_verdict(report, options)
+    if not options.check:
+        return 0
+    return 2 if report.n_certified else 3 if report.inconclusive else 0

@@ -7,7 +7,7 @@ from typing import Any
 
 from leakscore import tradeoff, validation
 from leakscore_app.audits import words
-from leakscore_app.cli import _shared as _cli
+from leakscore_app.cli import program as _cli
 from leakscore_app.document import document as doc
 from leakscore_app.document.document import Findings
 from leakscore_app.document.svg import Axis, Chart, nice_ticks

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, cast
 
-from leakscore_app.cli import _shared as _cli
+from leakscore_app.cli import program as _cli
 from leakscore_app.tables import outputs
 
 if TYPE_CHECKING:
