@@ -1,10 +1,15 @@
-"""What a report says: the verdict and the notices that follow from its numbers, and its JSON."""
+"""What follows from the numbers of a report: the verdict, the notices, and the JSON.
+
+A notice is what the reader must know to read the numbers: an assumption (a note) or a doubt (a
+warning). Those on whose the records are come with the numbers, as the engine sees them.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,13 +18,53 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.results import as_json
-from leakscore_app._visible import counted, in_json, visible
-from leakscore_app.document.document import Document, Findings, Notice
-from leakscore_app.report._model import ALPHA, Content, Noise, Risk, Verdict
-from leakscore_app.report._notices import notices_of
+from leakscore_app._visible import counted, in_json, listed, visible
+from leakscore_app.document.document import (
+    Document,
+    Findings,
+    Notice,
+    note,
+    warning,
+    warnings_first,
+)
+from leakscore_app.passes.first import Copies
+from leakscore_app.report._model import (
+    ALPHA,
+    Compared,
+    Content,
+    Game,
+    Noise,
+    Owned,
+    Risk,
+    Verdict,
+)
 from leakscore_app.report._sections import document
-from leakscore_app.report._verdict import named, to_publish, verdict_of, with_those_that_follow
+from leakscore_app.report._verdict import (
+    capitalised,
+    named,
+    times,
+    to_publish,
+    verdict_of,
+    with_those_that_follow,
+)
+from leakscore_app.report.engine.game import DIFFERENCE, default_rounds
 from leakscore_app.report.engine.leakage import Budget
+from leakscore_app.tables.doubts import option
+from leakscore_app.tables.records import Records
+from leakscore_app.tables.table import Table
+
+_FEW_ROWS_PER_COLUMN = 10
+_ILL_CONDITIONED = 1e8
+_SMALL_N = 30
+_DIFFERENCES = 3  # between theory and games that are written out
+_SYNTHETIC = (
+    "The bound is for a generator that sees the records only through the numbers that it draws "
+    "from; its random draws, and any number of tables, add nothing. Ranks and ranges of columns, "
+    "the categories that occur, a choice of model by its fit and a trained network are no such "
+    "numbers: with them there is no bound, and leakscore audit-synthetic measures. Noise and "
+    "rounding must come before it draws."
+)
+_MUCH = 0.1  # of the variation along an attack: too much for one record of a mean
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -199,3 +244,327 @@ def _risk_columns(risk: Risk, listed: npt.NDArray[np.int64]) -> dict[str, list[A
         else as_json(at_base_rate[listed]),
         "ppv_at_1_percent": as_json(risk.ppv_at_low_prior[listed]),
     }
+
+
+def notices_of(report: Content) -> tuple[Notice, ...]:
+    """Collect them, warnings first."""
+    notices = [
+        *_about_table(report),
+        *_about_release(report),
+        *report.observations.records,
+        *_about_previous(report),
+        *_about_covariance(report),
+        *_about_games(report),
+    ]
+    return warnings_first(notices)
+
+
+def _about_table(report: Content) -> Iterator[Notice]:
+    if report.input.rows_left_out:
+        lost = report.input.rows - report.input.rows_judged
+        yield warning(
+            "rows-left-out",
+            f"{lost} of {report.input.rows} records are left out and not judged; the mean of the "
+            "others is what this report speaks of.",
+        )
+    if report.input.columns_left_out:
+        yield (warning if report.input.columns_unjudged else note)(
+            "columns-left-out",
+            "A column that is left out (see the end) is not judged, unless it follows from others: "
+            "do not publish it all the same.",
+        )
+    if report.input.dependent_columns:
+        yield note(
+            "dependent-columns",
+            "Columns that follow exactly from others change nothing without noise. With noise, "
+            "compute them from the noisy means of the others: noise of their own would be a "
+            "second look at the same numbers.",
+        )
+    if counting := report.observations.counting:
+        yield warning(
+            "identifier",
+            f"{_names(counting)} counts the records: an identifier? Leave it out with --exclude.",
+        )
+
+
+def _about_release(report: Content) -> Iterator[Notice]:
+    release, size = report.release, report.input.rows_judged
+    if release.synthetic:
+        yield note("synthetic-bound", _SYNTHETIC)
+    if (embedded := report.observations.embedded) is not None:
+        yield note(
+            "embedded-table",
+            f"No table was given: this is the embedded one ({embedded}), with n = "
+            f"{release.n}{'' if report.previous else ' unless --n says otherwise'}.",
+        )
+    if release.population == "infinite":
+        yield note("infinite-population", _infinite(report))
+    else:
+        yield note(
+            "finite-population",
+            f"The {release.n} records are drawn without replacement from these {size}, which are "
+            "the whole population that the attacker knows. If the table is itself a sample, use "
+            f"--population infinite. {_sets(report)}".rstrip(),
+        )
+    if release.base_rate is None:
+        yield note(
+            "base-rate-unknown",
+            "All records are averaged, so the table does not tell how many people might have been "
+            "in it: give --base-population N for the predictive value at the base rate n/N.",
+        )
+    if report.effective_n is not None:
+        yield note(
+            "known-weights",
+            "The weights are taken as known to everybody. With them this mean varies as one of "
+            f"{report.effective_n:.4g} records with equal weights, and a record leaks in proportion"
+            " to the square of its weight.",
+        )
+    if (report.effective_n or release.n) < _SMALL_N:
+        yield warning(
+            "small-n",
+            f"With n = {report.effective_n or release.n:.4g} the normal theory is rough; trust the "
+            "simulated game.",
+        )
+
+
+def _about_previous(report: Content) -> Iterator[Notice]:
+    previous = report.previous
+    if previous is None:
+        return
+    yield note(
+        "order-of-rows",
+        "The first rows are taken as those of the earlier means, in the order of the file; rows "
+        "that were withdrawn or changed since would leak by their difference, too.",
+    )
+    rows = report.rows[previous.given_away]
+    if len(rows):
+        yield warning(
+            "batch-of-one",
+            f"{capitalised(_rows(report, rows))} came alone between two means: their difference is "
+            "the record itself, all its values, not its membership only (of a person's records, "
+            "their mean).",
+        )
+    smallest = min((batch.records for batch in previous.batches if batch.records > 1), default=0)
+    if 0 < smallest < _SMALL_N:
+        yield warning(
+            "small-batch",
+            f"A batch has {smallest} records: the normal theory of so small a mean is rough, and "
+            "the best test may do better or worse than the leakage says; mind the game.",
+        )
+    both = report.rows[previous.new & (previous.told > 0)]
+    if len(both):
+        yield note(
+            "old-and-new",
+            f"{counted(len(both), 'person')} with new records had records in the earlier means, "
+            f"too ({_rows(report, both)}): what these told is counted with what is added now, and "
+            "cannot be taken back.",
+        )
+
+
+def _sets(report: Content) -> str:
+    """Say that sets of a finite population can be listed, where the verdict has not done it."""
+    if report.observations.listed is not None or report.release.decimals is not None:
+        return ""
+    return (
+        f"Who knows all records can look for the sets of {report.release.n} that have the "
+        "published numbers, which is no linear score and is not checked: publish them rounded "
+        "(--decimals)."
+    )
+
+
+def _infinite(report: Content) -> str:
+    n, size = report.release.n, report.input.rows_judged
+    text = (
+        f"The {n} records are taken as draws from a larger population, of which these {size} are "
+        "a sample."
+    )
+    if n > size - 2:
+        return text
+    scores = report.informed.leakage
+    worst = float(scores.max())
+    if not np.isfinite(worst):
+        return text
+    return (
+        f"{text} If they are drawn from these {size} themselves, use --population finite: the "
+        f"worst leakage is then {worst / (1 - n / size):.4g} instead of {worst:.4g}."
+    )
+
+
+def _about_covariance(report: Content) -> Iterator[Notice]:
+    fit = report.covariance
+    alone = np.isinf(report.informed.leakage)
+    if report.previous is not None:
+        alone &= ~report.previous.given_away
+    certain = report.rows[alone]
+    if len(certain):
+        yield warning(
+            "certain-records",
+            f"{counted(len(certain), 'record')} can be given away ({_rows(report, certain)}): in "
+            "some direction all others are alike, so that any trace of it in the mean proves "
+            "membership. No game is played for them.",
+        )
+    if fit.shrinkage:
+        dim = len(report.input.columns_judged)
+        few = (
+            f"{report.input.rows_judged} records do not determine the covariance of "
+            f"{dim} columns: it"
+        )
+        yield warning(
+            "shrinkage",
+            f"{few if fit.rows_per_column < 1 + 2 / dim else 'The covariance'} is shrunk towards "
+            f"its diagonal by {fit.shrinkage:.3g}. The leakage depends on that choice, and theory "
+            "and game may differ.",
+        )
+    elif report.pooled_cells:
+        yield warning("pooled-covariance", _pooled(report))
+    elif fit.rows_per_column < _FEW_ROWS_PER_COLUMN:
+        yield warning(
+            "few-rows",
+            f"Only {fit.rows_per_column:.1f} records a column: the covariance is uncertain, and "
+            "leakage looks larger than it is to an attacker who knows no more than this table.",
+        )
+    if fit.condition_number > _ILL_CONDITIONED:
+        yield warning(
+            "ill-conditioned",
+            f"The correlations have condition number {fit.condition_number:.1e}: some columns "
+            "nearly follow from others, and what leaks along them hangs on their last digits.",
+        )
+
+
+def _pooled(report: Content) -> str:
+    cells = report.pooled_cells
+    return (
+        f"{_some(cells)} {'holds' if len(cells) == 1 else 'hold'} fewer than 10 (d + 1) records, "
+        "d the columns of numbers: too few to tell how these vary together. The covariance within "
+        f"all cells is taken for {'its own' if len(cells) == 1 else 'theirs'}. The game draws the "
+        "records themselves and, unless columns are too many, attacks by how each column varies "
+        "there if that tells more: theory and game may differ."
+    )
+
+
+def _some(cells: Sequence[str]) -> str:
+    """Name a cell or some."""
+    if len(cells) == 1:
+        return f"The cell {cells[0]}"
+    return f"{len(cells)} of the cells ({listed(cells, 3, '; ')})"
+
+
+def _about_games(report: Content) -> Iterator[Notice]:
+    noisy = () if report.noise is None else (report.noise.game,)
+    differing = [game for game in (*report.games, *noisy) if game.differs]
+    if differing:
+        different = [_difference(report, game) for game in dict.fromkeys(differing)]
+        more = len(different) - _DIFFERENCES
+        shown = different[:_DIFFERENCES] + [f"{more} more of these games differ."] * (more > 0)
+        yield warning("theory-differs", f"{' '.join(shown)} {_RULE}")
+    rounds = report.games[0].rounds
+    size = report.records
+    if rounds == default_rounds(report.release.n, size) < default_rounds(2, size):
+        yield note("rounds", f"{rounds} rounds a game, for speed; more with --rounds.")
+
+
+_RULE = (
+    f"Theory and game differ by more than {DIFFERENCE:g} standard errors there: the number to act "
+    "on is the game's."
+)
+
+
+def _difference(report: Content, game: Game) -> str:
+    """Say what the game finds and what the formula, and why, if the reason explains it."""
+    compared: Compared = getattr(game, game.acts_by)
+    shown, formula = times(compared.simulated), times(compared.theory)
+    which = "" if game.acts_by == "power" else " as the advantage"
+    noisy = ", with noise" if game.noise_std else ""
+    weaker = ", weaker attacker" if game.attacker == "weaker" else ""
+    why = ""
+    if game.reason is not None:
+        share = f"{100 * game.reason.share:.2g}\u00a0% of the variation along this attack"
+        alone = " alone" if game.reason.share > _MUCH else ""
+        why = f": {named(report, game.reason.row, whole=False)}{alone} makes {share}"
+    return (
+        f"{capitalised(named(report, game.row))}{weaker}{noisy}: the simulation finds {shown} in "
+        f"100{which}, the formula {formula}{why}. Use {shown}."
+    )
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def _rows(report: Content, rows: np.ndarray) -> str:
+    return listed([named(report, int(row)) for row in rows[:5]], count=len(rows))
+
+
+def about_records(
+    copies: Copies | None, size: int, shared: Mapping[str, int], rows: int
+) -> tuple[list[Notice], list[str]]:
+    """Say that records may be of one person, and what must be settled before a verdict stands.
+
+    Equal ones of `size` that are judged may be, if not None, and those that have one value of a
+    column of few different ones for so many `rows`.
+    """
+    notices, doubts = [], []
+    for name, different in shared.items():
+        values, ids = f"{different} different values in {rows}", visible(name)
+        say = f"say {option('--id', ids, of_list=False)}"
+        doubts.append(f"column {ids!r} has {values}: {say} if it tells whose they are")
+        text = (
+            f"{ids} has {values} records. If it tells whose the records are, each person is "
+            "recognised by all of them together, more surely than this report says, which judges "
+            f"every record alone: {say}."
+        )
+        notices.append(warning("records-of-one", text))
+    several = np.zeros(0, np.int64) if copies is None else copies.several()
+    if copies is not None and len(several):
+        many, most = f"{int(several.sum())} of {size}", int(several.max())
+        if not copies.whole:
+            many = f"About {100 * int(several.sum()) / copies.rows:.2g} % of {size}"
+        doubts.append(
+            f"{many} records are equal to another one: say --id COLUMN if some are of one person, "
+            "who leaks more"
+        )
+        text = (
+            f"{many} records are equal to another one (up to {most} alike). If they are copies of "
+            f"one person's record, k of them leak k\u00b2 times as much as one, here up to "
+            f"{most**2} times: say whose the records are (--id), then persons are judged."
+        )
+        notices.append(note("duplicates", text))
+    return notices, doubts
+
+
+def doubt_of(reasons: Sequence[str]) -> str:
+    """Say what must be settled before a verdict stands; "" without a reason."""
+    if not reasons:
+        return ""
+    return (
+        f"This stands only if no two records are of one person. {capitalised('; '.join(reasons))}; "
+        "or --distinct-records if all are of different persons."
+    )
+
+
+def about_persons(owned: Owned, table: Table, records: Records) -> Iterator[Notice]:
+    """Say how many records a person has, and of whom some are not judged."""
+    sizes = owned.persons.sizes
+    worst = int(sizes.argmax())
+    if sizes[worst] > 1:
+        yield note(
+            "persons",
+            f"{len(owned.rows)} records belong to {counted(len(sizes), 'person')}; "
+            f"{owned.ids[worst]} has {sizes[worst]}. A person is judged by all of them, and "
+            "known to nobody by what they tell.",
+        )
+    if table.ids is None or records.ids is None or len(records.rows) == len(table.ids):
+        return
+    excluded = np.delete(table.ids, records.rows - 1)
+    partial = np.isin(excluded, records.ids)
+    partly, wholly = len(np.unique(excluded[partial])), len(np.unique(excluded[~partial]))
+    parts = []
+    if partly:
+        parts.append(f"{counted(partly, 'person')} by the rest of their records only")
+    if wholly:
+        parts.append(f"{counted(wholly, 'person')} not at all")
+    yield warning(
+        "persons-left-out",
+        f"As {counted(len(excluded), 'record')} miss a value, these are judged: "
+        f"{' and '.join(parts)}. What the records that are left out tell is not counted.",
+    )

@@ -25,7 +25,6 @@ from leakscore_app.report._model import (
     Remedy,
     ReportInput,
 )
-from leakscore_app.report._notices import about_records, doubt_of
 from leakscore_app.report.engine.attack import LinearAttack, Others, Refits
 from leakscore_app.report.engine.leakage import above, by_level, shares_of
 from leakscore_app.report.engine.noise import Slopes, TheoryNoise
@@ -39,6 +38,7 @@ from leakscore_app.report.engine.setup import (
 from leakscore_app.report.engine.sums import Sums, why_unchecked
 from leakscore_app.report.engine.survey import Judged
 from leakscore_app.report.engine.values import ValueTable
+from leakscore_app.report.result import about_records, doubt_of
 from leakscore_app.tables.sources.opened import Opened
 
 Integers = npt.NDArray[np.intp]

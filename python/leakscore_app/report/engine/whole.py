@@ -29,7 +29,6 @@ from leakscore_app.report._model import (
     Refit,
     Release,
 )
-from leakscore_app.report._notices import about_persons
 from leakscore_app.report.engine.attack import Fitted, LinearAttack, Others, Refits, projected
 from leakscore_app.report.engine.cells import cells_of, small_cells
 from leakscore_app.report.engine.features import Featured, featured, only_counts
@@ -54,6 +53,7 @@ from leakscore_app.report.engine.setup import (
 from leakscore_app.report.engine.sums import Sums
 from leakscore_app.report.engine.survey import GROUPLESS
 from leakscore_app.report.engine.values import ValueTable, refused
+from leakscore_app.report.result import about_persons
 from leakscore_app.tables.table import Records, Table
 
 _LISTED = 3  # persons who are looked for in the list of all sets
