@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import leakscore
 from leakscore_app._visible import nearest, visible
-from leakscore_app.tables import memory_limit, outputs
+from leakscore_app.tables import files, outputs
 from leakscore_app.tables.cells import names_in
 from leakscore_app.tables.doubts import option
 
@@ -477,8 +477,8 @@ def add_memory(group: Any) -> None:
     """Add the option for the memory that an input may take."""
     group.add_argument(
         "--max-memory",
-        type=converted(memory_limit.parse_size),
-        default=memory_limit.DEFAULT,
+        type=converted(files.parse_size),
+        default=files.MAX_MEMORY,
         metavar="SIZE",
         help="bytes that a file that is read at once, and what it unpacks to, may take: 500M, 4G "
         "(default: 1G); long csv, parquet and npy files are read block by block",

@@ -50,8 +50,7 @@ from leakscore_app.report._verdict import (
 from leakscore_app.report.engine.game import DIFFERENCE, default_rounds
 from leakscore_app.report.engine.leakage import Budget
 from leakscore_app.tables.doubts import option
-from leakscore_app.tables.records import Records
-from leakscore_app.tables.table import Table
+from leakscore_app.tables.table import Records, Table
 
 _FEW_ROWS_PER_COLUMN = 10
 _ILL_CONDITIONED = 1e8
