@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore_app.passes.tree import Tree
+from leakscore_app.passes.runner import Tree
 from leakscore_app.report import Report, _report
 from leakscore_app.tables.sources import opened, texts
 

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from leakscore_app import report
-from leakscore_app.passes import first
+from leakscore_app.passes import rows
 from leakscore_app.report import _report
 
 SIZES = (1, 7, 300, 692)
 
 
-def merged(values: np.ndarray) -> first.Copies:
+def merged(values: np.ndarray) -> rows.Copies:
     """Hash blocks, and merge them two by two."""
-    parts = [first.Copies.of(part) for part in np.split(values, np.cumsum(SIZES)[:-1])]
+    parts = [rows.Copies.of(part) for part in np.split(values, np.cumsum(SIZES)[:-1])]
     return parts[0].merge(parts[1]).merge(parts[2].merge(parts[3]))
 
 
@@ -35,7 +35,7 @@ def test_of_more_rows_than_are_kept_a_sample_has_all_its_copies(
 ) -> None:
     values = np.random.default_rng(0).integers(0, 12, (1000, 3)).astype(float)
     every = merged(values)
-    monkeypatch.setattr(first, "_MOST", 200)
+    monkeypatch.setattr(rows, "_MOST", 200)
     sample = merged(values)
     assert not sample.whole
     assert (sample.hashes == every.hashes[:200]).all()

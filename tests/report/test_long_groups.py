@@ -15,9 +15,8 @@ from leakscore import statistics
 from leakscore.statistics import Statistic
 from leakscore_app import report
 from leakscore_app.passes.cells import FOLLOWS
-from leakscore_app.passes.runner import Passes
+from leakscore_app.passes.runner import Passes, run
 from leakscore_app.passes.scores import InCells, ScoreRows
-from leakscore_app.passes.tree import run
 from leakscore_app.report import _report
 from leakscore_app.report.engine import blocks as _blocks
 from leakscore_app.report.engine import features as featured

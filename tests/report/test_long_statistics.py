@@ -13,9 +13,8 @@ import pytest
 from leakscore import Moments, statistics
 from leakscore.statistics import Statistic
 from leakscore_app import report
-from leakscore_app.passes.first import first
-from leakscore_app.passes.runner import Passes
-from leakscore_app.passes.tree import run
+from leakscore_app.passes.rows import first
+from leakscore_app.passes.runner import Passes, run
 from leakscore_app.report import _report
 from leakscore_app.report.engine import features as featured
 from leakscore_app.report.engine.features import Features

@@ -15,9 +15,9 @@ import leakscore
 from leakscore import Reference, leakage, single_threaded_blas
 from leakscore.leakage.table_law import TableLaw
 from leakscore_app.passes import scores as second
-from leakscore_app.passes.first import First, first
+from leakscore_app.passes.rows import First, first
+from leakscore_app.passes.runner import Tree, run
 from leakscore_app.passes.scores import ScorePass, ScoreRows
-from leakscore_app.passes.tree import Tree, run
 from leakscore_app.tables.categories import Categories
 from leakscore_app.tables.cells import ReadingOptions, numbered
 from leakscore_app.tables.sources.blocks import ArrayPart, NpyPart, Part, Source, cut

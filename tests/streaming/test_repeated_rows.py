@@ -12,10 +12,9 @@ from leakscore import Moments
 from leakscore.leakage.table_law import TableLaw
 from leakscore_app.passes import lattices, scores
 from leakscore_app.passes import rows as judged_rows
-from leakscore_app.passes.first import First, first
 from leakscore_app.passes.lattices import ColumnSteps
 from leakscore_app.passes.projections import Direction, Project, Remaining, Triangulate, Without
-from leakscore_app.passes.rows import JudgedRows
+from leakscore_app.passes.rows import First, JudgedRows, first
 from leakscore_app.passes.scores import Count, ScoreRows
 from leakscore_app.tables.sources.blocks import Block
 from leakscore_app.tables.table import Explained, combinations

@@ -9,7 +9,7 @@ from typing import Any
 
 from leakscore import single_threaded_blas
 from leakscore.dask import cluster
-from leakscore_app.passes.tree import M, Tree, run
+from leakscore_app.passes.runner import M, Tree, run
 from leakscore_app.tables.sources.blocks import Block, Source, Span
 
 _BLOCKS = 16

@@ -12,8 +12,8 @@ from leakscore.reference import Moments
 from leakscore.typing import Doubles
 from leakscore_app.passes.lattices import ColumnSteps, Off, in_steps
 from leakscore_app.passes.rows import JudgedRows
+from leakscore_app.passes.runner import Fieldwise
 from leakscore_app.passes.scores import GUESSED, Ties, Views, bin_of, counted
-from leakscore_app.passes.tree import Fieldwise
 from leakscore_app.tables.sources.blocks import Block
 from leakscore_app.tables.table import Explained, Unexplained
 

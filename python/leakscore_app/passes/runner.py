@@ -1,16 +1,137 @@
-"""Passes over a source, here or on a cluster, and how far they are."""
+"""Passes over a source, here or on a cluster: blocks are merged in an order their numbers fix.
+
+Node (level, index) stands for the blocks [index 2^level, (index + 1) 2^level). Two neighbours are
+merged as soon as both are there, and what has no neighbour at the end is merged from the last block
+to the first. Floating-point sums then have the same bits for any number of workers.
+"""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from dataclasses import fields
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from leakscore import single_threaded_blas
-from leakscore_app.passes.tree import run
-from leakscore_app.tables.sources.blocks import Source
+from leakscore.reference import Moments
+from leakscore_app.tables.sources.blocks import Block, Source, Span
 
 Progress: TypeAlias = Callable[[str, float], None]
 _EXPECTED = 5  # passes and games, for the share that is done
+
+
+class Mergeable(Protocol):
+    """What is known of some blocks."""
+
+    def merge(self: M, other: M) -> M:
+        """Return what is known of these blocks and of `other`, which follow them."""
+
+
+M = TypeVar("M", bound=Mergeable)
+
+
+P = TypeVar("P", bound="Fieldwise")
+
+
+class Fieldwise:
+    """What is known of some blocks, part by part: a dataclass whose fields merge or add up."""
+
+    def merge(self: P, other: P) -> P:
+        """Add later blocks."""
+        each: Any = self
+        names = [field.name for field in fields(each)]
+        return type(self)(*(_both(getattr(self, name), getattr(other, name)) for name in names))
+
+
+def _both(ours: Any, more: Any) -> Any:
+    if isinstance(ours, tuple):
+        return tuple(_both(a, b) for a, b in zip(ours, more, strict=True))
+    if isinstance(ours, Moments):
+        joined = copy.copy(ours)
+        joined.merge(more)
+        return joined
+    return ours.merge(more) if hasattr(ours, "merge") else ours + more
+
+
+class Tree(Generic[M]):
+    """Results of blocks; each number may be added once, in any order.
+
+    Examples
+    --------
+    >>> from leakscore_app.passes.runner import Tree
+    >>> class Text(str):
+    ...     def merge(self, other):
+    ...         return Text(f"({self}{other})")
+    >>> tree = Tree()
+    >>> for number in (2, 0, 1, 4, 3):
+    ...     tree.add(number, Text(number))
+    >>> tree.result()
+    '(((01)(23))4)'
+    """
+
+    def __init__(self) -> None:
+        self.nodes: dict[tuple[int, int], M] = {}
+
+    def add(self, number: int, result: M) -> None:
+        """Add the result of a block."""
+        self._place(0, number, result)
+
+    def merge(self, other: Tree[M]) -> None:
+        """Add the blocks of another tree."""
+        for (level, index), result in other.nodes.items():
+            self._place(level, index, result)
+
+    def _place(self, level: int, index: int, result: M) -> None:
+        while (level, index ^ 1) in self.nodes:
+            beside = self.nodes.pop((level, index ^ 1))
+            result = result.merge(beside) if index % 2 == 0 else beside.merge(result)
+            level, index = level + 1, index // 2
+        if (level, index) in self.nodes:
+            raise ValueError(f"block {index << level} was added twice")
+        self.nodes[level, index] = result
+
+    def result(self) -> M:
+        """Merge what is left, the later, smaller nodes first; refuse lost and repeated blocks."""
+        ordered = sorted(self.nodes.items(), key=lambda node: node[0][1] << node[0][0])
+        if not ordered:
+            raise ValueError("no block was added")
+        merged = 0
+        for (level, index), _ in ordered:
+            if index << level != merged:
+                what = "is missing" if index << level > merged else "was added twice"
+                raise ValueError(f"block {min(merged, index << level)} {what}")
+            merged = (index + 1) << level
+        *rest, (_, result) = ordered
+        for _, node in reversed(rest):
+            result = node.merge(result)
+        return result
+
+
+def run(
+    source: Source,
+    measure: Callable[[Block], M],
+    span: Span | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Tree[M]:
+    """Return the results of one pass over a span, or over the whole source.
+
+    Parameters
+    ----------
+    source : Source
+    measure : callable
+        The result of a block; a pure function, which may run anywhere and twice.
+    span : Span, optional
+    progress : callable, optional
+        Called after each block with the rows that are done.
+    """
+    tree: Tree[M] = Tree()
+    done = 0
+    for block in source.blocks(span):
+        tree.add(block.number, measure(block))
+        done += block.rows
+        if progress is not None:
+            progress(done)
+    return tree
 
 
 class Passes:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from leakscore.leakage.table_law import TableLaw
 from leakscore.typing import Doubles
 from leakscore_app.passes.rows import JudgedRows, sampled_rows
-from leakscore_app.passes.tree import Fieldwise
+from leakscore_app.passes.runner import Fieldwise
 from leakscore_app.tables.sources.blocks import Block
 
 Integers = npt.NDArray[np.int64]

@@ -27,7 +27,7 @@ from leakscore_app.document.document import (
     warning,
     warnings_first,
 )
-from leakscore_app.passes.first import Copies
+from leakscore_app.passes.rows import Copies
 from leakscore_app.report._model import (
     ALPHA,
     Compared,

@@ -22,7 +22,7 @@ from leakscore_app.report._model import (
 )
 from leakscore_app.report.engine.attack import LinearAttack, Others, attack_on
 from leakscore_app.report.engine.game import audit_of, played, records_played
-from leakscore_app.report.engine.judged import JudgedTable
+from leakscore_app.report.engine.judged import JudgedTable, changes_of, noise_on_every_mean
 from leakscore_app.report.engine.leakage import covariance_of, drivers_of
 from leakscore_app.report.engine.noise import (
     Search,
@@ -34,7 +34,6 @@ from leakscore_app.report.engine.noise import (
     why_same,
 )
 from leakscore_app.report.engine.population import Population
-from leakscore_app.report.engine.remedies import changes_of, noise_on_every_mean
 from leakscore_app.report.engine.setup import (
     listed_of,
     nothing_to_play,

@@ -9,7 +9,7 @@ Further passes only look for what the kept records do not settle.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, TypeAlias, cast
@@ -18,7 +18,7 @@ import numpy as np
 
 from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Moments
-from leakscore.statistics import Correlations, Mean, Regression, WeightedRatio
+from leakscore.statistics import Correlations, Mean, Regression, Statistic, WeightedRatio
 from leakscore_app.document.document import note
 from leakscore_app.passes.lattices import Off, in_steps
 from leakscore_app.passes.projections import (
@@ -33,6 +33,7 @@ from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.passes.runner import Passes
 from leakscore_app.passes.scores import (
     Count,
+    InCells,
     ScorePass,
     ScoreRows,
     SparseHistogram,
@@ -42,6 +43,7 @@ from leakscore_app.passes.scores import (
 )
 from leakscore_app.report._model import (
     Bars,
+    Cell,
     Doubles,
     IdentifiedCounts,
     Listing,
@@ -49,7 +51,6 @@ from leakscore_app.report._model import (
     Observations,
 )
 from leakscore_app.report.engine.attack import NEARLY_LINEAR, LinearAttack, Others, ProjectedBins
-from leakscore_app.report.engine.cells import cells_of_blocks
 from leakscore_app.report.engine.crowd import (
     REFITTED,
     Crowd,
@@ -61,10 +62,11 @@ from leakscore_app.report.engine.crowd import (
     view_without,
 )
 from leakscore_app.report.engine.features import Features, by_group, features_of
-from leakscore_app.report.engine.judged import Change, Clipped, JudgedTable, Outcome
+from leakscore_app.report.engine.judged import CLIPS, Change, Clipped, JudgedTable, Outcome
 from leakscore_app.report.engine.leakage import (
     THRESHOLDS,
     by_level,
+    cells_named,
     identified,
     narrowed,
     released_leverages,
@@ -73,7 +75,6 @@ from leakscore_app.report.engine.leakage import (
 from leakscore_app.report.engine.noise import TheoryNoise
 from leakscore_app.report.engine.pooled import PooledLaw
 from leakscore_app.report.engine.population import Population
-from leakscore_app.report.engine.remedies import CLIPS
 from leakscore_app.report.engine.setup import AnalysisOptions, nothing_to_play
 from leakscore_app.tables.sources.blocks import Block
 from leakscore_app.tables.sources.opened import Opened
@@ -469,3 +470,25 @@ def narrowing_in_blocks(
         float(narrowed(0.0, leverage)),
         unplayed=leverage > NEARLY_LINEAR,
     )
+
+
+def cells_of_blocks(
+    statistic: Statistic, counted: Sequence[InCells], crowd: Crowd, divisor: float
+) -> Iterator[Cell]:
+    """Yield the cells that hold records, in the order of the table.
+
+    Parameters
+    ----------
+    statistic : Statistic
+    counted : sequence of InCells
+        Of its tables by group, whose thresholds are those of `LEVELS`.
+    crowd : Crowd
+        The records that are kept: of some the score is known better.
+    divisor : float
+        Leakages are scores over it.
+    """
+    for (table, _), cells in zip(by_group(statistic), counted, strict=True):
+        leakages, kept = cells.worst / divisor, np.isin(cells.rows, crowd.numbers)
+        leakages[kept] = crowd.informed()[np.searchsorted(crowd.numbers, cells.rows[kept])]
+        numbered = replace(cells, rows=cells.rows + 1)
+        yield from cells_named(table.cells, numbered, leakages, cells.records.tolist())

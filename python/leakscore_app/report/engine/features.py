@@ -27,8 +27,7 @@ from leakscore.statistics import (
 from leakscore.typing import Flags
 from leakscore_app._visible import visible
 from leakscore_app.passes.cells import FOLLOWS, MeasureCells
-from leakscore_app.passes.first import Copies, First, Group, GroupedRecords, Lost, first
-from leakscore_app.passes.rows import SAMPLED
+from leakscore_app.passes.rows import SAMPLED, Copies, First, Group, GroupedRecords, Lost, first
 from leakscore_app.report._model import Doubles
 from leakscore_app.report.engine.pooled import GroupedSource, PooledCells, PooledLaw
 from leakscore_app.report.engine.setup import AnalysisOptions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +13,12 @@ from leakscore import tradeoff
 from leakscore.distributions import ncx2, norm
 from leakscore.numeric import bisect
 from leakscore.statistics import GLM, Cox, Regression
+from leakscore_app.passes.scores import InCells
 from leakscore_app.report._model import (
     ALPHA,
     LEVELS,
     LOW_PRIOR,
+    Cell,
     CovarianceQuality,
     Doubles,
     Driver,
@@ -403,3 +405,19 @@ def least_size(enough: Callable[[int], bool], size: int, most: int) -> int | Non
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
+
+
+def cells_named(
+    names: Sequence[str], persons: InCells, leakages: Doubles, records: Sequence[int]
+) -> Iterator[Cell]:
+    """Yield the cells of a table by group that hold persons, each with its worst leakage, (K,)."""
+    above = persons.above[LEVELS.index(0.5)]
+    for k in np.flatnonzero(persons.records).tolist():
+        yield Cell(
+            cell=names[k],
+            records=records[k],
+            persons=int(persons.records[k]),
+            row=int(persons.rows[k]),
+            **shares_of(float(leakages[k])),
+            above_half=int(above[k]),
+        )

@@ -13,10 +13,9 @@ import numpy.typing as npt
 from leakscore.leakage.table_law import TableLaw
 from leakscore.statistics import Statistic
 from leakscore_app._visible import listed, no_column, visible
-from leakscore_app.passes.first import First, Lost, first
 from leakscore_app.passes.projections import Remaining, Triangle, Triangulate
-from leakscore_app.passes.rows import JudgedRows
-from leakscore_app.passes.tree import run
+from leakscore_app.passes.rows import First, JudgedRows, Lost, first
+from leakscore_app.passes.runner import run
 from leakscore_app.report._model import Doubles
 from leakscore_app.report.engine.pooled import GroupedSource
 from leakscore_app.tables.columns import APART, ASKED, NOT_PUBLISHED

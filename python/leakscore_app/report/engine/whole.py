@@ -15,9 +15,11 @@ from leakscore import tradeoff, validation
 from leakscore.statistics import GLM, Cox, Regression
 from leakscore_app.passes.lattices import Off
 from leakscore_app.passes.rows import JudgedRows, sampled_rows
+from leakscore_app.passes.scores import InCells
 from leakscore_app.report._model import (
     ALPHA,
     Batch,
+    Cell,
     Doubles,
     Listed,
     Listing,
@@ -30,10 +32,11 @@ from leakscore_app.report._model import (
     Release,
 )
 from leakscore_app.report.engine.attack import Fitted, LinearAttack, Others, Refits, projected
-from leakscore_app.report.engine.cells import cells_of, small_cells
 from leakscore_app.report.engine.features import Featured, featured, only_counts
-from leakscore_app.report.engine.judged import Clipped, JudgedRelease, JudgedTable
+from leakscore_app.report.engine.judged import CLIPS, Clipped, JudgedRelease, JudgedTable
 from leakscore_app.report.engine.leakage import (
+    THRESHOLDS,
+    cells_named,
     counts_of,
     narrowing_of,
     refits_of,
@@ -43,7 +46,6 @@ from leakscore_app.report.engine.leakage import (
 from leakscore_app.report.engine.listed import Sets, enough_noise, list_sets
 from leakscore_app.report.engine.pooled import Pooled
 from leakscore_app.report.engine.population import Population
-from leakscore_app.report.engine.remedies import CLIPS
 from leakscore_app.report.engine.setup import (
     AnalysisOptions,
     published_of,
@@ -349,6 +351,17 @@ def without_small_cells(table: Table, options: AnalysisOptions) -> tuple[Table, 
         table, dropped = replace(table, groups=groups), dropped + len(rows)
 
 
+def small_cells(featured: Featured, least: int) -> npt.NDArray[np.bool_]:
+    """Return which records are in a cell of fewer than `least` persons, in any of the tables."""
+    ids, size = featured.records.ids, len(featured.records.rows)
+    owner = np.arange(size) if ids is None else np.unique(ids, return_inverse=True)[1]
+    small = np.zeros(size, np.bool_)
+    for table in featured.tables:
+        pairs = np.unique(np.column_stack([table.cell, owner]), axis=0)
+        small |= np.bincount(pairs[:, 0])[table.cell] < least
+    return small
+
+
 Integers: TypeAlias = npt.NDArray[np.int64]
 
 
@@ -454,3 +467,26 @@ def _if_gaussian(people: Population, scores: Doubles) -> Doubles:
     size = people.published.sizes[people.published.batch[people.owned.first[inside]]]
     power[inside] = tradeoff.gaussian_mean(scores[inside] * size, size, people.dim).power(ALPHA)
     return power
+
+
+def cells_of(
+    featured: Featured, owner: npt.NDArray[np.intp], rows: npt.NDArray[np.int64], leakage: Doubles
+) -> Iterator[Cell]:
+    """Yield the cells of a table by group with their worst records, in the order of the table.
+
+    Parameters
+    ----------
+    featured : Featured
+        The records and the cell of each.
+    owner : (N,) ndarray of int
+        The person of each record; without ids each is a person's only one.
+    rows : (P,) ndarray of int
+        Which record names each person.
+    leakage : (P,) ndarray
+        Of each person.
+    """
+    for table in featured.tables:
+        names = table.names
+        cell, person = np.divmod(np.unique(table.cell * len(rows) + owner), len(rows))
+        persons = InCells.of(cell, len(names), rows[person], leakage[person], THRESHOLDS)
+        yield from cells_named(names, persons, persons.worst, np.bincount(table.cell).tolist())
