@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -223,3 +224,13 @@ def test_no_noise_is_needed_and_none_is_offered() -> None:
     noise = report.analyse(report.table_of(values), max_advantage=0.9).noise
     assert (noise.standard_errors, noise.covariance, noise.told) == (0, None, None)
     assert noise.confirmed
+
+
+def test_no_other_shape_is_named_where_only_the_game_asks_for_noise() -> None:
+    """In theory each of them takes none, which no game confirms."""
+    result = report.analyse(report.table_of(skewed()), n=40, max_advantage=0.3, rounds=2000)
+    other = "must be independent between columns"
+    assert other in " ".join(result.to_text().split())
+    none = {"independent": 0.0, "same": 0.0}
+    noise = replace(result.noise, theory_standard_errors=0.0, beside=none)
+    assert other not in " ".join(replace(result, noise=noise).to_text().split())

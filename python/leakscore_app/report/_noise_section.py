@@ -11,9 +11,9 @@ from leakscore_app.document import document as doc
 from leakscore_app.report._model import Compared, Content, Noise, Told, Verdict
 from leakscore_app.report._verdict import (
     PUBLISH,
-    budget,
     capitalised,
     in_digits,
+    limited,
     named,
     number,
     percent,
@@ -36,7 +36,7 @@ def noise_section(report: Content) -> doc.Section:
         return doc.Section("Noise", [doc.Paragraph(none)])
     if noise.standard_errors == 0:
         every = "every new record, whatever is subtracted" if earlier else "every record"
-        none = f"No noise is needed for {budget(noise)} of {every}."
+        none = f"No noise is needed for {limited(noise.budget)} of {every}."
         return doc.Section("Noise", [doc.Paragraph(none)])
     paragraphs = [doc.Paragraph(text) for text in _paragraphs(report, noise)]
     paragraphs += [doc.Paragraph(text) for text in _followed(report)]
@@ -80,7 +80,7 @@ def _paragraphs(report: Content, noise: Noise) -> Iterator[str]:
         every = "new record, whatever is subtracted"
         earlier = " What the earlier means told cannot be taken back."
     yield (
-        f"For {budget(noise)} of every {every}, {_asked(noise)} {_confirmed(noise)} "
+        f"For {limited(noise.budget)} of every {every}, {_asked(noise)} {_confirmed(noise)} "
         f"{_worst(report, noise)} This bounds what "
         "the informed attacker learns of these records; a guarantee of differential privacy needs "
         f"bounded records.{earlier}"
@@ -97,7 +97,7 @@ def _paragraphs(report: Content, noise: Noise) -> Iterator[str]:
         yield _not_promised(report, noise)
     elif noise.shape == "independent":
         yield f"{_least('independent noise', noise)}{_SECRET}"
-    if noise.beside is not None:
+    if noise.beside is not None and noise.theory_standard_errors > 0:  # else no shape takes any
         yield _beside(noise.beside)
 
 
