@@ -6,6 +6,7 @@ bidirectional mark may reverse a line, an invisible character may make two names
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -51,12 +52,8 @@ def visible(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    escaped = {
-        ord(character): character.encode("unicode_escape").decode("ascii")
-        for character in set(text)
-        if _is_hidden(character)
-    }
-    return text.translate(escaped)
+    hidden = filter(_is_hidden, set(text))
+    return text.translate({ord(each): each.encode("unicode_escape").decode() for each in hidden})
 
 
 _ESCAPED = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[nrt])")
@@ -120,13 +117,5 @@ def no_column(where: str, name: str, names: Iterable[str], option: str = "") -> 
 
 def in_json(document: str) -> str:
     """Return the same JSON document without hidden characters: they are escaped in its strings."""
-    for character in set(document) - {"\n"}:
-        if _is_hidden(character):  # what it becomes holds none
-            document = document.replace(character, _utf_16(character))
-    return document
-
-
-def _utf_16(character: str) -> str:
-    """Escape a character of a JSON string: two units where it is beyond the basic plane."""
-    units = character.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
+    hidden = filter(_is_hidden, set(document) - {"\n"})
+    return document.translate({ord(each): json.dumps(each)[1:-1] for each in hidden})

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+import leakscore
 from leakscore_app.document.checks import Check, junit, sarif
 
 CHECK = Check(
@@ -17,7 +18,6 @@ CHECK = Check(
     message="is REFUTED: <e> & \x1b[2J",
     files=("a folder/sc#ores.csv", "b.csv"),
     properties={"p_value": 0.01, "bound": math.inf, "method": "<ell>"},
-    version="1.2",
 )
 KINDS = {
     "refuted": ("fail", "error", "failure"),
@@ -40,7 +40,7 @@ def test_sarif(verdict: str | None) -> None:
     assert log["version"] == "2.1.0"
     assert (result["kind"], result["level"]) == KINDS[verdict][:2]
     assert result["ruleId"] in [rule["id"] for rule in run["tool"]["driver"]["rules"]]
-    assert run["tool"]["driver"]["version"] == "1.2"
+    assert run["tool"]["driver"]["version"] == leakscore.__version__
     assert result["message"]["text"] == "is REFUTED: <e> & \\x1b[2J"
     places = [place["physicalLocation"]["artifactLocation"]["uri"] for place in result["locations"]]
     assert places == ["a%20folder/sc%23ores.csv", "b.csv"]
@@ -60,6 +60,11 @@ def test_junit(verdict: str | None) -> None:
     assert case.get("classname") == "a folder/sc#ores.csv and b.csv"
     properties, said = case
     found = {each.get("name"): each.get("value") for each in properties}
-    assert found == {"p_value": "0.01", "bound": "inf", "method": "<ell>", "leakscore": "1.2"}
+    assert found == {
+        "p_value": "0.01",
+        "bound": "inf",
+        "method": "<ell>",
+        "leakscore": leakscore.__version__,
+    }
     assert said.tag == KINDS[verdict][2]
     assert "is REFUTED: <e> & \\x1b[2J" in (said.text or said.get("message") or "")

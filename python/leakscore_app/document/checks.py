@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
@@ -37,8 +37,6 @@ class Check:
         Numbers and words behind the verdict.
     files : tuple of str
         What was judged, as the paths that the command was given.
-    version : str
-        Of this package.
     """
 
     name: str
@@ -46,7 +44,6 @@ class Check:
     message: str
     properties: Mapping[str, float | int | str]
     files: tuple[str, ...] = ()
-    version: str = field(default_factory=lambda: leakscore.__version__)
 
 
 def sarif(check: Check) -> str:
@@ -67,7 +64,7 @@ def sarif(check: Check) -> str:
         "name": "PrivacyClaim",
         "shortDescription": {"text": "Attack scores contradict a privacy claim."},
     }
-    driver = {"name": "leakscore", "version": check.version, "rules": [rule]}
+    driver = {"name": "leakscore", "version": leakscore.__version__, "rules": [rule]}
     run = {"tool": {"driver": driver}, "results": [result]}
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return in_json(json.dumps(log, indent=2, allow_nan=False, ensure_ascii=False)) + "\n"
@@ -83,7 +80,7 @@ def junit(check: Check) -> str:
     counts += f'errors="{int(check.verdict == "cannot-tell")}" skipped="0"'
     properties = "\n".join(
         f"        <property name={_quoted(name)} value={_quoted(str(value))}/>"
-        for name, value in {**check.properties, "leakscore": check.version}.items()
+        for name, value in {**check.properties, "leakscore": leakscore.__version__}.items()
     )
     where = _quoted(" and ".join(check.files))
     return (

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.leakage.groups import Groups
-from leakscore_app.document.document import Notice
+from leakscore_app.document.document import HIDDEN, Notice
 
 Doubles = npt.NDArray[np.float64]
 
@@ -23,8 +23,6 @@ LOW_PRIOR = 0.01
 
 LEVELS = (0.1, 0.5, 0.9)
 """Powers above which records are counted."""
-
-_HIDDEN = {"hidden": True}  # kept for the charts, left out of the JSON
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class ReportInput:
     dependent_columns: tuple[str, ...]
     notes: tuple[str, ...]
     rows_dropped: int = 0
-    shares: Mapping[str, tuple[str, ...]] = field(default_factory=dict, metadata=_HIDDEN)
+    shares: Mapping[str, tuple[str, ...]] = field(default_factory=dict, metadata=HIDDEN)
 
 
 @dataclass(frozen=True)
@@ -201,8 +199,8 @@ class Game:
     differs: bool
     reason: Reason | None
     roc: dict[str, list[float]]
-    members: Doubles = field(repr=False, metadata=_HIDDEN)
-    nonmembers: Doubles = field(repr=False, metadata=_HIDDEN)
+    members: Doubles = field(repr=False, metadata=HIDDEN)
+    nonmembers: Doubles = field(repr=False, metadata=HIDDEN)
 
     @property
     def acts_by(self) -> str:
@@ -334,10 +332,10 @@ class Remedy:
     advantage: float
     power: float
     above: dict[str, int]
-    clipped: float | None = field(default=None, metadata=_HIDDEN)  # at this quantile, and above
-    mean_shift: float = field(default=0.0, metadata=_HIDDEN)  # standard errors, if clipped
-    records_missing: int = field(default=0, metadata=_HIDDEN)  # that the table does not have
-    columns: tuple[str, ...] = field(default=(), metadata=_HIDDEN)  # that are left out
+    clipped: float | None = field(default=None, metadata=HIDDEN)  # at this quantile, and above
+    mean_shift: float = field(default=0.0, metadata=HIDDEN)  # standard errors, if clipped
+    records_missing: int = field(default=0, metadata=HIDDEN)  # that the table does not have
+    columns: tuple[str, ...] = field(default=(), metadata=HIDDEN)  # that are left out
 
 
 @dataclass(frozen=True)
@@ -399,13 +397,13 @@ class Previous:
 
     rows_published: tuple[int, ...]
     records_published: tuple[int, ...]
-    alone: Risk = field(metadata=_HIDDEN)
-    told: Doubles = field(metadata=_HIDDEN)
-    added: Doubles = field(metadata=_HIDDEN)
-    new: npt.NDArray[np.bool_] = field(metadata=_HIDDEN)
-    given_away: npt.NDArray[np.bool_] = field(metadata=_HIDDEN)
-    batch_sizes: list[list[int]] = field(metadata=_HIDDEN)
-    power_if_gaussian: Doubles = field(metadata=_HIDDEN)
+    alone: Risk = field(metadata=HIDDEN)
+    told: Doubles = field(metadata=HIDDEN)
+    added: Doubles = field(metadata=HIDDEN)
+    new: npt.NDArray[np.bool_] = field(metadata=HIDDEN)
+    given_away: npt.NDArray[np.bool_] = field(metadata=HIDDEN)
+    batch_sizes: list[list[int]] = field(metadata=HIDDEN)
+    power_if_gaussian: Doubles = field(metadata=HIDDEN)
     batches: tuple[Batch, ...]
 
 

@@ -79,7 +79,8 @@ def _head(report: Content, verdict: Verdict) -> list[list[doc.Part]]:
     )
     decimals = report.release.decimals
     rounded = "" if decimals is None else f"rounded to multiples of {10.0**-decimals:g}, "
-    what = f"{report.release.what} {_is_or_are(report)} published, {rounded}without noise."
+    is_or_are = "is" if report.release.statistic in _SINGULAR else "are"
+    what = f"{report.release.what} {is_or_are} published, {rounded}without noise."
     if report.release.synthetic:
         source = f"{report.release.what[:1].lower()}{report.release.what[1:]}"
         what = (
@@ -104,10 +105,6 @@ def _head(report: Content, verdict: Verdict) -> list[list[doc.Part]]:
         [doc.Cards([*_cards(report, verdict.worst), *_worst_old(report)])],
         [doc.Paragraph(guarantee, "plain")],
     ]
-
-
-def _is_or_are(report: Content) -> str:
-    return "is" if report.release.statistic in _SINGULAR else "are"
 
 
 def _kind(report: Content) -> str:

@@ -124,11 +124,6 @@ def _share(share: float) -> str:
     return f"{100 * share:.6g}\u00a0%"
 
 
-def budget(noise: Noise) -> str:
-    """Name the budget of the noise."""
-    return limited(noise.budget)
-
-
 PUBLISH, PUBLISH_WITH_NOISE = "publish", "publish with noise"
 DO_NOT_PUBLISH = "do not publish"
 
@@ -287,11 +282,6 @@ def _narrowed(report: Content, budget: Budget) -> str:
     return ""
 
 
-def _unscored(report: Content, budget: Budget) -> str:
-    """Say what the linear scores of the attackers do not show, if it is above the limit."""
-    return _listed(report, budget) or _undetermined(report, budget)
-
-
 def _listed(report: Content, budget: Budget) -> str:
     """Say that there are so few sets of n of the records that who knows these tries all of them."""
     worst, size = report.observations.listed, report.input.rows_judged
@@ -340,7 +330,8 @@ def verdict_of(report: Content, budget: Budget, max_noise: float) -> Verdict:
     worst = _worst(basis, budget, basis.added if within else {}, _thinned(report, budget))
     within = within and worst.value <= budget.limit
     if within and not basis.refused:
-        basis = replace(basis, refused=_unscored(report, budget))
+        unscored = _listed(report, budget) or _undetermined(report, budget)
+        basis = replace(basis, refused=unscored)
     noise = report.noise
     if basis.refused:
         decision = DO_NOT_PUBLISH

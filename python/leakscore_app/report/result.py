@@ -432,20 +432,15 @@ def _about_covariance(report: Content) -> Iterator[Notice]:
 
 def _pooled(report: Content) -> str:
     cells = report.pooled_cells
+    which = f"{len(cells)} of the cells ({listed(cells, 3, '; ')}) hold"
+    which = f"The cell {cells[0]} holds" if len(cells) == 1 else which
     return (
-        f"{_some(cells)} {'holds' if len(cells) == 1 else 'hold'} fewer than 10 (d + 1) records, "
+        f"{which} fewer than 10 (d + 1) records, "
         "d the columns of numbers: too few to tell how these vary together. The covariance within "
         f"all cells is taken for {'its own' if len(cells) == 1 else 'theirs'}. The game draws the "
         "records themselves and, unless columns are too many, attacks by how each column varies "
         "there if that tells more: theory and game may differ."
     )
-
-
-def _some(cells: Sequence[str]) -> str:
-    """Name a cell or some."""
-    if len(cells) == 1:
-        return f"The cell {cells[0]}"
-    return f"{len(cells)} of the cells ({listed(cells, 3, '; ')})"
 
 
 def _about_games(report: Content) -> Iterator[Notice]:
