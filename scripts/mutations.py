@@ -417,14 +417,14 @@ AUDITS = (
     ),
     Mutation(
         "mu-down-10",
-        AUDIT + "families.py",
+        AUDIT + "claims.py",
         "- 4.0 * _ULP * (np",
         "- 40.0 * _ULP * (np",
         ROUNDING,
     ),
     Mutation(
         "models-epsilon",
-        AUDIT + "families.py",
+        AUDIT + "claims.py",
         "gdp_epsilon(delta, mu) * (1.0 - _ROUNDING)",
         "gdp_epsilon(delta, mu)",
         ROUNDING,

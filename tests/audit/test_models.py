@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leakscore.audit import Audit
-from leakscore.audit.families import largest_mu
+from leakscore.audit.claims import largest_mu
 from leakscore.tradeoff import (
     gaussian,
     gdp_epsilon,

@@ -12,7 +12,7 @@ import pytest
 from leakscore import _core
 from leakscore.audit import Audit, Split, one_run
 from leakscore.audit.bands import Band, band
-from leakscore.audit.families import (
+from leakscore.audit.claims import (
     _ROUNDING,
     gaussian_epsilon,
     largest_mu,

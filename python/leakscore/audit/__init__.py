@@ -8,10 +8,10 @@ from leakscore.audit._audit import Audit
 from leakscore.audit.bands import critical_value
 from leakscore.audit.blind import BlindCheck, RankTest, blind_check, rank_test
 from leakscore.audit.certified import EpsilonBound, epsilons
-from leakscore.audit.claims import Comparison, GaussianEpsilon, MuBound, ParameterBound
 from leakscore.audit.methods import Credible, FourOutcomes, RateBands, SortedBits, Split
 from leakscore.audit.monitor import Monitor
 from leakscore.audit.required import RequiredRounds, required_rounds
+from leakscore.audit.results import Comparison, GaussianEpsilon, MuBound, ParameterBound
 from leakscore.audit.roc import BootstrapInterval, Roc, RocBand
 from leakscore.audit.training import OneRunBound, one_run
 from leakscore.audit.training_curves import OneRunFamilyBound, OneRunTest, one_run_fdp

@@ -11,7 +11,7 @@ import numpy as np
 
 from leakscore import validation
 from leakscore.audit.bands import BAND_METHODS, Band, band
-from leakscore.audit.families import one_curve
+from leakscore.audit.claims import one_curve
 from leakscore.audit.monitor import Monitor, Setup, assembled, claim_of
 from leakscore.distributions import norm
 from leakscore.results import Result

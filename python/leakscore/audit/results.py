@@ -1,4 +1,4 @@
-"""What the results of an audit have in common: assumptions, and bounds that never round up."""
+"""What an audit says of claims: bounds that never round up, and what must be true for them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from leakscore.results import Result
+from leakscore.typing import Doubles
 
 __all__ = ["CLAIM"]
 
@@ -185,3 +186,247 @@ def _rounded_down(number: float, places: int) -> float:
     if int(exact.as_tuple().exponent) >= -places:
         return number
     return float(exact.quantize(Decimal(1).scaleb(-places, _DOWN), context=_DOWN))
+
+
+@dataclass(frozen=True, eq=False)
+class MuBound(Bound):
+    """A certified lower bound on mu and the threshold that proves it; see `Audit.mu`.
+
+    As a number it is `mu`: ``float``, ``<`` and ``>=`` take it so.
+    ``round(bound, 2)`` and ``f"{bound:.2f}"`` round down, since more would not be
+    certified.
+
+    Attributes
+    ----------
+    mu : float
+        No mu'-GDP mechanism with mu' below it gives such scores, at this confidence. 0 means no
+        evidence, not safety.
+    threshold : float
+        The threshold that proves it; with ``mu == 0`` the one that came closest.
+    fpr, fnr : float
+        Observed share of non-members that this test flags, and of members that it does not.
+    fpr_upper, fnr_upper : float
+        Upper confidence bounds on the two rates, valid at all thresholds at once: mu is
+        ``norm.isf(fpr_upper) - norm.ppf(fnr_upper)``.
+    max_certifiable : float
+        The bound that perfectly separated scores would give with as many members and non-members.
+    confidence : float
+        As given.
+    method : str
+        As given.
+    orientation : str
+        ``"high"``: the test flags ``score > threshold``; ``"low"``: ``score < threshold``.
+    algorithm : str
+        How the critical values of the bands were found.
+    assumptions : tuple of str
+        What must be true, beyond the scores, for this to hold.
+
+    Examples
+    --------
+    >>> from leakscore.audit import Audit
+    >>> bound = Audit([2.0] * 50, [1.0] * 50).mu(method="dkw")
+    >>> print(round(float(bound), 4), bound.threshold, round(bound.fpr_upper, 4))
+    1.7406 1.0 0.1921
+    """
+
+    mu: float
+    threshold: float
+    fpr: float
+    fnr: float
+    fpr_upper: float
+    fnr_upper: float
+    max_certifiable: float
+    confidence: float
+    method: str
+    orientation: str
+    algorithm: str
+
+    _number = "mu"
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianEpsilon(Bound):
+    """What epsilon would be if the mechanism were Gaussian; see `Audit.epsilon_if_gaussian`.
+
+    As a number it is `epsilon_if_gaussian`: ``float``, ``<`` and ``>=`` take it so.
+    ``round(bound, 2)`` and ``f"{bound:.2f}"`` round down.
+
+    Attributes
+    ----------
+    epsilon_if_gaussian : float or ndarray
+        Epsilon, at delta, of the Gaussian curve with parameter `mu`. It is no bound on the epsilon
+        of any other mechanism.
+    mu : float
+        The certified lower bound on mu from which it follows, of `Audit.mu`.
+    max_certifiable : float or ndarray
+        The value that perfectly separated scores would give with as many members and non-members.
+    assumption : str
+        The assumption behind the numbers.
+    delta : float or ndarray
+        As given.
+    confidence : float
+        As given.
+    method : str
+        As given.
+    orientation : str
+        ``"high"``: the test flags ``score > threshold``; ``"low"``: ``score < threshold``.
+    algorithm : str
+        How the critical values of the bands were found.
+    assumptions : tuple of str
+        What must be true, beyond the scores, for this to hold.
+
+    Examples
+    --------
+    >>> from leakscore.audit import Audit
+    >>> found = Audit([2.0] * 50, [1.0] * 50).epsilon_if_gaussian(1e-5, method="dkw")
+    >>> print(round(float(found), 4))
+    8.4358
+    >>> found.assumption
+    'the trade-off curve of the mechanism is exactly Gaussian'
+    """
+
+    epsilon_if_gaussian: float | Doubles
+    mu: float
+    max_certifiable: float | Doubles
+    assumption: str
+    delta: float | Doubles
+    confidence: float
+    method: str
+    orientation: str
+    algorithm: str
+
+    _number = "epsilon_if_gaussian"
+
+
+@dataclass(frozen=True, eq=False)
+class ParameterBound(Bound):
+    """A certified lower bound on the parameter of a family; see `Audit.parameter_lower_bound`.
+
+    As a number it is `parameter`: ``float``, ``<`` and ``>=`` take it so.
+    ``round(bound, 2)`` and ``f"{bound:.2f}"`` round down, since more would not be
+    certified.
+
+    Attributes
+    ----------
+    parameter : float
+        At this confidence no mechanism of the family with a smaller parameter gives such scores.
+        It is `low` if no larger parameter is refuted, and `high` if `high` is refuted.
+    threshold : float
+        The threshold that proves it; if no curve is refuted, the one with the least sum of the two
+        bounds.
+    fpr, fnr : float
+        Observed share of non-members that this test flags, and of members that it does not.
+    fpr_upper, fnr_upper : float
+        Upper confidence bounds on the two rates, valid at all thresholds at once: the curve of the
+        family is above `fnr_upper` at `fpr_upper`.
+    max_certifiable : float
+        The bound that perfectly separated scores would give with as many members and non-members;
+        inf if they refute every curve of the family.
+    neighbours : {"replace", "add-remove"} or None
+        The relation of the two data sets: the stated one, or that of the curves, if they have one.
+    confidence : float
+        As given.
+    method : str
+        As given.
+    orientation : str
+        ``"high"``: the test flags ``score > threshold``; ``"low"``: ``score < threshold``.
+    algorithm : str
+        How the critical values of the bands were found.
+    assumptions : tuple of str
+        What must be true, beyond the scores, for this to hold, and what the curves assume.
+
+    Examples
+    --------
+    >>> from leakscore.audit import Audit
+    >>> from leakscore.tradeoff import laplace
+    >>> bound = Audit([2.0] * 50, [1.0] * 50).parameter_lower_bound(laplace, method="dkw")
+    >>> print(round(float(bound), 4), round(float(laplace(bound.parameter)(bound.fpr_upper)), 4))
+    1.9136 0.1921
+    """
+
+    parameter: float
+    threshold: float
+    fpr: float
+    fnr: float
+    fpr_upper: float
+    fnr_upper: float
+    max_certifiable: float
+    neighbours: str | None
+    confidence: float
+    method: str
+    orientation: str
+    algorithm: str
+
+    _number = "parameter"
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(Assuming):
+    """The verdict of the scores on a claimed trade-off curve f; see `Audit.compare`.
+
+    Attributes
+    ----------
+    verdict : {"refuted", "consistent", "cannot-tell"}
+        ``"refuted"``: at this confidence the mechanism does not satisfy f. ``"consistent"``: it may
+        or may not satisfy f; samples of these sizes could have refuted it. ``"cannot-tell"``: even
+        perfectly separated scores of these sizes would not refute f; or the scores are no evidence,
+        as they are all equal, or members score lower than non-members where large scores are to
+        mean a member.
+    threshold : float
+        The threshold that refutes f by the widest margin, or comes closest.
+    fpr, fnr : float
+        Observed share of non-members that this test flags, and of members that it does not.
+    fpr_upper, fnr_upper : float
+        Upper confidence bounds on the two rates, valid at all thresholds at once.
+    claimed : float
+        f(fpr_upper), the least false negative rate that the claim allows at that false positive
+        rate; of the lower curve where f is known within bounds.
+    margin : float
+        claimed - fnr_upper, less a relative 1e-13: positive iff f is refuted.
+    max_margin : float
+        The margin that perfectly separated scores would have with as many members and non-members.
+    claim : str
+        The curve, as it prints itself.
+    kind, adversary : str
+        Of the curve. Refuting a curve of kind ``"attack"`` shows that the audited attack does
+        better than the curve's, and breaks no guarantee.
+    neighbours : {"replace", "add-remove"}
+        The relation of the two data sets that the verdict is about.
+    confidence : float
+        As given.
+    method : str
+        As given.
+    orientation : str
+        ``"high"``: the test flags ``score > threshold``; ``"low"``: ``score < threshold``.
+    algorithm : str
+        How the critical values of the bands were found.
+    assumptions : tuple of str
+        What must be true, beyond the scores, for this to hold, and what the claim assumes about the
+        mechanism: a refutation may also mean that one of these assumptions is false.
+
+    Examples
+    --------
+    >>> from leakscore.audit import Audit
+    >>> from leakscore.tradeoff import gaussian
+    >>> found = Audit([2.0] * 50, [1.0] * 50).compare(gaussian(1.0), method="dkw")
+    >>> print(found.verdict, round(found.fnr_upper, 3), "<", round(found.claimed, 3))
+    refuted 0.192 < 0.448
+    """
+
+    verdict: str
+    threshold: float
+    fpr: float
+    fnr: float
+    fpr_upper: float
+    fnr_upper: float
+    claimed: float
+    margin: float
+    max_margin: float
+    claim: str
+    kind: str
+    adversary: str
+    neighbours: str
+    confidence: float
+    method: str
+    orientation: str
+    algorithm: str

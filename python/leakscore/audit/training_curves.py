@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, validation
-from leakscore.audit.families import AllRefutedError
-from leakscore.audit.families import Family as OneRelation
+from leakscore.audit.claims import AllRefutedError
+from leakscore.audit.claims import Family as OneRelation
 from leakscore.audit.results import CLAIM, FAMILY, ONE_RUN, Assuming, Bound
 from leakscore.audit.training import Guesses, guesses_of, refuse_both
 from leakscore.numeric import bisect, crossed
