@@ -6,11 +6,10 @@ scores mean member. `choose` says which score to take.
 """
 
 from leakscore.shadow._base import base, rmia
+from leakscore.shadow._gains import one_step, paired
 from leakscore.shadow._laws import Prior, bayes, difficulty, lira
 from leakscore.shadow._left_out import choose, leave_one_model_out
 from leakscore.shadow._leverage import LinearLaw, LogisticLaw, linear_law, logistic_law
-from leakscore.shadow._one_step import one_step
-from leakscore.shadow._paired import paired
 from leakscore.shadow._power import offline_power, online_power, required_models
 from leakscore.shadow._signals import (
     confidence_margin,

@@ -14,9 +14,8 @@ from leakscore import validation
 from leakscore.audit import Audit
 from leakscore.shadow import arrays
 from leakscore.shadow._base import Base
+from leakscore.shadow._gains import OneStep, Paired
 from leakscore.shadow._laws import Bayes, Difficulty, Lira
-from leakscore.shadow._one_step import OneStep
-from leakscore.shadow._paired import Paired
 from leakscore.shadow.arrays import Shadow, ShadowScore
 from leakscore.typing import Counts, Doubles
 
