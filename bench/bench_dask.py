@@ -15,9 +15,9 @@ import numpy as np
 
 from leakscore import single_threaded_blas
 from leakscore.dask import cluster
-from leakscore_app.passes.on_cluster import run_on
 from leakscore_app.passes.rows import First, first
 from leakscore_app.passes.runner import run as run_here
+from leakscore_app.passes.runner import run_on
 from leakscore_app.tables.sources.blocks import NpyPart, Source, numbered
 
 COLUMNS, PASSES = 20, 2

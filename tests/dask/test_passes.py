@@ -19,9 +19,8 @@ parquet = pytest.importorskip("pyarrow.parquet")
 from leakscore import Moments  # noqa: E402
 from leakscore.dask import ClusterError, cluster  # noqa: E402
 from leakscore_app import report  # noqa: E402
-from leakscore_app.passes.on_cluster import run_on  # noqa: E402
 from leakscore_app.passes.rows import first  # noqa: E402
-from leakscore_app.passes.runner import run  # noqa: E402
+from leakscore_app.passes.runner import run, run_on  # noqa: E402
 from leakscore_app.report import _report  # noqa: E402
 from leakscore_app.tables.categories import Categories  # noqa: E402
 from leakscore_app.tables.cells import ReadingOptions, numbered  # noqa: E402

@@ -14,7 +14,7 @@ import pytest
 from leakscore import statistics
 from leakscore_app import report
 from leakscore_app.cli import main
-from leakscore_app.passes import on_cluster as passes
+from leakscore_app.passes import runner as passes
 from leakscore_app.report import _report
 from leakscore_app.tables import categories
 from leakscore_app.tables import table as whole
