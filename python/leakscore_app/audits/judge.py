@@ -9,15 +9,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.audit import Audit, EpsilonBound, MuBound, OneRunBound, RocBand, one_run
-from leakscore.audit.bands import BAND_METHODS
+from leakscore.audit.bands import BAND_METHODS, band
 from leakscore.audit.certified import EPSILON_METHODS
 from leakscore.audit.training import suspiciously_even
 from leakscore_app.audits import sections, words
 from leakscore_app.audits.model import (
     ONE_THRESHOLD,
+    AuditCurves,
     AuditInput,
     Certificates,
     Claim,
@@ -26,7 +28,6 @@ from leakscore_app.audits.model import (
     Rate,
     Setting,
     Shown,
-    curves_of,
 )
 from leakscore_app.audits.scores import (
     BinCounts,
@@ -41,6 +42,7 @@ from leakscore_app.document.checks import Check
 from leakscore_app.document.document import HIDDEN, Findings
 
 _BAND = "weighted-ell"  # the default of what is about error rates: `Audit.band` and `Audit.mu`
+_POINTS = 400  # of a chart
 _RATES = (0.0, 0.0001, 0.001, 0.01, 0.1)
 _OF_FILE = ("format", "writer", "columns", "dtype", "notes", "attack")
 _FEW_ROUNDS = 1000  # "four-outcomes" takes .1 s for so many, and 3 s for the most that it takes
@@ -63,11 +65,11 @@ class Judgement(Certificates, Findings):
     @property
     def doubts(self) -> Sequence[doc.Notice]:
         """What leaves nothing of the bound, or makes it doubtful."""
-        return words.doubts(self.notices)
+        return [notice for notice in self.notices if notice.code in words.DOUBTS]
 
     def document(self) -> doc.Document:
         """Return the sections of the text and the page."""
-        return sections.document(self, self.notices)
+        return sections.document(self, self.notices, self.doubts)
 
     def check(self) -> Check:
         """Return what other programs are told."""
@@ -160,11 +162,11 @@ def audit_file(
     )
 
 
-def audit_of(read: Read, *, lower_is_member: bool, random_bits: bool, seed: int) -> Audit:
+def _audit(read: Read, *, lower_is_member: bool, random_bits: bool, seed: int) -> Audit:
     """Return the audit of the scores that were read."""
     data = read.data
     if isinstance(data, Rounds):
-        scores = negated(data.scores) if lower_is_member else data.scores
+        scores = _negated(data.scores) if lower_is_member else data.scores
         return Audit.from_rounds(scores, data.member, random_bits=random_bits, rng=seed)
     if random_bits:
         raise ValueError(
@@ -173,16 +175,16 @@ def audit_of(read: Read, *, lower_is_member: bool, random_bits: bool, seed: int)
         )
     if isinstance(data, Samples):
         parts = (data.members, data.nonmembers)
-        return Audit(*(map(negated, parts) if lower_is_member else parts))
+        return Audit(*(map(_negated, parts) if lower_is_member else parts))
     counts = (data.edges, data.members, data.nonmembers)
     below, above = data.below, data.above
     if lower_is_member:
-        counts = (negated(data.edges)[::-1], data.members[::-1], data.nonmembers[::-1])
+        counts = (_negated(data.edges)[::-1], data.members[::-1], data.nonmembers[::-1])
         below, above = above, below
     return Audit.from_counts(*counts, below=below, above=above)
 
 
-def negated(scores: Any) -> Any:
+def _negated(scores: Any) -> Any:
     """Return scores whose order is reversed."""
     checked = validation.sample("scores", scores)
     return -(checked if checked.dtype.kind == "f" else checked.astype(np.float64))
@@ -241,7 +243,7 @@ def judge(
     if lower_is_member is None and orientation != "both":
         require_direction(read, "; --orientation both tries both at a price")
     lower_is_member = bool(lower_is_member)
-    audit = audit_of(
+    audit = _audit(
         read,
         lower_is_member=lower_is_member,
         random_bits=setting.random_bits,
@@ -262,7 +264,7 @@ def judge(
         turned=orientation != "both" and audit.below_chance,
     )
     return Judgement(
-        input=input_of(read, audit, lower_is_member),
+        input=_input(read, audit, lower_is_member),
         setting=setting,
         claim=claim,
         verdict=None if claim is None else _verdict(claim, bounds, mu, bool(void)),
@@ -272,12 +274,12 @@ def judge(
         mu=mu,
         others=others,
         shown=_shown(audit, whole),
-        curves=curves_of(audit, whole, deltas[0]),
+        curves=_curves(audit, whole, deltas[0]),
         void=void,
     )
 
 
-def input_of(read: Read, audit: Audit, lower_is_member: bool) -> AuditInput:
+def _input(read: Read, audit: Audit, lower_is_member: bool) -> AuditInput:
     """Return what was read, and how many scores it holds."""
     return AuditInput(
         files=tuple({"name": file.name, "sha256": file.sha256} for file in read.files),
@@ -300,6 +302,34 @@ def _shown(audit: Audit, whole: RocBand) -> Shown:
         advantage=Rate(audit.advantage(), *whole.advantage()),
         tpr_at_fpr=tuple((rate, Rate(*values)) for rate, *values in columns),
     )
+
+
+def _curves(audit: Audit, whole: RocBand, delta: float) -> AuditCurves:
+    """Return some hundred points of the ROC curve of an audit."""
+    rows = _spread(whole.thresholds.size)
+    every = {field.name: getattr(whole, field.name) for field in fields(whole)}
+    part: dict[str, Any] = {
+        name: rate[rows] for name, rate in every.items() if isinstance(rate, np.ndarray)
+    }
+    # Of the thresholds between two rows the upper bounds are the last one's at most.
+    part["tpr_upper"] = whole.tpr_upper[np.append(rows[1:] - 1, rows[-1])]
+    miss = (1.0 - whole.confidence) / 2.0
+    above = np.rint(part["fpr"] * audit.n_nonmembers).astype(np.int64)
+    missed = audit.n_members - np.rint(part["tpr"] * audit.n_members).astype(np.int64)
+    fpr_upper = band(whole.method, audit.n_nonmembers, miss)(above)
+    fnr_upper = band(whole.method, audit.n_members, miss)(missed)
+    with np.errstate(divide="ignore"):
+        forward = np.log(np.maximum(1.0 - delta - fnr_upper, 0.0) / fpr_upper)
+        reverse = np.log(np.maximum(1.0 - delta - fpr_upper, 0.0) / fnr_upper)
+    epsilon = np.maximum(np.maximum(forward, reverse), 0.0)
+    return AuditCurves(replace(whole, **part), epsilon)
+
+
+def _spread(size: int) -> npt.NDArray[np.intp]:
+    """Return indices that are dense at both ends, where logarithmic axes are wide."""
+    steps = np.geomspace(1, size, _POINTS).astype(np.intp) - 1
+    even = np.linspace(0, size - 1, _POINTS).astype(np.intp)
+    return np.unique(np.concatenate([steps, size - 1 - steps, even]))
 
 
 def _each(bound: EpsilonBound) -> tuple[EpsilonBound, ...]:
@@ -511,7 +541,7 @@ def judge_training(
     validation.count("seed", setting.seed, high=None)
     if lower_is_member is None:
         require_direction(read)
-    scores = negated(data.scores) if lower_is_member else data.scores
+    scores = _negated(data.scores) if lower_is_member else data.scores
     audit = Audit(scores[data.member], scores[~data.member])
     if not audit.constant:
         _require_coins(read, audit.n_members, audit.n_nonmembers, stated=setting.random_bits)
@@ -527,7 +557,7 @@ def judge_training(
         most, claimed = first.max_certifiable, claim.epsilon
         verdict = ClaimVerdict.of(first.epsilon, most, claimed, void=bool(void))
     return OneTraining(
-        input=input_of(read, audit, bool(lower_is_member)),
+        input=_input(read, audit, bool(lower_is_member)),
         setting=setting,
         claim=claim,
         verdict=verdict,

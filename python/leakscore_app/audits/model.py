@@ -1,4 +1,4 @@
-"""What an audit of a file found: frozen dataclasses of numbers and words, no arithmetic.
+"""What an audit of a file certifies: frozen dataclasses of numbers and words, and their JSON.
 
 The text, the page and the JSON all read the same `Certificates`.
 
@@ -44,14 +44,13 @@ stands for what was not asked for or does not apply)
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from leakscore import validation
-from leakscore.audit import Audit, EpsilonBound, MuBound, RocBand
+from leakscore.audit import EpsilonBound, MuBound, RocBand
 from leakscore.audit.bands import BAND_METHODS, ENDS, band
 from leakscore.typing import Doubles
 from leakscore_app.audits.shadows import ShadowAttack
@@ -172,6 +171,22 @@ class Shown:
     tpr_at_fpr: tuple[tuple[float, Rate], ...]
 
 
+@dataclass(frozen=True)
+class AuditCurves:
+    """Rates and what they certify at single thresholds, which descend on the audit's scale.
+
+    Attributes
+    ----------
+    rates : RocBand
+        At these thresholds.
+    epsilon : ndarray
+        What each threshold certifies by two bands, which is more than by the four of `rates`.
+    """
+
+    rates: RocBand
+    epsilon: Doubles
+
+
 @dataclass(frozen=True, eq=False)
 class Certificates:
     """What the scores of a file certify; see `leakscore_app.audits.judge.Judgement`."""
@@ -288,53 +303,6 @@ class Certificates:
         ) != self.input.lower_is_member
         above = ">=" if self.input.form == "counts" else ">"  # a bin holds its lower edge
         return f"score {'<' if below else above} {threshold}"
-
-
-_POINTS = 400
-
-
-@dataclass(frozen=True)
-class AuditCurves:
-    """Rates and what they certify at single thresholds, which descend on the audit's scale.
-
-    Attributes
-    ----------
-    rates : RocBand
-        At these thresholds.
-    epsilon : ndarray
-        What each threshold certifies by two bands, which is more than by the four of `rates`.
-    """
-
-    rates: RocBand
-    epsilon: Doubles
-
-
-def curves_of(audit: Audit, whole: RocBand, delta: float) -> AuditCurves:
-    """Return some hundred points of the ROC curve of an audit."""
-    rows = _spread(whole.thresholds.size)
-    every = {field.name: getattr(whole, field.name) for field in fields(whole)}
-    part: dict[str, Any] = {
-        name: rate[rows] for name, rate in every.items() if isinstance(rate, np.ndarray)
-    }
-    # Of the thresholds between two rows the upper bounds are the last one's at most.
-    part["tpr_upper"] = whole.tpr_upper[np.append(rows[1:] - 1, rows[-1])]
-    miss = (1.0 - whole.confidence) / 2.0
-    above = np.rint(part["fpr"] * audit.n_nonmembers).astype(np.int64)
-    missed = audit.n_members - np.rint(part["tpr"] * audit.n_members).astype(np.int64)
-    fpr_upper = band(whole.method, audit.n_nonmembers, miss)(above)
-    fnr_upper = band(whole.method, audit.n_members, miss)(missed)
-    with np.errstate(divide="ignore"):
-        forward = np.log(np.maximum(1.0 - delta - fnr_upper, 0.0) / fpr_upper)
-        reverse = np.log(np.maximum(1.0 - delta - fpr_upper, 0.0) / fnr_upper)
-    epsilon = np.maximum(np.maximum(forward, reverse), 0.0)
-    return AuditCurves(replace(whole, **part), epsilon)
-
-
-def _spread(size: int) -> npt.NDArray[np.intp]:
-    """Return indices that are dense at both ends, where logarithmic axes are wide."""
-    steps = np.geomspace(1, size, _POINTS).astype(np.intp) - 1
-    even = np.linspace(0, size - 1, _POINTS).astype(np.intp)
-    return np.unique(np.concatenate([steps, size - 1 - steps, even]))
 
 
 _BETA = "(1 - critical)-quantile of Beta(k + 1, n - k)"

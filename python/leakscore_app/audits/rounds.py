@@ -158,8 +158,7 @@ class RoundParser:
         texts = [(self.lines + i, self._text(line)) for i, line in enumerate(lines, 1)]
         texts = [(line, text) for line, text in texts if text.strip()]
         if texts and not self.format:
-            self._begin(*texts[0])
-            texts = texts[self.format == "csv" :]
+            texts = texts[self._begin(*texts[0]) :]
         self.places = [line - self.lines - 1 for line, _ in texts]
         self.lines += len(lines)
         rounds = [(line, *self._cells(text, line)) for line, text in texts]
@@ -182,7 +181,8 @@ class RoundParser:
         except UnicodeDecodeError as error:
             raise ValueError(f"{self._name} is not UTF-8: {error.reason}") from None
 
-    def _begin(self, line: int, first: str) -> None:
+    def _begin(self, line: int, first: str) -> int:
+        """Learn form and columns from the first line; return how many lines are no round."""
         if first.lstrip().startswith("{"):
             kind, names = "json lines", list(self._entries(first, line))
         else:
@@ -198,6 +198,7 @@ class RoundParser:
         if self.columns["score"] == self.columns["member"]:
             raise ValueError(f"{self._name}: one column is named as score and as membership")
         self.format, self._names = kind, names
+        return int(kind == "csv")
 
     def _column(self, role: str, names: list[str], accepted: tuple[str, ...]) -> str:
         """Return the name of a column, given or known; the first line must hold it."""

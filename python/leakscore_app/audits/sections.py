@@ -22,11 +22,13 @@ from leakscore_app.document.svg import Axis, Chart, decades, nice_ticks
 _DELTAS = 3  # in a table of methods: any of them fit into 80 characters
 
 
-def document(findings: Certificates, notices: Sequence[doc.Notice]) -> doc.Document:
+def document(
+    findings: Certificates, notices: Sequence[doc.Notice], doubts: Sequence[doc.Notice]
+) -> doc.Document:
     """Return the sections of an audit, in their order."""
     return doc.Document(
         f"leakscore audit: {' and '.join(file['name'] for file in findings.input.files)}",
-        list(_head(findings, words.doubts(notices))),
+        list(_head(findings, doubts)),
         (
             _bounds(findings),
             words.holds(findings.assumptions),

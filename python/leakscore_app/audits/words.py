@@ -52,11 +52,6 @@ def bound_at(epsilon: float, delta: float, confidence: float, method: str = "") 
     return f"{what}, with {percent(confidence)} {certainty(method)}"
 
 
-def doubts(notices: Iterable[doc.Notice]) -> list[doc.Notice]:
-    """Return what comes before the bound: all scores are alike, or they may be reversed."""
-    return [notice for notice in notices if notice.code in DOUBTS]
-
-
 def shared(seen: AuditInput) -> str:
     """Say whose records the rows are, if they are those of the same models; "" if nothing does."""
     if seen.attack is not None:
