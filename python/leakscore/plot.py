@@ -13,7 +13,7 @@ import numpy as np
 
 from leakscore import validation
 from leakscore.audit import Audit
-from leakscore.tradeoff import TradeOff
+from leakscore.tradeoff import TradeOff, approximate_dp
 from leakscore.typing import Doubles
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def trade_off(
     epsilon : float, optional
         At least 0: shade where the curve of an (epsilon, delta)-private mechanism may lie.
     delta : float
-        In [0, 1].
+        In [0, 1).
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default new axes.
 
@@ -72,17 +72,14 @@ def trade_off(
     True
     """
     drawn = list(_labelled("curves", curves, (TradeOff,)))
-    region = None if epsilon is None else validation.scalar("epsilon", epsilon, 0.0)
-    share = validation.scalar("delta", delta, 0.0, 1.0)
+    claim = approximate_dp(0.0 if epsilon is None else epsilon, delta)
     axes = _axes(ax)
     alpha = _rates()
-    if region is not None:
-        least = np.maximum(
-            np.maximum(1.0 - share - np.exp(region) * alpha, 0.0),
-            np.exp(-region) * np.maximum(1.0 - share - alpha, 0.0),
+    if epsilon is not None:
+        label = rf"({epsilon:g}, {delta:g})-DP allows"
+        axes.fill_between(
+            alpha, claim(alpha), 1.0 - alpha, color="0.9", lw=0, label=label, zorder=0
         )
-        label = rf"({region:g}, {share:g})-DP allows"
-        axes.fill_between(alpha, least, 1.0 - alpha, color="0.9", lw=0, label=label, zorder=0)
     axes.plot([0, 1], [1, 0], color="0.7", lw=0.8, zorder=0)
     for label, curve in drawn:
         _lines(axes, label, alpha, np.asarray([curve(alpha), curve.upper(alpha)]))

@@ -77,7 +77,6 @@ WATCHED: dict[str, list[Call]] = {
 WATCHED_WITHOUT_ARGUMENTS = {
     "audit.Monitor.mu",
     "audit.Monitor.to_bytes",
-    "testing.PrivacyCheck.refutation",
     "testing.PrivacyCheck.require_unrefuted",
 }
 WATCHED_RESULTS = {"audit.Monitor", "testing.PrivacyCheck"}

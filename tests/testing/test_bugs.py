@@ -145,9 +145,6 @@ def once(answers: int):
 
 @pytest.mark.parametrize("answers", [1, 20])
 def test_a_refutation_is_about_answers_given_earlier_ones(answers: int) -> None:
-    found = check_private(once(answers), 0.0, 1.0, claim=PURE)
-    assert found.refuted
-    assert "each answer given all earlier ones" in found.refutation(0)
     with pytest.raises(AssertionError, match="each answer given all earlier ones"):
         assert_private(once(answers), 0.0, 1.0, claim=PURE)
 

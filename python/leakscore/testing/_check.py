@@ -29,7 +29,6 @@ from leakscore.testing._attacks import (
 from leakscore.tradeoff import TradeOff
 from leakscore.typing import Doubles, Flags, Seed
 
-_PER_ANSWER = "This is about each answer given all earlier ones"
 _LEARNED = 0.3  # of the rounds; these are never bet on
 _KEPT = 2  # attacks, each with its own monitor
 _BLOCK = 20  # rounds between two looks
@@ -76,23 +75,6 @@ class PrivacyCheck(Result):
     confidence: float
     seed: int | None = None
 
-    def refutation(self, rng: object) -> str:
-        """Say what was found, in one sentence.
-
-        Parameters
-        ----------
-        rng : object
-            What repeats the check.
-
-        Returns
-        -------
-        str
-        """
-        return (
-            f"the claim {self.claim} is refuted: {self.witness}; p-value {self.p_value:.3g} "
-            f"after {self.rounds} rounds, confidence {self.confidence:g}, rng={rng}. {_PER_ANSWER}"
-        )
-
     def require_unrefuted(self, rng: object) -> None:
         """Raise AssertionError if the claim is refuted.
 
@@ -104,7 +86,7 @@ class PrivacyCheck(Result):
         Raises
         ------
         AssertionError
-            With what `refutation` says.
+            With the claim, the event and how often it was seen, the p-value, the rounds and `rng`.
 
         Examples
         --------
@@ -116,7 +98,11 @@ class PrivacyCheck(Result):
         """
         __tracebackhide__ = True
         if self.refuted:
-            raise AssertionError(self.refutation(rng))
+            raise AssertionError(
+                f"the claim {self.claim} is refuted: {self.witness}; p-value {self.p_value:.3g} "
+                f"after {self.rounds} rounds, confidence {self.confidence:g}, rng={rng}. This is "
+                "about each answer given all earlier ones"
+            )
 
 
 def check_private(
