@@ -6,8 +6,8 @@ import copy
 import math
 import pickle
 import warnings
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -197,15 +197,22 @@ def check_private(
     member = game.toss(first)
     learned = table(game.play(member)[1])
     kept = _chosen(learned, member, epsilons)
-    if not kept:
-        words = f"not refuted in {first} rounds; all outputs were alike, and the check ended"
-        check = _result(betting, rounds=first, witness=words)
-    else:
+    if kept:
         monitors = [Monitor(claim, confidence=confidence, epsilons=()) for _ in kept]
-        check = _bet(game, kept, monitors, rounds=most - first, learned=learned, epsilons=epsilons)
-    if not check.refuted:
-        check = replace(check, witness=check.witness + game.failures.described(check.rounds))
-    return replace(check, seed=seed)
+        bets = _bet(game, kept, monitors, rounds=most - first, learned=learned, epsilons=epsilons)
+    else:
+        words = f"not refuted in {first} rounds; all outputs were alike, and the check ended"
+        bets = _Bets(first, words, refuted=False)
+    return PrivacyCheck(
+        refuted=bets.refuted,
+        p_value=min(1.0, math.exp(-bets.peak)),
+        e_value=math.exp(bets.now) if bets.now < 709.0 else math.inf,
+        rounds=bets.rounds,
+        witness=bets.witness + ("" if bets.refuted else game.failures.described(bets.rounds)),
+        claim=betting.claim or "",
+        confidence=betting.confidence,
+        seed=seed,
+    )
 
 
 def _same(data: Any, neighbour: Any) -> bool:
@@ -312,6 +319,16 @@ def _chosen(rows: Doubles, member: Flags, epsilons: Doubles) -> list[tuple[Score
     return [(attack, attack.fit(rows, member)) for _, attack in ranked[:_KEPT]]
 
 
+class _Bets(NamedTuple):
+    """How many rounds were played, and the logarithm of the wealth: its peak, and in the end."""
+
+    rounds: int
+    witness: str
+    refuted: bool
+    peak: float = 0.0
+    now: float = 0.0
+
+
 def _bet(
     game: _CheckedGame,
     kept: list[tuple[ScoreAttack, Score]],
@@ -320,7 +337,7 @@ def _bet(
     rounds: int,
     learned: Doubles,
     epsilons: Doubles,
-) -> PrivacyCheck:
+) -> _Bets:
     """Bet on further rounds until the claim is refuted or all are played."""
     bits: list[Flags] = []
     scores: list[list[Doubles]] = [[] for _ in kept]
@@ -355,30 +372,7 @@ def _bet(
             event.threshold, ends[best][event.highest][1], highest=event.highest
         )
         words += _counted(event, seen_scores, np.concatenate(bits))
-    return _result(
-        monitors[0], rounds=total, witness=words, peak=peak, now=now, refuted=peak >= limit
-    )
-
-
-def _result(
-    monitor: Monitor,
-    *,
-    rounds: int,
-    witness: str,
-    peak: float = 0.0,
-    now: float = 0.0,
-    refuted: bool = False,
-) -> PrivacyCheck:
-    claim = monitor.claim
-    return PrivacyCheck(
-        refuted=refuted,
-        p_value=min(1.0, math.exp(-peak)),
-        e_value=math.exp(now) if now < 709.0 else math.inf,
-        rounds=rounds,
-        witness=witness,
-        claim=claim if claim is not None else "",
-        confidence=monitor.confidence,
-    )
+    return _Bets(total, words, refuted=peak >= limit, peak=peak, now=now)
 
 
 def _counted(event: Event, scores: Doubles, member: Flags) -> str:
