@@ -204,7 +204,11 @@ def test_where_it_is_the_same_in_every_column_the_text_says_why(options: dict, w
     noise = result.noise
     assert (noise.shape, noise.covariance, noise.told, noise.beside) == ("same", None, None, None)
     assert why in noise.why_same
-    assert f"same in every column: {noise.why_same}." in " ".join(result.to_text().split())
+    text = " ".join(result.to_text().split())
+    assert f"same in every column: {noise.why_same}." in text
+    of_sum = "of its standard errors to each published number. The theory"
+    of_mean = "standard errors of the mean to each column. The theory"
+    assert (of_sum if "statistic" in options else of_mean) in text
     if "noise_shape" not in options:
         with pytest.raises(ValueError, match=f"noise_shape='optimal' must be 'same': {why}"):
             report.analyse(table, max_advantage=0.05, noise_shape="optimal", **options)

@@ -13,6 +13,7 @@ from leakscore_app.report._verdict import (
     PUBLISH,
     capitalised,
     in_digits,
+    kind_of_number,
     limited,
     named,
     number,
@@ -80,10 +81,10 @@ def _paragraphs(report: Content, noise: Noise) -> Iterator[str]:
         every = "new record, whatever is subtracted"
         earlier = " What the earlier means told cannot be taken back."
     yield (
-        f"For {limited(noise.budget)} of every {every}, {_asked(noise)} {_confirmed(noise)} "
-        f"{_worst(report, noise)} This bounds what "
-        "the informed attacker learns of these records; a guarantee of differential privacy needs "
-        f"bounded records.{earlier}"
+        f"For {limited(noise.budget)} of every {every}, {_asked(report, noise)} "
+        f"{_confirmed(noise)} {_worst(report, noise)} This bounds what the informed attacker "
+        "learns of these records; a guarantee of differential privacy needs bounded records."
+        f"{earlier}"
     )
     if hidden := dict.fromkeys(record.column for record in report.arithmetic.records):
         yield (
@@ -101,8 +102,10 @@ def _paragraphs(report: Content, noise: Noise) -> Iterator[str]:
         yield _beside(noise.beside)
 
 
-def _asked(noise: Noise) -> str:
+def _asked(report: Content, noise: Noise) -> str:
     size = in_digits(noise.standard_errors)
+    if noise.shape == "same" and kind_of_number(report) != "mean":
+        return f"add Gaussian noise of {size} of its standard errors to each published number."
     if noise.shape == "same":
         return f"add Gaussian noise of {size} standard errors of the mean to each column."
     kind = {

@@ -27,6 +27,7 @@ from leakscore_app.report._noise_section import noise_section, numbers_to_publis
 from leakscore_app.report._verdict import (
     are,
     capitalised,
+    in_100,
     label,
     limited,
     named,
@@ -208,7 +209,7 @@ def _cards(report: Content, worst: Worst) -> Iterator[doc.Card]:
     if worst.arithmetic:
         power, how, more = worst.power, "by arithmetic", ", by arithmetic"
     text = (
-        f"If {who} is in the table, the attack says so {times(power)} times in 100{more}; if it is "
+        f"If {who} is in the table, the attack says so {in_100(power)}{more}; if it is "
         "not, once in 100 (chosen rate of false alarms)."
     )
     if worst.certain:
@@ -222,14 +223,14 @@ def _cards(report: Content, worst: Worst) -> Iterator[doc.Card]:
     power, how, more = _to_act_on(report, row, "weaker", report.weaker.power[index])
     text = (
         "A weaker attacker, who does not know how the columns vary together, recognises it "
-        f"{times(power)} times in 100{more}."
+        f"{in_100(power)}{more}."
     )
     title = "Same record, weaker attacker"
     yield doc.Card("weaker", title, percent(power), f"recognised, {how}", text)
     counts, weaker = report.counts
     half = (
-        f"Half of the {report.noun}s are recognised at most {times(counts.median_power)} times in "
-        f"100, in theory (weaker attacker: {times(weaker.median_power)}; guessing: 1). "
+        f"Half of the {report.noun}s are recognised at most {in_100(counts.median_power)}, "
+        f"in theory (weaker attacker: {times(weaker.median_power)}; guessing: 1). "
         f"{counts.above['50%']} of {counts.records} {report.noun}s {are(counts.above['50%'])} "
         "recognised more often than not."
     )
@@ -610,7 +611,7 @@ def _worst_old(report: Content) -> Iterator[doc.Card]:
         return
     power = float(report.informed.power[index])
     who = named(report, int(report.rows[index]))
-    how = f"shown by the attack {times(power)} times in 100, at 1\u00a0% false positives"
+    how = f"shown by the attack {in_100(power)}, at 1\u00a0% false positives"
     if math.isinf(report.informed.leakage[index]):
         how = "given away"
     text = (

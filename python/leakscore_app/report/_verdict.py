@@ -72,6 +72,12 @@ def times(share: float) -> str:
     return shown.removesuffix(".0")
 
 
+def in_100(share: float) -> str:
+    """Return 58 times in 100, and once in 100."""
+    shown = times(share)
+    return "once in 100" if shown == "1" else f"{shown} times in 100"
+
+
 def percent(share: float) -> str:
     """Return 94.4 %, and never 100.0 % or 0.0 % of what is not certain."""
     if 0.9995 <= share < 1:
@@ -519,10 +525,11 @@ def _drawing(report: Content) -> str:
         return ""
     if report.release.n != report.input.rows_judged:
         return ""
-    return f"Run again with --draw-noise to get the {_numbers(report)}s to publish."
+    return f"Run again with --draw-noise to get the {kind_of_number(report)}s to publish."
 
 
-def _numbers(report: Content) -> str:
+def kind_of_number(report: Content) -> str:
+    """Return what each published number is: a mean, or another."""
     return "mean" if report.release.statistic in ("mean", "known-weights") else "number"
 
 
@@ -547,7 +554,7 @@ def _amount(report: Content, noise: Noise) -> str:
     """Say how much noise it is: on each mean, or as a root mean square over the means."""
     amount = several(noise.standard_errors)
     if noise.shape == "same":
-        return f"{amount} on each {_numbers(report)}"
+        return f"{amount} on each {kind_of_number(report)}"
     kind = "independent" if noise.shape == "independent" else "shaped"
     return f"{amount} (root mean square, {kind})"
 

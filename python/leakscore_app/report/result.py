@@ -270,7 +270,7 @@ def _about_table(report: Content) -> Iterator[Notice]:
         yield (warning if report.input.columns_unjudged else note)(
             "columns-left-out",
             "A column that is left out (see the end) is not judged, unless it follows from others: "
-            "do not publish it all the same.",
+            "do not publish it.",
         )
     if report.input.dependent_columns:
         yield note(
