@@ -96,15 +96,9 @@ def roc_table(report: Content) -> doc.TextTable:
 
 def _bins(report: Content) -> tuple[list[Bars], Doubles]:
     """Return the positive, finite leakages to both attackers, and the edges of the bars."""
-    if report.bars is None:
-        scores = (report.informed.leakage, report.weaker.leakage)
-        positive = [positives[np.isfinite(positives) & (positives > 0)] for positives in scores]
-        joined = np.concatenate(positive)
-        low, high = float(np.quantile(joined, 0.001)), float(joined.max()) * 1.3
-        drawn = [Bars(positives, np.ones(len(positives), np.int64)) for positives in positive]
-        return drawn, np.geomspace(min(low, high / 10), high, 41)
+    scores = (report.informed.leakage, report.weaker.leakage)
     drawn = []
-    for bars in report.bars:
+    for bars in report.bars or [Bars(each, np.ones(len(each), np.int64)) for each in scores]:
         inside = np.isfinite(bars.least) & (bars.least > 0)
         drawn.append(Bars(bars.least[inside], bars.counts[inside]))
     least = np.concatenate([bars.least for bars in drawn])
