@@ -212,59 +212,76 @@ class Stated:
         """Name the place of a record in a message."""
         return f"record {row + 1}" if self.lines is None else f"line {int(self.lines[row])}"
 
-    def not_judged(
+    def doubts_in(
         self,
         seen: Columns,
         names: Sequence[str],
         rows: int,
         requested: Collection[str],
         values: Mapping[str, Doubles] = MappingProxyType({}),
-    ) -> dict[str, str]:
-        """Say which columns count, name or date the records, but those that are `requested`.
+    ) -> tuple[dict[str, str], dict[str, float]]:
+        """Say which columns count, name or date the records, and which others may hold codes.
 
-        `seen` is what the numbers of these `names` tell; `values` are all of them, if at hand.
+        Parameters
+        ----------
+        seen : Columns
+            What the numbers of the columns tell.
+        names : sequence of str
+        rows : int
+        requested : collection of str
+            Columns of numbers whatever they count.
+        values : mapping
+            All numbers, if at hand.
+
+        Returns
+        -------
+        excluded : dict
+            Name of a column -> why it is not judged.
+        codes : dict
+            Name of a column -> its number that may be a code for missing values.
+
+        Raises
+        ------
+        ValueError
+            If the last records are the sum or mean of all others.
         """
-        why = {}
+        excluded = {}
         for j, name in enumerate(names):
-            unnamed, given = name == self.unnamed, values.get(name)
             if name in requested:
                 continue
+            unnamed, given = name == self.unnamed, values.get(name)
             if name in self.index or names_rows(seen, j, name, rows, unnamed=unnamed, values=given):
-                why[name] = INDEX
-            else:
-                why[name] = self.coded.get(name) or date_in(seen, j)
-        return {name: reason for name, reason in why.items() if reason}
-
-    def require_no_sum(self, seen: Columns, rows: int) -> None:
-        """Refuse last records that are the sum or mean of all others."""
-        count, what = summed_up(seen, rows) if self.sums else (0, "")
+                excluded[name] = INDEX
+            elif why := self.coded.get(name) or date_in(seen, j):
+                excluded[name] = why
+        others = [j for j, name in enumerate(names) if name not in excluded]
+        count, what = summed_up(seen.chosen(others), rows) if self.sums else (0, "")
         if count:
             raise ValueError(doubts.summary_of(self.name, self.place(rows - count), count, what))
+        codes = seen.codes(names) if self.codes else {}
+        return excluded, {name: code for name, code in codes.items() if name not in excluded}
 
-    def leave_out(self, columns: Sequence[Column], requested: Collection[str]) -> dict[str, float]:
-        """Leave out names of rows, refuse sums of others; return what may be codes, by column."""
+    def leave_out(
+        self, columns: Sequence[Column], requested: Collection[str], *, complete: bool = False
+    ) -> None:
+        """Leave out columns that name rows, and refuse those that may hold codes; see `doubts_in`.
+
+        `complete` as in `ReadingOptions`.
+        """
         judged = [column for column in columns if not column.excluded]
         names, rows = [column.name for column in judged], len(columns[0].values) if columns else 0
         seen = Columns.of_each([column.values for column in judged])
         values = {column.name: column.values for column in judged}
-        excluded = self.not_judged(seen, names, rows, requested, values)
+        excluded, codes = self.doubts_in(seen, names, rows, requested, values)
         for column in judged:
-            column.excluded = excluded.get(column.name, "")
-            column.refused = "" if column.excluded else column.refused
-        numbered = [j for j, column in enumerate(judged) if not column.excluded]
-        self.require_no_sum(seen.chosen(numbered), rows)
-        return seen.codes(names) if self.codes else {}
-
-    def refuse_codes(
-        self, columns: Iterable[Column], codes: Mapping[str, float], *, complete: bool = False
-    ) -> None:
-        """Refuse numbers far from all others that look like codes for missing values."""
-        for column in columns:
-            if column.excluded or column.refused or column.name not in codes:
-                continue
-            code, values = codes[column.name], column.values
-            where = f"{self.name}, {self.place(int((values == code).argmax()))}"
-            column.refused = doubts.may_be_code(where, column.name, code, values, complete=complete)
+            if column.name in excluded:
+                column.excluded, column.refused = excluded[column.name], ""
+            elif column.name in codes and not column.refused:
+                code = codes[column.name]
+                where = f"{self.name}, {self.place(int((column.values == code).argmax()))}"
+                column.refused = doubts.may_be_code(
+                    where, column.name, code, column.values, complete=complete
+                )
 
 
 # --- a whole table -------------------------------------------------------------------------------
@@ -318,9 +335,9 @@ def content_of(grid: Grid, options: ReadingOptions) -> DecodedTable:
     if stated.sums:
         doubts.require_no_label(grid, [c for name, c in names.items() if name not in shares])
     of_levels = {column.name for column in columns} - names.keys()
-    codes = stated.leave_out(columns, of_levels.union(options.columns or ()))
+    requested = of_levels.union(options.columns or ())
+    stated.leave_out(columns, requested, complete=options.complete)
     doubts.refuse_marks(columns, surveys, understood.vote, grid)
-    stated.refuse_codes(columns, codes, complete=options.complete)
     notes = [*grid.notes, *understood.notes, *options.missing_as_asked]
     ids = None if options.id is None else ids_of(grid, names[options.id], options.id)
     groups = {name: coded.labels(words[name]) for name, coded in grouped.items()}

@@ -101,9 +101,8 @@ class Opened(Stated):
             Column(name, numbers.get(name, absent), self.excluded.get(name, ""))
             for name in self.columns
         ]
-        codes = self.leave_out(columns, {*(self.requested or ()), *self.source.levels})
-        self.refuse_codes(columns, codes)
         named = self.requested or ()
+        self.leave_out(columns, {*named, *self.source.levels})
         people = {n: Cells(n, numbers=numbers[n]) for n in numbers if n not in named}
         content = DecodedTable(
             columns, None, self._labels(), [*self.notes], shared(people, rows), self.shares
@@ -130,15 +129,12 @@ class Opened(Stated):
             Name of a column -> why it is not judged as it counts, names or dates the records, or
             what must be settled as it may hold a code for missing values.
         """
-        names, excluded = self.source.columns, {}
-        if not self.understood:
-            excluded = self.not_judged(seen, names, rows, {*requested, *self.source.levels})
-        judged = [j for j, name in enumerate(names) if name not in excluded]
-        self.require_no_sum(seen.chosen(judged), rows)
+        names = self.source.columns
+        numbers = names if self.understood else {*requested, *self.source.levels}
+        excluded, codes = self.doubts_in(seen, names, rows, numbers)
         refused = {
             name: refusal(may_be_code(self.name, name, code), name, alone=len(names) < 2)
-            for name, code in (seen.codes(names) if self.codes else {}).items()
-            if name not in excluded
+            for name, code in codes.items()
         }
         return excluded, refused
 
