@@ -182,9 +182,8 @@ class Grid:
         The line or sheet row on which each record begins.
     notes : list of str
         What had to be found out.
-    header : str
-        "yes" if the names are the file's, "no" if the columns are numbered, "short" if one was
-        lacking.
+    named : bool
+        Whether the names are the file's, and not numbers in their place.
     """
 
     name: str
@@ -192,7 +191,7 @@ class Grid:
     rows: int
     lines: npt.NDArray[np.int64] | None = None
     notes: list[str] = field(default_factory=list)
-    header: str = "yes"
+    named: bool = True
 
     def place(self, row: int) -> str:
         """Name the place of a record in a message."""

@@ -383,7 +383,7 @@ def _stated(
     grid: Grid, names: Mapping[str, Cells], surveys: Mapping[str, Survey], options: ReadingOptions
 ) -> Stated:
     """Return what a file states of its columns, and those of digits that are codes."""
-    blank = bool(grid.columns) and not grid.columns[0].name.strip() and grid.header != "no"
+    blank = bool(grid.columns) and not grid.columns[0].name.strip() and grid.named
     return Stated(
         grid.name,
         lines=grid.lines,

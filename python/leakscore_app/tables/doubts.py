@@ -592,12 +592,12 @@ def remedy_above(
     row = rows[-1]
     line = int(grid.lines[row])
     remedy = f"--skip-lines {line - 1} makes this line the names of the columns"
-    if grid.header == "no":
+    if not grid.named:
         remedy = f"--skip-lines {line} leaves out what stands above the numbers"
     named = all(column.name.strip() for column in cells.values())
     if row == 0 and text[:, row].sum() == 1 and named:
         return {list(cells)[int(text[:, row].argmax())]: f"{remedy} if it is no record"}
-    if row == 0 and named and grid.header != "no":
+    if row == 0 and named and grid.named:
         remedy += ", and units below names must be removed"
     shown = ", ".join(repr(visible(word)[:40]) for word in words[text[:, row], row][:4])
     raise ValueError(

@@ -16,9 +16,7 @@ import importlib
 import io
 import json
 import lzma
-import os
 import re
-import stat
 import sys
 import zipfile
 import zlib
@@ -27,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -311,6 +309,26 @@ class File:
 # --- opening -------------------------------------------------------------------------------------
 
 
+State: TypeAlias = tuple[int, int] | None
+
+
+def state_of(path: str) -> State:
+    """Return size and time of change of a regular file, None for a stream."""
+    if path == "-" or not Path(path).is_file():
+        return None
+    status = Path(path).stat()
+    return status.st_size, status.st_mtime_ns
+
+
+def require_same(path: str, name: str, state: State) -> None:
+    """Refuse a file that changed since it was looked at first."""
+    now = state_of(path)
+    if now is None and state is not None:
+        raise ValueError(f"{name} is not there any more: it is read several times")
+    if now != state:
+        raise ValueError(f"{name} changed while it was read: wait until it is complete")
+
+
 def open_file(path: str, limit: int = MAX_MEMORY) -> File:
     """Read a file, or the standard input for ``-``; refuse an empty, foreign or pickled one.
 
@@ -318,15 +336,14 @@ def open_file(path: str, limit: int = MAX_MEMORY) -> File:
     compressed by gzip, bzip2 or xz is unpacked.
     """
     name = "standard input" if path == "-" else visible(Path(path).name)
+    state = state_of(path)
     with _opened(path) as stream:
-        before = _status(path, stream)
-        if before is not None:
-            require_memory(name, before[0], limit)
+        if state is not None:
+            require_memory(name, state[0], limit)
         start = stream.read(_START)
         _require_known(File(name, start), path)  # at once: a stream of other content may never end
         data = read_bounded(stream, name, limit, start)
-        if before != _status(path, stream):
-            raise ValueError(f"{name} changed while it was read: wait until it is complete")
+    require_same(path, name, state)
     return _unpacked(name, data, limit, path)
 
 
@@ -335,12 +352,11 @@ def open_short(path: str, limit: int, lines: int) -> File | None:
 
     These can be read block by block.
     """
-    if path == "-" or not Path(path).is_file():
+    name, state, size, ends = visible(Path(path).name), state_of(path), 0, 0
+    if state is None:
         return None
-    name, size, ends = visible(Path(path).name), 0, 0
     pieces: list[bytes] = []
     with Path(path).open("rb", buffering=0) as stream:
-        before = _status(path, stream)
         while piece := stream.read(_CHUNK):
             if not pieces and piece.startswith((b"PAR1", b"\x93NUMPY")):
                 return None
@@ -348,17 +364,8 @@ def open_short(path: str, limit: int, lines: int) -> File | None:
             size, ends = size + len(piece), ends + piece.count(b"\n")
             if ends > lines or size > limit:
                 return None
-        if before != _status(path, stream):
-            return None
+    require_same(path, name, state)
     return _unpacked(name, b"".join(pieces), limit, path)
-
-
-def _status(path: str, stream: Any) -> tuple[int, int] | None:
-    """Return size and time of change of a regular file."""
-    if path == "-":
-        return None
-    status = os.fstat(stream.fileno())
-    return (status.st_size, status.st_mtime_ns) if stat.S_ISREG(status.st_mode) else None
 
 
 def _unpacked(name: str, data: bytes, limit: int, path: str) -> File:

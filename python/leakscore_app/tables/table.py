@@ -376,7 +376,7 @@ def table_of(
             cells.name = name
         grid.notes.clear()
     # An array in memory is taken as it is: no record is a sum, no number a code.
-    content = content_of(grid, ReadingOptions(skip_last=0, missing_values=("none",), header="no"))
+    content = content_of(grid, ReadingOptions(skip_last=0, missing_values=("none",)))
     values = np.ascontiguousarray(array, dtype=np.float64)
     table = table_of_content(
         "array", "array", hashlib.sha256(values.tobytes()).hexdigest(), content

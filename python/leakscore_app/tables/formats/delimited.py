@@ -66,8 +66,7 @@ def read_delimited(file: File, options: ReadingOptions) -> Grid:
         # After spaces a quote begins a quoted cell all the same.
         text = BLANK_BEFORE_QUOTE.sub(r"\1", text)
     _require_room(file, options.delimiter)
-    require_lines(file.name, text)
-    delimiter = options.delimiter or delimiter_in(file.name, text, options)
+    delimiter = delimiter_in(file.name, text, options)
     plain = len(text) == len(file.data) and text.isascii() and file.data.isascii()
     data = file.data if plain else b""
     if delimiter == SPACE:
@@ -87,7 +86,9 @@ def read_delimited(file: File, options: ReadingOptions) -> Grid:
     if count := options.skip_last:
         lines = "line is" if count == 1 else f"{count} lines are"
         notes.append(f"the last {lines} left out, as asked")
-    return Grid(file.name, cells, len(rows.lines), form.above + rows.lines, notes, layout.header)
+    return Grid(
+        file.name, cells, len(rows.lines), form.above + rows.lines, notes, layout.names is not None
+    )
 
 
 # --- bytes to text -------------------------------------------------------------------------------
@@ -143,21 +144,7 @@ def _nonempty(file: File, text: str) -> str:
 
 
 def delimiter_in(name: str, text: str, options: ReadingOptions) -> str:
-    body = text
-    if options.skip_lines:
-        body = "".join(text.splitlines(keepends=True)[options.skip_lines :])
-    if options.decimal == "," and not re.search(r"[;\t|]", body[: 1 << 18]):
-        first = sample_of(name, body, ",")
-        if all(len(row) <= 2 for row in first.rows) and '"' not in body[: 1 << 18]:
-            return ";"  # one column of numbers with decimal commas
-    return delimiter_of(name, body)
-
-
-# --- checks of the whole text --------------------------------------------------------------------
-
-
-def require_lines(name: str, text: str) -> None:
-    """Refuse a first line of very many cells before all candidates cut it."""
+    """Return what separates the cells; refuse a first line of very many before all marks cut it."""
     first = text[: max(text.find("\n"), text.find("\r"))]
     columns = 1 + max(map(first.count, MARKS))
     if columns > _MOST_COLUMNS:
@@ -165,6 +152,19 @@ def require_lines(name: str, text: str) -> None:
             f"{name} has {columns} columns, more than {_MOST_COLUMNS}: one record is one line; is "
             "the table transposed?"
         )
+    if options.delimiter:
+        return options.delimiter
+    body = text
+    if options.skip_lines:
+        body = "".join(text.splitlines(keepends=True)[options.skip_lines :])
+    if options.decimal == "," and not re.search(r"[;\t|]", body[: 1 << 18]):
+        sample = sample_of(name, body, ",")
+        if all(len(row) <= 2 for row in sample.rows) and '"' not in body[: 1 << 18]:
+            return ";"  # one column of numbers with decimal commas
+    return delimiter_of(name, body)
+
+
+# --- checks of the whole text --------------------------------------------------------------------
 
 
 def _require_judged(

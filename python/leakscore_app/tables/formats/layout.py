@@ -34,15 +34,12 @@ class Layout:
         Index of the first row that is a record.
     width : int
         Cells of a record.
-    header : {"yes", "no", "short"}
-        "short": one name is lacking.
     notes : list of str
     """
 
     names: list[str] | None
     body: int
     width: int
-    header: str
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -100,7 +97,7 @@ def layout_of(name: str, rows: Sequence[Sequence[str]], header: str) -> Layout:
     if header == "yes" or (header != "no" and _is_header(name, row, body)):
         return _with_names(name, rows, first, width, notes)
     notes.append("the first line holds a record, no names: columns are numbered from 1")
-    return Layout(None, first, width, "no", notes)
+    return Layout(None, first, width, notes)
 
 
 def _with_names(
@@ -113,7 +110,7 @@ def _with_names(
             names = names[1:]
     body = first + 1
     if len(names) == width - 1:
-        return Layout(_completed(name, names, rows[body:], notes), body, width, "short", notes)
+        return Layout(_completed(name, names, rows[body:], notes), body, width, notes)
     if len(names) > width and not any(names[width:]):
         names = names[:width]
     if len(names) != width:
@@ -122,7 +119,7 @@ def _with_names(
             f"{width} columns: --skip-lines leaves out lines above the table, --delimiter says "
             "what separates the cells"
         )
-    return Layout(names, body, width, "yes", notes)
+    return Layout(names, body, width, notes)
 
 
 def _completed(

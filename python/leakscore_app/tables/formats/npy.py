@@ -185,7 +185,7 @@ def grid_of_array(name: str, values: Array, file: File | None = None) -> Grid:
     named = zip(numbered(values.shape[1]), numbers.T, strict=True)
     columns = [Cells(name, numbers=column) for name, column in named]
     notes = [f"columns of {name} have no names: numbered from 1"]
-    return Grid(name, columns, len(values), notes=notes, header="no")
+    return Grid(name, columns, len(values), notes=notes, named=False)
 
 
 def _cells(name: str, values: Array) -> Cells:

@@ -182,7 +182,7 @@ def _grid(
     notes = [f"the sheet {visible(sheet)!r} is read", *layout.notes]
     notes += without_values(len(blank), blank[:1].tolist())
     notes += ["hidden rows and columns of the workbook are read like others"] * hides
-    return Grid(file.name, columns, len(body), lines, notes, layout.header)
+    return Grid(file.name, columns, len(body), lines, notes, layout.names is not None)
 
 
 def _hides(file: File, sheet: int) -> bool:

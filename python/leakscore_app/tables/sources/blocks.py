@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ import numpy.typing as npt
 from leakscore.typing import Doubles
 from leakscore_app.tables.categories import Levels
 from leakscore_app.tables.cells import numbered
+from leakscore_app.tables.files import State, require_same, state_of
 from leakscore_app.tables.formats import npy
 
 Kind = TypeVar("Kind", bound=np.generic)
@@ -266,24 +267,6 @@ class ArrayPart:
 
 
 # --- files ---------------------------------------------------------------------------------------
-
-State: TypeAlias = tuple[int, int]
-
-
-def state_of(path: str) -> State:
-    """Return size and time of change of a file."""
-    status = Path(path).stat()
-    return status.st_size, status.st_mtime_ns
-
-
-def require_same(path: str, name: str, state: State) -> None:
-    """Refuse a file that changed since it was looked at first."""
-    try:
-        now = state_of(path)
-    except FileNotFoundError:
-        raise ValueError(f"{name} is not there any more: it is read several times") from None
-    if now != state:
-        raise ValueError(f"{name} changed while it was read: wait until it is complete")
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from leakscore_app._visible import visible
 from leakscore_app.tables.categories import Categories, Levels, read_for, rows_of
 from leakscore_app.tables.cells import ReadingOptions, numbered
 from leakscore_app.tables.columns import GROUP, TextColumns, reason_of, understand
-from leakscore_app.tables.files import libraries
+from leakscore_app.tables.files import libraries, state_of
 from leakscore_app.tables.formats.arrow import (
     damage,
     index_of,
@@ -31,7 +31,7 @@ from leakscore_app.tables.formats.arrow import (
     words_of,
 )
 from leakscore_app.tables.numbers import doubles_of
-from leakscore_app.tables.sources.blocks import ROWS, FilePart, places, state_of
+from leakscore_app.tables.sources.blocks import ROWS, FilePart, places
 
 # --- frames --------------------------------------------------------------------------------------
 

@@ -24,12 +24,12 @@ from leakscore_app.tables.categories import Categories, TooManyLevelsError, rows
 from leakscore_app.tables.cells import ReadingOptions, numbered, without_values
 from leakscore_app.tables.columns import GROUP, TextColumns, Understanding, understand
 from leakscore_app.tables.doubts import may_hold_codes
-from leakscore_app.tables.files import File
+from leakscore_app.tables.files import File, State, require_same, state_of
 from leakscore_app.tables.formats import delimited
-from leakscore_app.tables.formats.delimited import Form
+from leakscore_app.tables.formats.delimited import Form, Rows
 from leakscore_app.tables.formats.layout import SPACE
 from leakscore_app.tables.numbers import ALL, Survey, is_summary, survey_of
-from leakscore_app.tables.sources.blocks import FilePart, LineNumbers, State, require_same, state_of
+from leakscore_app.tables.sources.blocks import FilePart, LineNumbers
 
 PIECE = 1 << 20
 """Bytes that are read first, to the end of a line: all cells are read as text there."""
@@ -57,8 +57,7 @@ def _form_of(name: str, start: bytes, options: ReadingOptions) -> Form:
     text = data.decode()
     if file.kind != "text" or files.is_compressed(start) or text.lstrip()[:1] in ("{", "["):
         raise AtOnceError
-    delimited.require_lines(name, text)
-    delimiter = options.delimiter or delimited.delimiter_in(name, text, options)
+    delimiter = delimited.delimiter_in(name, text, options)
     if delimiter == SPACE:
         raise AtOnceError
     require_plain(name, data, delimiter)
@@ -242,7 +241,7 @@ class _Reading:
     digest: Any = field(default_factory=hashlib.sha256)
     line: int = 0
     convention: int = 0
-    last: bytes = b""
+    last: Rows | None = None
     blank: int = 0
     first_blank: list[int] = field(default_factory=list)
     pieces: list[Piece] = field(default_factory=list)
@@ -255,7 +254,7 @@ class _Reading:
         self.columns = tuple(name.strip() or number for name, number in named)
         if len(set(self.columns)) < len(self.columns):
             raise AtOnceError
-        self.unnamed = layout.header != "no" and not layout.columns[0].strip()
+        self.unnamed = not layout.columns[0].strip()
         self.line = self.form.above
         # What numbers stand for missing values, the source says of all columns alike.
         options = replace(self.options, missing_values=())
@@ -279,7 +278,7 @@ class _Reading:
         self.pieces.append(Piece(begin, len(data), start))
         self._count(rows.lines, start)
         self.line += data.count(b"\n")
-        self.last = data
+        self.last = rows
 
     def _look(self, columns: dict[str, Any], rows: int) -> dict[str, Doubles]:
         """Add a piece to what is known of the columns; return the values of those of numbers."""
@@ -319,8 +318,8 @@ class _Reading:
 
     def part(self, state: State) -> TextPart:
         """Return what was found."""
-        last, count = self.form.split(self.last), self.texts.rows
-        if len(last.lines) <= _LABELLED and count > len(last.lines):
+        last, count = self.last, self.texts.rows
+        if last is None or (len(last.lines) <= _LABELLED and count > len(last.lines)):
             raise AtOnceError
         self._require_no_label(last.columns, slice(-_LABELLED, None))
         starts, offsets = (np.array(each, np.int64) for each in zip(*self.breaks, strict=True))
