@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -219,12 +219,13 @@ def numbered(count: int) -> tuple[str, ...]:
     return tuple(f"column {j}" for j in range(1, count + 1))
 
 
-def without_values(count: int, first: Iterable[int]) -> list[str]:
+def without_values(lines: npt.NDArray[np.int64]) -> list[str]:
     """Say how many rows are left out that hold no value, and the line of the first."""
+    count = len(lines)
     if not count:
         return []
     rows = "a row without any value is" if count == 1 else f"{count} rows without any value are"
-    return [f"{rows} left out ({listed([f'line {next(iter(first))}'], count=count)})"]
+    return [f"{rows} left out ({listed([f'line {lines[0]}'], count=count)})"]
 
 
 def text_of(words: Sequence[str | None]) -> Any:

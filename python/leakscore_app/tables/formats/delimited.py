@@ -81,8 +81,7 @@ def read_delimited(file: File, options: ReadingOptions) -> Grid:
     rows, layout = form.split(data[form.begin :]), form.layout
     named = zip(layout.columns, rows.columns, strict=True)
     cells = [Cells(name, text=text) for name, text in named]
-    blank = without_values(len(rows.blank), (form.above + rows.blank[:1]).tolist())
-    notes += [*layout.notes, *blank]
+    notes += [*layout.notes, *without_values(form.above + rows.blank)]
     if count := options.skip_last:
         lines = "line is" if count == 1 else f"{count} lines are"
         notes.append(f"the last {lines} left out, as asked")

@@ -318,9 +318,10 @@ def delimiter_of(name: str, text: str) -> str:
     stated = re.match(r"\s*sep=(.)\s*[\r\n]", text, re.IGNORECASE)
     if stated:
         return stated[1]
-    graded = {mark: _grade(sample_of(name, text, mark).rows) for mark in _CANDIDATES}
+    rows = {mark: sample_of(name, text, mark).rows for mark in _CANDIDATES}
+    graded = {mark: _grade(rows[mark]) for mark in _CANDIDATES}
     fit = {mark: grade for mark, grade in graded.items() if grade[0] == 1}
-    if SPACE in fit and len(fit) > 1 and _blanks_follow_marks(sample_of(name, text, SPACE).rows):
+    if SPACE in fit and len(fit) > 1 and _blanks_follow_marks(rows[SPACE]):
         del fit[SPACE]
     best = max(fit or graded, key=lambda mark: graded[mark])
     if graded[best] == _NO_TABLE:
@@ -333,7 +334,8 @@ def delimiter_of(name: str, text: str) -> str:
             f"{name}: cells may be separated by {_NAMES[best]} or by {_NAMES[rivals[0]]}: say "
             f"which with --delimiter"
         )
-    _require_no_decimals(name, text, best)
+    if best == ",":
+        _require_no_decimals(name, rows[","])
     return best
 
 
@@ -392,11 +394,9 @@ def _grade(rows: Sequence[Sequence[str]]) -> tuple[float, float, float]:
 _TWO_OR_ONE = re.compile(r"[+-]?\d+,\d+")
 
 
-def _require_no_decimals(name: str, text: str, delimiter: str) -> None:
+def _require_no_decimals(name: str, rows: Sequence[Sequence[str]]) -> None:
     """Refuse lines such as 1,5, two cells or one number, unless two names stand above."""
-    if delimiter != ",":
-        return
-    rows = [row for row in sample_of(name, text, ",").rows if any(cell.strip() for cell in row)]
+    rows = [row for row in rows if any(cell.strip() for cell in row)]
     named = len(rows[0]) > 1 and not any(map(is_number, rows[0]))
     body = rows[1:] if not is_number(rows[0][0]) else rows
     if named or not body:

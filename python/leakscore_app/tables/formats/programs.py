@@ -180,7 +180,7 @@ def _grid(
     lines = lines[layout.body :]
     blank = blank[blank > lines[0]] if len(lines) else blank[:0]
     notes = [f"the sheet {visible(sheet)!r} is read", *layout.notes]
-    notes += without_values(len(blank), blank[:1].tolist())
+    notes += without_values(blank)
     notes += ["hidden rows and columns of the workbook are read like others"] * hides
     return Grid(file.name, columns, len(body), lines, notes, layout.names is not None)
 

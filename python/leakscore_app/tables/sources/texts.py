@@ -242,8 +242,7 @@ class _Reading:
     line: int = 0
     convention: int = 0
     last: Rows | None = None
-    blank: int = 0
-    first_blank: list[int] = field(default_factory=list)
+    blank: list[npt.NDArray[np.int64]] = field(default_factory=list)
     pieces: list[Piece] = field(default_factory=list)
     breaks: list[tuple[int, int]] = field(default_factory=list)
 
@@ -267,8 +266,7 @@ class _Reading:
         self.digest.update(data)
         require_plain(self.name, data, self.form.delimiter)
         rows = self.form.split(data)
-        self.first_blank = self.first_blank or [*(self.line + rows.blank[:1]).tolist()]
-        self.blank += len(rows.blank)
+        self.blank.append(self.line + rows.blank)
         if not self.pieces:
             self._require_no_label(rows.columns, slice(0, 1))
         start = self.texts.rows
@@ -326,10 +324,10 @@ class _Reading:
         places = LineNumbers(starts, offsets)
         understood = self._understood(self.texts.surveys, lambda row: f"line {int(places[row])}")
         convention, layout = understood.vote.convention, self.form.layout
+        blank = without_values(np.concatenate(self.blank))
         if convention != self.convention:
             for piece in self.pieces:
                 self.kept.forget(self.path, piece.start)
-        blank = without_values(self.blank, self.first_blank)
         return TextPart(
             self.path,
             self.name,
