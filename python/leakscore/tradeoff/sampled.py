@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -9,7 +11,7 @@ import numpy.typing as npt
 
 from leakscore import _core, validation
 from leakscore.distributions import norm
-from leakscore.numeric import doubled, falling_root, sign_change
+from leakscore.numeric import doubled, sign_change
 from leakscore.tradeoff.curve import TradeOff, aligned
 from leakscore.tradeoff.gaussian_curves import GaussianTradeOff, MeanTradeOff, gaussian
 from leakscore.tradeoff.polygon import Polygon, lower_hull
@@ -20,6 +22,7 @@ from leakscore.typing import Doubles, Value, of_numbers
 _POISSON = Premise("add-remove", (POISSON,))
 _SAMPLED_MEAN = Premise("replace", (FIXED_SAMPLE,))
 _RARE = -700.0  # log rates, below which doubles have fewer digits, or none
+_LEAST = -1e300  # log rates, below which no search looks
 
 
 class SampledCurve(TradeOff[Value]):
@@ -41,6 +44,17 @@ class SampledCurve(TradeOff[Value]):
 
     def _auc(self) -> Any:
         return 0.5 * (1.0 - self._rate) + self._rate * self._curve._auc()
+
+    def _each(
+        self, quantity: str, argument: Doubles, *, swapped: bool = False, part: Any = None
+    ) -> Any:
+        """Give a quantity with the record in the sample, of every curve at arguments of its own.
+
+        `swapped` takes the inverse curves; `argument` may be but a `part` of all elements.
+        """
+        del part  # of one curve all elements are alike
+        curve = self._curve.inverse() if swapped else self._curve
+        return getattr(curve, f"_{quantity}")(argument)
 
 
 class Mixture(SampledCurve[Value]):
@@ -66,14 +80,10 @@ class Mixture(SampledCurve[Value]):
     def _epsilon(self, delta: Doubles) -> Any:
         rate = aligned(self._rate, delta)
         with np.errstate(over="ignore", under="ignore", divide="ignore"):
-            inner = self._of_each("epsilon", np.minimum(delta / rate, 1.0))
+            inner = self._each("epsilon", np.minimum(delta / rate, 1.0))
             near = np.log1p(rate * np.expm1(np.minimum(inner, 700.0)))
             far = inner + np.log(rate + (1.0 - rate) * np.exp(-inner))
         return np.where(inner > 700.0, far, near)[()]
-
-    def _of_each(self, quantity: str, argument: Doubles) -> Any:
-        """Give delta or epsilon with the record in the sample, of every curve at its argument."""
-        return getattr(self._curve, f"_{quantity}")(argument)
 
     def _delta(self, epsilon: Doubles) -> Any:
         """Return rate delta(e') with e^epsilon = 1 - rate + rate e^e', or 1 - e^epsilon."""
@@ -82,7 +92,7 @@ class Mixture(SampledCurve[Value]):
             low, high = (rate - 1.0) + np.exp(epsilon), rate + np.expm1(epsilon)
             ratio = np.where(epsilon < -0.5, low, high)  # rate times e^e'
             inner = _shifted(epsilon, rate, np.log(ratio / rate))
-            mixed = rate * self._of_each("delta", np.where(ratio > 0.0, inner, 0.0))
+            mixed = rate * self._each("delta", np.where(ratio > 0.0, inner, 0.0))
             return np.where(ratio > 0.0, mixed, -np.expm1(epsilon))[()]
 
     def _inverse(self) -> TradeOff[Value]:
@@ -130,17 +140,23 @@ class InverseMixture(SampledCurve[Value]):
         Below 1/2 the search is for the share of members in it, on the inverse of the curve; above,
         for the share of remaining non-members, on the curve; each in its logarithm.
         """
+        rate, log_alpha, log_rest = np.broadcast_arrays(
+            aligned(self._rate, log_alpha), log_alpha, log_rest
+        )
         low = log_alpha < log_rest
-        inside, outside = float(np.log(self._rate)), float(np.log1p(-self._rate))
+        with np.errstate(divide="ignore"):
+            inside, outside = np.log(rate), np.log1p(-rate)
         # alpha = (1 - rate) power + rate beta', or 1 - alpha = (1 - rate) rest + rate power'.
-        inverse = self._curve.inverse()
-        share, caught = _matched(inverse, log_alpha[low], inside, outside)
-        missed, _ = _matched(self._curve, log_rest[~low], outside, inside)
+        few = partial(self._each, swapped=True, part=low)
+        share, caught = _matched(few, log_alpha[low], inside[low], outside[low])
+        many = partial(self._each, part=~low)
+        missed, _ = _matched(many, log_rest[~low], outside[~low], inside[~low])
         log_power, log_beta = np.empty(log_alpha.shape), np.empty(log_alpha.shape)
         with np.errstate(divide="ignore"):
-            few = np.log(inverse._beta(np.exp(share)))  # exact where the power is nearly 1
-            some = (caught < -0.7) | (share < _RARE)
-            log_power[low], log_beta[low] = caught, np.where(some, np.log1p(-np.exp(caught)), few)
+            spared = np.log(few("beta", np.exp(share)))  # exact where the power is nearly 1
+            rare = (caught < -0.7) | (share < _RARE)
+            log_power[low] = caught
+            log_beta[low] = np.where(rare, np.log1p(-np.exp(caught)), spared)
             log_power[~low], log_beta[~low] = np.log1p(-np.exp(missed)), missed
         return log_power, log_beta
 
@@ -152,29 +168,37 @@ class InverseMixture(SampledCurve[Value]):
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
             rest = -np.expm1(epsilon + np.log1p(-rate))
             inner = _shifted(epsilon, rest, epsilon + np.log(rate / rest))
-            mixed = rest * self._reversed_delta(np.where(rest > 0.0, inner, 0.0))
+            inner = np.where(rest > 0.0, inner, 0.0)
+            mixed = rest * self._each("delta", inner, swapped=True)
             return np.where(rest > 0.0, mixed, 0.0)[()]
 
-    def _reversed_delta(self, epsilon: Doubles) -> Any:
-        """Give delta of the inverse with the record in the sample, of every curve."""
-        return self._curve.inverse()._delta(epsilon)
-
     def _epsilon(self, delta: Doubles) -> Any:
-        delta = np.asarray(delta)
-        bound = np.asarray(self._curve.inverse()._epsilon(np.zeros(())))
-        usual = (delta > 0.0) & (delta < self._advantage())
-        aim = np.where(usual, delta, 1.0)
+        most = aligned(np.asarray(self._advantage()), delta)
+        rate, delta, most = np.broadcast_arrays(aligned(self._rate, delta), delta, most)
+        mixed = rate < 1.0
+        edge = self._each("epsilon", np.where(mixed, 0.0, delta), swapped=True)
+        usual = (delta > 0.0) & (delta < most) & mixed
+        aim = np.where(usual, delta, 0.5)
+        with np.errstate(divide="ignore"):
+            inside, outside = np.log(rate), np.log1p(-rate)
 
         def gap(inner: Doubles) -> Doubles:
             with np.errstate(over="ignore", divide="ignore"):
-                profile = self._rate * self._curve.inverse()._delta(inner)
-                weight = np.logaddexp(np.log(self._rate), np.log1p(-self._rate) + inner)
+                profile = rate * self._each("delta", inner, swapped=True)
+                weight = np.logaddexp(inside, outside + inner)
                 return np.where(usual, np.log(profile / aim) - weight, 0.0)
 
-        high = doubled(np.where(usual, 1.0, 0.0), lambda high: usual & (gap(high) > 0.0))
-        inner = np.where(usual, sign_change(gap, np.zeros(delta.shape), high), bound)
-        epsilon = _outer(inner, self._rate)
-        return np.where(delta >= self._advantage(), 0.0, epsilon)[()]
+        with np.errstate(divide="ignore"):
+            sure = inside - outside + np.log1p(-aim) - np.log(aim)  # the root of perfect tests
+        furthest = np.where(usual, np.maximum(sure, 0.0), 0.0)
+        high = doubled(np.ones(delta.shape), lambda high: (high < furthest) & (gap(high) > 0.0))
+        high = np.minimum(high, furthest)
+        inner = np.where(usual, sign_change(gap, np.zeros(delta.shape), high), edge)
+        epsilon, steps = _outer(inner, rate), 4
+        # Near c = 0 the next double has another delta: end on the side of the smaller delta.
+        while (short := usual & (self._delta_at(epsilon, rate) > delta)).any() and steps:
+            epsilon, steps = np.where(short, np.nextafter(epsilon, np.inf), epsilon), steps - 1
+        return np.where(delta >= most, 0.0, epsilon)[()]
 
 
 class _OfGaussian(SampledCurve[Value]):
@@ -209,16 +233,15 @@ class _OfGaussian(SampledCurve[Value]):
         area = (1.0 - rate) * (start - 0.5 * start**2) + rate * below
         return Mirrored(SubsampledTradeOff(self._curve, rate, self._premise), start, end, area)
 
-    def _with(self, argument: Doubles) -> tuple[Doubles, Doubles, Doubles]:
-        """Return mu, rate and the argument, all of the shape of the result."""
-        mu, rate, point = np.broadcast_arrays(
-            aligned(self._mu, argument), aligned(self._rate, argument), argument
-        )
-        return mu, rate, point
-
-    def _mu_of(self, each: Doubles) -> Doubles:
-        """Give mu for an array whose first axes are those of the curves."""
-        return self._mu.reshape(self.shape + (1,) * (each.ndim - self._mu.ndim))
+    def _each(
+        self, quantity: str, argument: Doubles, *, swapped: bool = False, part: Any = None
+    ) -> Any:
+        del swapped  # the curves are symmetric
+        axes = argument.ndim if part is None else part.ndim
+        mu = self._mu.reshape(self.shape + (1,) * (axes - len(self.shape)))
+        if part is not None:
+            mu = np.broadcast_to(mu, part.shape)[part]
+        return getattr(_core, f"gaussian_{quantity}")(argument, mu)
 
 
 class SubsampledTradeOff(_OfGaussian[Value], Mixture[Value]):
@@ -242,13 +265,9 @@ class SubsampledTradeOff(_OfGaussian[Value], Mixture[Value]):
     def _inverse(self) -> TradeOff[Value]:
         return InverseSubsampledTradeOff(self._curve, self._rate, self._premise)
 
-    def _of_each(self, quantity: str, argument: Doubles) -> Any:
-        core = {"delta": _core.gaussian_delta, "epsilon": _core.gaussian_epsilon}[quantity]
-        return core(argument, self._mu_of(argument))
-
 
 class InverseSubsampledTradeOff(_OfGaussian[Value], InverseMixture[Value]):
-    """H0 against the mixture, by Newton's steps."""
+    """H0 against the mixture."""
 
     __slots__ = ()
 
@@ -257,64 +276,6 @@ class InverseSubsampledTradeOff(_OfGaussian[Value], InverseMixture[Value]):
 
     def _inverse(self) -> TradeOff[Value]:
         return SubsampledTradeOff(self._curve, self._rate, self._premise)
-
-    def _rates(self, log_alpha: Doubles, log_rest: Doubles) -> tuple[Doubles, Doubles]:
-        threshold = self._threshold(log_alpha, log_rest)
-        return norm.logcdf(threshold), norm.logsf(threshold)
-
-    def _threshold(self, log_alpha: Doubles, log_rest: Doubles) -> Doubles:
-        """Return t with (1 - rate) Phi(t) + rate Phi(t - mu) = alpha.
-
-        Solved in the logarithm of the smaller of both tails; log_rest = log(1 - alpha).
-        """
-        mu, rate, log_alpha = self._with(log_alpha)
-        log_rest = np.broadcast_to(log_rest, log_alpha.shape)
-        lower = log_alpha < log_rest
-        usual = np.isfinite(log_alpha) & np.isfinite(log_rest)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share, others = np.log(rate), np.log1p(-rate)
-            base = np.where(lower, norm.ilogcdf(log_alpha), norm.ilogsf(log_rest))
-        start, shift = np.where(usual, base, 0.0), np.where(usual, mu, 0.0)
-        sign = np.where(lower, 1.0, -1.0)
-        aim = np.where(lower, log_alpha, log_rest)
-
-        def gap(t: Doubles) -> tuple[Doubles, Doubles]:
-            tail = np.logaddexp(
-                others + norm.logcdf(sign * t), share + norm.logcdf(sign * (t - shift))
-            )
-            density = np.logaddexp(others + norm.logpdf(t), share + norm.logpdf(t - shift))
-            return sign * (aim - tail), -np.exp(density - tail)
-
-        root = falling_root(gap, start, start + shift)
-        return np.where(usual, root, np.where(np.isneginf(log_alpha), -np.inf, np.inf))
-
-    def _reversed_delta(self, epsilon: Doubles) -> Any:
-        return _core.gaussian_delta(epsilon, self._mu_of(epsilon))
-
-    def _epsilon(self, delta: Doubles) -> Any:
-        mu, rate, delta = self._with(delta)
-        above = _core.gaussian_epsilon(delta, mu)  # of a certain member: at least the root
-        most = rate * _core.gaussian_advantage(mu)
-        usual = (delta > 0.0) & (delta < most)
-
-        def gap(y: Doubles) -> tuple[Doubles, Doubles]:
-            # log of rate G.delta(y) / (rate + (1 - rate) e^y) over delta, which is concave in y
-            profile = _core.gaussian_delta(y, mu)
-            weight = np.logaddexp(np.log(rate), np.log1p(-rate) + y)
-            beyond = np.exp(y + norm.logsf(y / mu + 0.5 * mu))
-            slope = -beyond / profile - np.exp(np.log1p(-rate) + y - weight)
-            return np.log(rate * profile / delta) - weight, slope
-
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            exposed = np.log(rate) - np.log1p(-rate) + np.log1p(-delta) - np.log(delta)
-            start = np.where(usual, np.minimum(above, exposed), 0.0)  # exposed: the root at G = 1
-            y = falling_root(gap, np.zeros_like(start), start)
-            epsilon = _outer(np.where(usual, y, np.inf), rate)  # delta = 0: c = 0
-            # Near c = 0 the next double has another delta: end on the side of the smaller delta.
-            for _ in range(4):
-                short = usual & (self._delta_at(epsilon, rate) > delta)
-                epsilon = np.where(short, np.nextafter(epsilon, np.inf), epsilon)
-        return np.where(delta >= most, 0.0, epsilon)[()]
 
 
 @of_numbers(SubsampledTradeOff[float], SubsampledTradeOff[Doubles])
@@ -431,14 +392,20 @@ def _one_subsampled(curve: TradeOff, rate: float, premise: Premise) -> TradeOff:
 
 
 def _matched(
-    curve: TradeOff[Any], aim: Doubles, log_share: float, log_rest: float
+    of: Callable[..., Any], aim: Doubles, log_share: Doubles, log_rest: Doubles
 ) -> tuple[Doubles, Doubles]:
-    """Solve log(e^own x + e^other power(x)) = aim; returns logs of x and of the power."""
-    at_once = log_rest + np.asarray(curve._log_power(np.asarray(-np.inf)))  # caught at x = 0
+    """Solve log(e^share x + e^rest power(x)) = aim; returns logs of x and of the power.
+
+    `of` gives a quantity of every curve.
+    """
+
+    def log_power(log_x: Doubles) -> Doubles:
+        return np.asarray(of("log_power", log_x))
 
     def excess(log_x: Doubles) -> Doubles:
-        return np.asarray(np.logaddexp(log_share + log_x, log_rest + curve._log_power(log_x)) - aim)
+        return np.asarray(np.logaddexp(log_share + log_x, log_rest + log_power(log_x)) - aim)
 
+    at_once = log_rest + log_power(np.full(aim.shape, _LEAST))  # caught next to x = 0
     usual = np.isfinite(aim) & (aim > at_once)
     high = np.where(usual, aim, -1.0)  # power(x) >= x, so that x is at most the whole
     step = np.ones(aim.shape)
@@ -448,8 +415,8 @@ def _matched(
         low = np.where(short, high - step, low)
     root = sign_change(lambda x: np.where(usual, excess(x), 0.0), low, high)
     root = np.where(usual, root, -np.inf)
-    caught = np.where(usual, curve._log_power(root), aim - log_rest)
-    return root, np.asarray(caught)
+    at_start = np.where(np.isneginf(aim), aim, aim - np.maximum(log_rest, _LEAST))
+    return root, np.where(usual, log_power(root), at_start)
 
 
 def _polygon(curve: Polygon, rate: float, premise: Premise) -> Polygon:
