@@ -361,6 +361,11 @@ class Full:
             return constant
         return why_singular(self.variances, self._factorised().dependent)
 
+    @property
+    def smallest_share(self) -> float:
+        """Least share of a coordinate's variance that remains given those before it."""
+        return self._factorised().smallest_share if self.variances.all() else 0.0
+
     def _factorised(self) -> Factor:
         if self._factor is None:
             self._factor = factorise(self.values, self.rounding)

@@ -193,25 +193,18 @@ def estimate(
             "the covariance is singular otherwise. Pass shrinkage='auto', ridge > 0 or "
             "cov='diagonal'"
         )
-    mean, squares = moments("X", table)
-    fit = CovarianceFit(rows, rows - freedom, None, 0.0, extra, squares / freedom)
+    mean, scatter = moments("X", table)
+    options = method, extra, freedom
     if kind == "diagonal":
-        return mean, covariances.Diagonal(fit.variances + extra, EPSILON), fit
-    factor = None
+        return of_scatter(mean, scatter, rows, options, products_of(table, mean))
     large = table.dtype == np.float32 and rows * dim * dim >= _SINGLE_FROM
     for single in (True, False) if large else (False,):
-        cov = covariances.scatter(table, mean, single=single)
-        cov /= freedom
-        intensity = shrink(cov, method, rows, freedom, products=products_of(table, mean))
-        cov.flat[:: dim + 1] += extra
-        if not single:
-            factor = None
-        elif cov.diagonal().all():
-            factor = covariances.factorise(cov, EPSILON)
-            if factor.smallest_share > _SINGLE_SHARE:
-                break
-    covariance = covariances.Full(cov, EPSILON, factor)
-    return mean, covariance, replace(fit, shrinkage=method, intensity=intensity)
+        scatter = covariances.scatter(table, mean, single=single)
+        result = of_scatter(mean, scatter, rows, options, products_of(table, mean))
+        full = result[1]
+        if isinstance(full, covariances.Full) and single and full.smallest_share > _SINGLE_SHARE:
+            break
+    return result
 
 
 def moments(name: str, table: Table) -> tuple[Doubles, Doubles]:
@@ -221,33 +214,28 @@ def moments(name: str, table: Table) -> tuple[Doubles, Doubles]:
     return mean, squares
 
 
-def from_scatter(
+def of_scatter(
     mean: Doubles,
     scatter: Doubles,
     rows: int,
-    *,
-    options: tuple[object, object, object],
+    options: tuple[Shrinkage, float | Doubles, int],
     products: RowProducts,
-) -> tuple[Doubles, low_rank.CovarianceForm, CovarianceFit]:
-    """Estimate from sums of squares and products; shrinkage, ridge and ddof are the options.
+) -> tuple[Doubles, covariances.Diagonal | covariances.Full, CovarianceFit]:
+    """Estimate from sums of squares, (d,), or of squares and products, (d, d), overwritten.
 
-    `products(rule, weights)` is the sum of `row_products` over all rows, for rules that need it.
+    `options` are the shrinkage, the ridge and the divisor of the sums. `products(rule, weights)` is
+    the sum of `row_products` over all rows, for rules that need it.
     """
-    kind = "full" if scatter.ndim == 2 else "diagonal"
-    method, extra, freedom = checked_options(rows, kind, *options)
-    cov = scatter / freedom
-    if kind == "diagonal":
-        fit = CovarianceFit(rows, rows - freedom, None, 0.0, extra, cov)
-        return mean, covariances.Diagonal(cov + extra, EPSILON), fit
-    if rows <= mean.size and method is None and extra == 0:
-        raise ValueError(
-            f"There must be more than the {rows} rows seen, {mean.size} at least for a covariance "
-            "that is not singular. Pass shrinkage='oas', ridge > 0 or cov='diagonal'"
-        )
+    method, ridge, freedom = options
+    cov = scatter
+    cov /= freedom
+    if cov.ndim == 1:
+        fit = CovarianceFit(rows, rows - freedom, None, 0.0, ridge, cov)
+        return mean, covariances.Diagonal(cov + ridge, EPSILON), fit
     variances = np.diag(cov).copy()
     intensity = shrink(cov, method, rows, freedom, products=products)
-    fit = CovarianceFit(rows, rows - freedom, method, intensity, extra, variances)
-    cov.flat[:: mean.size + 1] += extra
+    fit = CovarianceFit(rows, rows - freedom, method, intensity, ridge, variances)
+    cov.flat[:: mean.size + 1] += ridge
     return mean, covariances.Full(cov, EPSILON), fit
 
 

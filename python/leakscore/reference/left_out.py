@@ -237,16 +237,12 @@ def refitted(
     if kind == "low-rank":
         mean, low_rank, _ = fitting.estimate_of_gram(others, fit.shrinkage, 0.0, freedom)
         return _estimated(mean, low_rank.plus(np.asarray(fit.ridge)), None)
-    mean, squares = fitting.moments("X", others)
-    if kind == "diagonal":
-        variances = np.asarray(squares / freedom + fit.ridge)
-        return _estimated(mean, covariances.Diagonal(variances, fitting.EPSILON), None)
-    cov = covariances.scatter(others, mean, single=False)
-    cov /= freedom
+    mean, scatter = fitting.moments("X", others)
+    if kind == "full":
+        scatter = covariances.scatter(others, mean, single=False)
+    options = fit.shrinkage, fit.ridge, freedom
     products = fitting.products_of(others, mean)
-    fitting.shrink(cov, fit.shrinkage, len(others), freedom, products=products)
-    cov.flat[:: len(mean) + 1] += fit.ridge
-    return _estimated(mean, covariances.Full(cov, fitting.EPSILON), None)
+    return _estimated(*fitting.of_scatter(mean, scatter, len(others), options, products))
 
 
 # Where the others have less than this share of a sum, the difference has lost digits.

@@ -312,10 +312,15 @@ def reference_of(
 
     `products(rule, weights)` is the sum over all rows, for the rules that read them again.
     """
-    mean, scatter = seen._mean.copy(), seen._scatter
-    return restored(
-        *fitting.from_scatter(mean, scatter, seen.count, options=options, products=products)
-    )
+    mean, rows = seen._mean.copy(), seen.count
+    method, ridge, freedom = fitting.checked_options(rows, seen.kind, *options)
+    if seen.kind == "full" and rows <= mean.size and method is None and ridge == 0:
+        raise ValueError(
+            f"There must be more than the {rows} rows seen, {mean.size} at least for a covariance "
+            "that is not singular. Pass shrinkage='oas', ridge > 0 or cov='diagonal'"
+        )
+    scatter = seen._scatter.copy()
+    return restored(*fitting.of_scatter(mean, scatter, rows, (method, ridge, freedom), products))
 
 
 def products_of(seen: Moments, rule: str, rows: Doubles, weights: Doubles) -> float:
