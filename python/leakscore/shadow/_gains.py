@@ -17,8 +17,8 @@ from leakscore.typing import Counts, Doubles, Flags
 
 Influence: TypeAlias = 'Literal["global", "per-record"] | npt.ArrayLike'
 
-_LARGEST_INFLUENCE = 1e100  # its squares do not overflow
-_LARGEST_VARIANCE = 1e60  # the mean one, so that the squares of all records' keep their digits
+_MOST_INFLUENCE = 1e100  # its squares do not overflow
+_MOST_VARIANCE = 1e60  # the mean one, so that the squares of all records' keep their digits
 _BLOCK = 1 << 14  # records that are scored at once
 
 
@@ -109,10 +109,8 @@ class OneStep:
             return _fitted(sums, per_record=how == "per-record")
         records = sums.sums.shadow.num_records
         g = validation.per_coordinate("influence", self.influence, records)
-        if np.max(g) > _LARGEST_INFLUENCE:
-            raise ValueError(
-                f"influence must be <= {_LARGEST_INFLUENCE:g}, not {float(np.max(g))!r}"
-            )
+        if np.max(g) > _MOST_INFLUENCE:
+            raise ValueError(f"influence must be <= {_MOST_INFLUENCE:g}, not {float(np.max(g))!r}")
         return np.broadcast_to(g, (records,))
 
 
@@ -444,11 +442,11 @@ def _usual(side: Side, smooth: _Smoother, name: str) -> Doubles:
     mean = float(raw[used].mean())
     if not mean > 0.0:
         raise ValueError(f"signals must vary between the models {name}; use leakscore.shadow.base")
-    if not 1.0 / _LARGEST_VARIANCE < mean < _LARGEST_VARIANCE:
+    if not 1.0 / _MOST_VARIANCE < mean < _MOST_VARIANCE:
         raise ValueError(
-            f"signals must have a variance between the models {name} in [{1.0 / _LARGEST_VARIANCE:g}, "
-            f"{_LARGEST_VARIANCE:g}], not {mean:.3g}: squares of variances overflow; multiply signals and "
-            "observed by one number, which changes no score"
+            f"signals must have a variance between the models {name} in "
+            f"[{1.0 / _MOST_VARIANCE:g}, {_MOST_VARIANCE:g}], not {mean:.3g}: squares of variances "
+            "overflow; multiply signals and observed by one number, which changes no score"
         )
     excess = _laws.log_excess(np.maximum(raw, 1e-3 * mean), d)
     return np.exp(smooth(excess, used.astype(np.float64)))
