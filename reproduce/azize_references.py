@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from leakscore import Reference
 from leakscore.games import Bernoulli, EmpiricalMean, fixed_target
-from leakscore.games._sampling import NO_NOISE, ReleasedMean
+from leakscore.games._populations import NO_NOISE, ReleasedMean
 from leakscore.leakage import leakage_score
 from leakscore.scores import covariance_score
 from reproduce._outcome import STANDARD_ERRORS, Outcome, Row

@@ -58,11 +58,10 @@ py::tuple homer(const py::array& observed, const py::array& target, const Double
 template <SeriesScore score>
 py::tuple series_of(const py::array& observed, const py::array& target, const Doubles& mean,
                     const Doubles& variance, const Doubles& skewness, const Doubles& kurtosis,
-                    double n, double rate, double constant) {
+                    double n) {
   const Matrix x = matrix_of(observed);
   const Matrix z = matrix_of(target);
-  const KnownLaw known{mean.data(), variance.data(), skewness.data(), kurtosis.data(), n,
-                       rate,        constant};
+  const KnownLaw known{mean.data(), variance.data(), skewness.data(), kurtosis.data(), n};
   Doubles out = result_for(x, z, false);
   double* result = out.mutable_data();
   const int flags = without_gil([&] { return series_scores(score, x, z, known, result); });
@@ -73,8 +72,7 @@ template <SeriesScore score>
 void def_series(py::module_& m, const char* name) {
   m.def(name, &series_of<score>, py::arg("observed"), py::arg("target"),
         py::arg("mean").noconvert(), py::arg("variance").noconvert(),
-        py::arg("skewness").noconvert(), py::arg("kurtosis").noconvert(), py::arg("n"),
-        py::arg("rate") = 1.0, py::arg("constant") = 0.0);
+        py::arg("skewness").noconvert(), py::arg("kurtosis").noconvert(), py::arg("n"));
 }
 
 template <Score score>
@@ -94,7 +92,6 @@ void bind_scores(py::module_& m) {
   def_score<Score::weighted_sum>(m, "weighted_sum");
   def_series<SeriesScore::edgeworth_second>(m, "edgeworth_second");
   def_series<SeriesScore::edgeworth_third>(m, "edgeworth_third");
-  def_series<SeriesScore::subsampled_product>(m, "subsampled_product");
   m.def("bernoulli_llr", &bernoulli, py::arg("observed"), py::arg("target"),
         py::arg("p").noconvert(), py::arg("paired"));
   m.def("bernoulli_log_ratios", &log_ratios, py::arg("observed"), py::arg("p").noconvert());

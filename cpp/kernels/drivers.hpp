@@ -33,9 +33,7 @@ struct KnownLaw {
   const double* variance = nullptr;
   const double* skewness = nullptr;
   const double* kurtosis = nullptr;
-  double n = 0.0;         // records averaged
-  double rate = 1.0;      // probability that the target is drawn into the sample
-  double constant = 0.0;  // of the third cumulant in subsampled_product
+  double n = 0.0;  // records averaged
 };
 
 // out (rows of observed, rows of target). Returns 0, or the flag not_finite.

@@ -17,21 +17,19 @@ template <class Score>
                                       const double* __restrict mean,
                                       const double* __restrict variance,
                                       const double* __restrict skewness,
-                                      const double* __restrict kurtosis, const Sampling sampling,
-                                      ptrdiff_t count, double* __restrict centre,
-                                      double* __restrict scale, double* __restrict linear,
-                                      double* __restrict quadratic, double* __restrict cubic,
-                                      double* __restrict quartic, Score score) {
+                                      const double* __restrict kurtosis, double n, ptrdiff_t count,
+                                      double* __restrict centre, double* __restrict scale,
+                                      double* __restrict linear, double* __restrict quadratic,
+                                      double* __restrict cubic, Score score) {
   for (ptrdiff_t j = 0; j < count; ++j) {
     const double inverse = 1.0 / __builtin_sqrt(variance[j]);
     const Standardised known{(target[j] - mean[j]) * inverse, skewness[j], kurtosis[j]};
-    const Series series = score(known, sampling);
+    const Series series = score(known, n);
     centre[j] = series.constant;  // until they are added up
     scale[j] = inverse;
     linear[j] = series.linear;
     quadratic[j] = series.quadratic;
     cubic[j] = series.cubic;
-    quartic[j] = series.quartic;
   }
   double constants = 0.0;
   const auto itself = [](auto v, ptrdiff_t) { return v; };
@@ -40,17 +38,14 @@ template <class Score>
   return constants;
 }
 
-#define LEAKSCORE_FILL(name)                                                               \
-  double fill_##name(const LawTile& law, ptrdiff_t count, const SeriesTile& out) {         \
-    return fill_columns(                                                                   \
-        law.target, law.mean, law.variance, law.skewness, law.kurtosis,                    \
-        Sampling{law.n, law.rate, law.constant}, count, out.centre, out.scale, out.linear, \
-        out.quadratic, out.cubic, out.quartic,                                             \
-        [](const Standardised& known, const Sampling& s) { return name(known, s); });      \
+#define LEAKSCORE_FILL(name)                                                                   \
+  double fill_##name(const LawTile& law, ptrdiff_t count, const SeriesTile& out) {             \
+    return fill_columns(law.target, law.mean, law.variance, law.skewness, law.kurtosis, law.n, \
+                        count, out.centre, out.scale, out.linear, out.quadratic, out.cubic,    \
+                        [](const Standardised& known, double n) { return name(known, n); });   \
   }
 LEAKSCORE_FILL(edgeworth_second)
 LEAKSCORE_FILL(edgeworth_third)
-LEAKSCORE_FILL(subsampled_product)
 #undef LEAKSCORE_FILL
 
 void sums_to_second(const Matrix& x, const SeriesTile& t, double* out) {
@@ -74,25 +69,11 @@ void sums_to_third(const Matrix& x, const SeriesTile& t, double* out) {
       out);
 }
 
-void sums_to_fourth(const Matrix& x, const SeriesTile& t, double* out) {
-  row_sums(
-      x,
-      [m = t.centre, s = t.scale, a = t.linear, b = t.quadratic, c = t.cubic,
-       d = t.quartic]<class V>(V v, ptrdiff_t j) {
-        const V u = (v - elements<V>(m, j)) * elements<V>(s, j);
-        return u * (elements<V>(a, j) +
-                    u * (elements<V>(b, j) + u * (elements<V>(c, j) + u * elements<V>(d, j))));
-      },
-      out);
-}
-
 }  // namespace
 
 const SeriesKernels series_kernels{.edgeworth_second = fill_edgeworth_second,
                                    .edgeworth_third = fill_edgeworth_third,
-                                   .subsampled_product = fill_subsampled_product,
                                    .sums_to_second = sums_to_second,
-                                   .sums_to_third = sums_to_third,
-                                   .sums_to_fourth = sums_to_fourth};
+                                   .sums_to_third = sums_to_third};
 
 }  // namespace leakscore::LEAKSCORE_ISA

@@ -7,7 +7,7 @@
 
 namespace leakscore {
 
-enum class SeriesScore { edgeworth_second, edgeworth_third, subsampled_product };
+enum class SeriesScore { edgeworth_second, edgeworth_third };
 
 // What is known of the columns of a tile, and of all of them.
 struct LawTile {
@@ -16,29 +16,28 @@ struct LawTile {
   const double* variance;  // of one record
   const double* skewness;
   const double* kurtosis;
-  double n, rate, constant;
+  double n;  // records averaged
 };
 
-// The score of a row is the sum of constant + u (linear + u (quadratic + u (cubic + u quartic))),
+// The score of a row is the sum of constant + u (linear + u (quadratic + u cubic)),
 // u = (x - centre) scale.
 struct SeriesTile {
-  static constexpr std::ptrdiff_t arrays = 6;
+  static constexpr std::ptrdiff_t arrays = 5;
   double* centre;
   double* scale;
   double* linear;
   double* quadratic;
   double* cubic;
-  double* quartic;
 };
 
 struct SeriesKernels {
   // Coefficients of a score for one tile; returns the sum of its constants.
   using Fill = double (*)(const LawTile& law, std::ptrdiff_t count, const SeriesTile& out);
-  Fill edgeworth_second, edgeworth_third, subsampled_product;
+  Fill edgeworth_second, edgeworth_third;
 
   // out[i] = sum over row i of x, constants left out, up to the power in the name.
   using Sums = void (*)(const Matrix& x, const SeriesTile& tile, double* out);
-  Sums sums_to_second, sums_to_third, sums_to_fourth;
+  Sums sums_to_second, sums_to_third;
 };
 
 }  // namespace leakscore

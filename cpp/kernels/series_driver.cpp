@@ -18,7 +18,6 @@ Loops loops_of(const SeriesKernels& kernel, SeriesScore score) {
   switch (score) {
     case SeriesScore::edgeworth_second: return {kernel.edgeworth_second, kernel.sums_to_second};
     case SeriesScore::edgeworth_third: return {kernel.edgeworth_third, kernel.sums_to_third};
-    case SeriesScore::subsampled_product: return {kernel.subsampled_product, kernel.sums_to_fourth};
   }
   return {};
 }
@@ -40,7 +39,7 @@ int series_scores(SeriesScore score, const Matrix& observed, const Matrix& targe
                double* coefficients[SeriesTile::arrays];
                for (double*& array : coefficients) array = scratch.take(plan.cols);
                const SeriesTile tile{coefficients[0], coefficients[1], coefficients[2],
-                                     coefficients[3], coefficients[4], coefficients[5]};
+                                     coefficients[3], coefficients[4]};
                double* row_sums = scratch.take(plan.rows);
                const Matrix x = readable(observed, range, scratch.take(copied));
                for (ptrdiff_t k = targets.first; k < targets.first + targets.count; ++k) {
@@ -49,9 +48,7 @@ int series_scores(SeriesScore score, const Matrix& observed, const Matrix& targe
                                    known.variance + range.col,
                                    known.skewness + range.col,
                                    known.kurtosis + range.col,
-                                   known.n,
-                                   known.rate,
-                                   known.constant};
+                                   known.n};
                  const double constant = loops.fill(law, range.cols, tile);
                  loops.sums(x, tile, row_sums);
                  for (ptrdiff_t i = 0; i < x.rows; ++i)

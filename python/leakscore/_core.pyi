@@ -164,8 +164,6 @@ def edgeworth_second(
     skewness: _Doubles,
     kurtosis: _Doubles,
     n: float,
-    rate: float = ...,
-    constant: float = ...,
 ) -> tuple[_Doubles, int]: ...
 def edgeworth_third(
     observed: _Array,
@@ -175,19 +173,6 @@ def edgeworth_third(
     skewness: _Doubles,
     kurtosis: _Doubles,
     n: float,
-    rate: float = ...,
-    constant: float = ...,
-) -> tuple[_Doubles, int]: ...
-def subsampled_product(
-    observed: _Array,
-    target: _Array,
-    mean: _Doubles,
-    variance: _Doubles,
-    skewness: _Doubles,
-    kurtosis: _Doubles,
-    n: float,
-    rate: float = ...,
-    constant: float = ...,
 ) -> tuple[_Doubles, int]: ...
 def bernoulli_llr(
     observed: _Array, target: _Array, p: _Doubles, paired: bool

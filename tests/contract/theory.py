@@ -67,24 +67,6 @@ THEORY: dict[str, list[Call]] = {
             {"sample_rate": RATE},
         ),
     ],
-    "scores.subsampled_product_score": [
-        Call(
-            partial(scores.subsampled_product_score, reference=good.PLAIN, skewness=0.5),
-            {"observed": good.TABLE, "target": good.TARGET},
-            scalars={
-                "n": (50, good.NO_COUNT),
-                "sample_rate": (0.5, (*RATE[1], 0.501, 0.02)),
-                "constant": (1.0, (good.NAN, "1", None, 1j)),
-            },
-        ),
-        Call(
-            lambda skewness: scores.subsampled_product_score(
-                good.SMALL, good.TARGET, good.PLAIN, 50, 0.5, skewness=skewness
-            ),
-            {"skewness": good.SMALL[0]},
-            number_will_do=True,
-        ),
-    ],
     "scores.glir": [
         Call(
             partial(scores.glir, reference=reference),

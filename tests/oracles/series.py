@@ -1,4 +1,4 @@
-"""Terms of the polynomial scores, one for each coordinate, as the equations are written."""
+"""Terms of the Edgeworth scores, one for each coordinate, as the equations are written."""
 
 from __future__ import annotations
 
@@ -24,16 +24,3 @@ def edgeworth(
         inner += 3 * a * l4 + 6 * a + 2 * D**2 * l3 - 3 * l3
         terms += D * inner / (6 * np.longdouble(n) ** 1.5)
     return np.asarray(terms)
-
-
-def product_score(
-    x: Array, z: Array, reference: Reference, k: int, rate: float, constant: float, l3: Array
-) -> Array:
-    """Eqs. 74 to 76; R is 3 (D^2 - 1), the third Hermite polynomial's derivative."""
-    sigma = np.sqrt(reference.variances.astype(np.longdouble))
-    gap, shift = x - reference.mean, reference.mean - z
-    out = np.sqrt(np.longdouble(k)) / sigma * gap
-    inside = k / (np.sqrt(np.longdouble(k - 1)) * sigma) * (gap + shift / k)
-    terms = rate / 2 * out**2 - rate / 2 * inside**2 + rate / (2 * np.longdouble(k))
-    terms += constant * rate * l3 * shift / (k * sigma) * 3 * (out**2 - 1)
-    return np.asarray(terms + rate * (1 - rate) / 8 * (out**2 - inside**2) ** 2)

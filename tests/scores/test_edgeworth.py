@@ -1,4 +1,4 @@
-"""Edgeworth scores and the product score: formulas in plain loops, and exact ratios they near."""
+"""Edgeworth scores: formulas in plain loops, and exact ratios they near."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from leakscore.scores import (
     bernoulli_llr,
     covariance_score,
     edgeworth_llr,
-    subsampled_product_score,
 )
 from tests.oracles import series as oracle
 
@@ -40,21 +39,6 @@ def test_edgeworth_against_the_formula(d: int, order: int) -> None:
         for k, z in enumerate(w["z"]):
             terms = oracle.edgeworth(x, z, w["reference"], 50, w["skewness"], w["kurtosis"], order)
             assert abs(scores[t, k] - terms.sum()) < 1e-13 * np.abs(terms).sum()
-
-
-@pytest.mark.parametrize("rate", [0.02, 0.3, 1.0])
-@pytest.mark.parametrize("constant", [1 / 6, 1.0])
-def test_product_score_against_equation_76(rate: float, constant: float) -> None:
-    w = world(3000)
-    scores = subsampled_product_score(
-        w["x"], w["z"], w["reference"], 100, rate, constant, skewness=w["skewness"]
-    )
-    for t, x in enumerate(w["x"]):
-        for k, z in enumerate(w["z"]):
-            terms = oracle.product_score(
-                x, z, w["reference"], round(100 * rate), rate, constant, w["skewness"]
-            )
-            assert abs(scores[t, k] - terms.sum()) < 1e-12 * np.abs(terms).sum()
 
 
 @pytest.mark.parametrize(("n", "bounds"), [(10**4, (1e-5, 3e-7)), (10**6, (2e-8, 1e-10))])
@@ -111,14 +95,8 @@ def test_layouts_and_dtypes(dtype: Any) -> None:
 
 def test_bad_input() -> None:
     full = Reference([0.0, 0.0], [[2.0, 1.0], [1.0, 2.0]])
-    for score in (
-        lambda r: edgeworth_llr([0.0, 0.0], [1.0, 1.0], r, 10, 0.0, 0.0),
-        lambda r: subsampled_product_score([0.0, 0.0], [1.0, 1.0], r, 10, 0.5),
-    ):
-        with pytest.raises(TypeError, match="reference"):
-            score(full)
-        with pytest.raises(SingularCovarianceError):
-            score(Reference([0.0, 0.0], [1.0, 0.0]))
-    plain = Reference([0.0, 0.0], [1.0, 1.0])
-    with pytest.raises(ValueError, match=r"sample_rate.*0\.33 and 0\.34"):
-        subsampled_product_score([0.0, 0.0], [1.0, 1.0], plain, 100, 0.333)
+    with pytest.raises(TypeError, match="reference"):
+        edgeworth_llr([0.0, 0.0], [1.0, 1.0], full, 10, 0.0, 0.0)
+    singular = Reference([0.0, 0.0], [1.0, 0.0])
+    with pytest.raises(SingularCovarianceError):
+        edgeworth_llr([0.0, 0.0], [1.0, 1.0], singular, 10, 0.0, 0.0)

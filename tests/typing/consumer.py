@@ -97,7 +97,6 @@ def scores_of_rows(x: Doubles, z: Doubles, unknown: npt.ArrayLike, known: Refere
     assert_type(scores.homer_distance(LINE, LINE, RATES), float)
     assert_type(scores.genotype_llr(LINE, TABLE, RATES, 10), Doubles)
     assert_type(scores.z_estimator_llr(LINE, LINE, np.eye(2), LINE, 10), float)
-    assert_type(scores.subsampled_product_score(LINE, LINE, known, 100, 0.1), float)
     assert_type(scores.subsampled_llr(1.0, 0.5), float)
     assert_type(scores.subsampled_llr([1.0], 0.5), Doubles)
     assert_type(scores.oracle_threshold(0.5, 4.0), float)

@@ -12,9 +12,8 @@ dask sends pickles, and who may send a pickle runs code. Use a cluster of your o
 """
 
 from leakscore.dask._audit import audit
-from leakscore.dask._columns import ColumnReference
 from leakscore.dask._moments import fit, fit_columns, leave_one_out, moments
-from leakscore.dask._scores import score
+from leakscore.dask._scores import ColumnReference, score
 from leakscore.dask.cluster import ClusterError
 
 __all__ = [

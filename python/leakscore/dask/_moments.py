@@ -12,7 +12,7 @@ import numpy as np
 
 from leakscore import validation
 from leakscore.dask import blocks, cluster
-from leakscore.dask._columns import ColumnReference
+from leakscore.dask._scores import ColumnReference
 from leakscore.reference import ColumnGram, Moments, Reference, SingularCovarianceError, left_out
 from leakscore.reference.fitting import checked_options
 from leakscore.reference.moments import estimate, products_of, side_by_side, with_columns

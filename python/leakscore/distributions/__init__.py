@@ -7,10 +7,8 @@ read where they are, and dask arrays and other types with ``__array_ufunc__`` ke
 """
 
 from leakscore.distributions._clopper_pearson import clopper_pearson
-from leakscore.distributions._distribution import Distribution
-from leakscore.distributions._edgeworth import edgeworth
-from leakscore.distributions._gx2 import GeneralizedChiSquare, gx2
 from leakscore.distributions._laws import (
+    Distribution,
     chi2,
     folded_laplace,
     kolmogorov,
@@ -20,6 +18,7 @@ from leakscore.distributions._laws import (
     ncx2,
     norm,
 )
+from leakscore.distributions._sums import GeneralizedChiSquare, edgeworth, gx2
 
 __all__ = [
     "Distribution",

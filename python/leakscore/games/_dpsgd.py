@@ -11,10 +11,23 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, validation
-from leakscore.games import _sampling
-from leakscore.games._populations import Empirical, Gaussian, Population, require_population
+from leakscore.games._populations import (
+    Empirical,
+    Gaussian,
+    Key,
+    Population,
+    RecordTable,
+    ReleasedMean,
+    Sampler,
+    below,
+    coins,
+    key_from,
+    key_of,
+    number,
+    require_population,
+    require_score,
+)
 from leakscore.games._releases import draw_steps, insertion_law, released
-from leakscore.games._sampling import Key, below, coins, key_from, key_of, number, require_score
 from leakscore.games._training import Batches, Training, data_set, padded
 from leakscore.results import Drawn
 from leakscore.typing import Array, Doubles, Flags, Indices, Seed
@@ -224,7 +237,7 @@ def _require_records(
 class _TableRecords:
     """Single rows of a table, put back: one random word each, where a mean uses 128."""
 
-    def __init__(self, rows: _sampling.RecordTable, training: Training) -> None:
+    def __init__(self, rows: RecordTable, training: Training) -> None:
         self.rows, self.training = rows, training
         # Rows are taken step by step, so that a step finds them in the cache.
         n, steps = training.n, training.num_steps
@@ -318,8 +331,8 @@ class _SampledRecords:
     """Records of a law: the means of one record each."""
 
     def __init__(self, population: Population, training: Training) -> None:
-        single = _sampling.ReleasedMean(1)
-        self.sampler: _sampling.Sampler = population._sampler(np.zeros(population.dim), single)
+        single = ReleasedMean(1)
+        self.sampler: Sampler = population._sampler(np.zeros(population.dim), single)
         self.dim, self.training = population.dim, training
         # A block of rounds depends only on sizes, and starts at a tile of the sampler.
         drawn = training.n * training.num_steps

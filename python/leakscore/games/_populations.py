@@ -1,18 +1,279 @@
-"""What records are drawn from, and what is released of them; public names of `leakscore.games`."""
+"""What records are drawn from, what is released of them, and how the rounds of a game are drawn.
+
+A round has a coin and random words, which a key decides. A population makes a sampler for a target
+and a released mean; the sampler fills rows [first, first + t) of the game with released means. What
+it writes depends only on the key and on the rounds: callers may cut the rounds wherever `tile`
+divides.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, validation
-from leakscore.games import _sampling
 from leakscore.reference import Reference
-from leakscore.reference.record import noise_given
-from leakscore.typing import Doubles, Flags
+from leakscore.reference.record import GaussianNoise, noise_given
+from leakscore.typing import Array, Doubles, Flags, Indices, Seed
+
+Key = npt.NDArray[np.uint64]
+
+NO_NOISE = GaussianNoise(np.zeros(()))
+_BLOCK = 1 << 20  # doubles in the largest temporary of a sampler: 8 MB
+
+
+# --- coins and words ------------------------------------------------------------------------------
+
+
+def number(rounds: int, balanced: bool) -> int:
+    """Return the number of rounds of a game."""
+    rounds = validation.count("rounds", rounds, low=1)
+    if validation.flag("balanced", balanced) and rounds % 2:
+        raise ValueError(f"rounds={rounds} must be even with balanced=True")
+    return rounds
+
+
+def coins(key: Key, rounds: int, balanced: bool) -> Flags:
+    """Return one fair coin per round; if balanced, mark the smaller half of the random words."""
+    words = _core.coin_words(key, rounds)
+    if not balanced:
+        return np.asarray(words >> np.uint64(63) == 1)
+    member = np.zeros(rounds, dtype=np.bool_)
+    member[np.argsort(words, kind="stable")[: rounds // 2]] = True
+    return member
+
+
+def key_from(rng: Seed) -> tuple[Key, int | None]:
+    """Draw the key of a game, which decides everything in it; return it with the seed."""
+    generator, seed = validation.seeded("rng", rng)
+    return generator.integers(0, 1 << 64, size=2, dtype=np.uint64), seed
+
+
+def require_score(score: object, of: str) -> None:
+    """Refuse a score that is neither None nor a function; `of` says of what."""
+    if score is not None and not callable(score):
+        raise TypeError(f"score={score!r} must be a function of the {of}, or None")
+
+
+def key_of(key: Key, place: int) -> Key:
+    """Return the key of a place in the game, whose draws use separate words."""
+    return np.array([key[0], (int(key[1]) + 1 + place) % (1 << 64)], dtype=np.uint64)
+
+
+def below(words: npt.NDArray[np.uint64], bounds: Indices) -> Indices:
+    """Return floor(word * bound / 2^64) for bounds below 2^32: uniform below the bound."""
+    half, bound = np.uint64(32), bounds.astype(np.uint64)
+    low = ((words & np.uint64(0xFFFFFFFF)) * bound) >> half
+    return np.asarray((((words >> half) * bound) + low) >> half, dtype=np.intp)
+
+
+# --- samplers -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ReleasedMean:
+    """A released mean: number of records and noise; see games.EmpiricalMean."""
+
+    records: int
+    replaced: bool = True  # a round without the target has another record in its place
+    noise: GaussianNoise = NO_NOISE
+
+    @property
+    def independent(self) -> Doubles:
+        """Standard deviations of the noise, () or (d,), if its coordinates are independent."""
+        return self.noise.std if self.noise.independent else np.zeros(())
+
+    def noise_free(self) -> ReleasedMean:
+        """Return the same mean without noise."""
+        return ReleasedMean(self.records, self.replaced)
+
+    def add_noise(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
+        """Add Gaussian noise in place."""
+        if self.noise.independent:
+            if self.noise.any():
+                stds = np.broadcast_to(self.noise.std, out.shape[1:])
+                _core.add_noise(key, first, included, np.ascontiguousarray(stds), out)
+            return
+        root = self.noise.root()  # (d, r)
+        rank = root.shape[1]
+        step = max(1, _BLOCK // max(rank, len(root)))
+        for start in range(0, len(out), step):
+            flags = included[start : start + step]
+            white = np.zeros((len(flags), rank))
+            _core.add_noise(key, first + start, flags, np.ones(rank), white)
+            out[start : start + step] += white @ root.T
+
+
+@dataclass(frozen=True)
+class RecordTable:
+    """A table of records; see games.Empirical."""
+
+    X: Array
+    exclude: int | None
+    replace: bool
+
+    @property
+    def available(self) -> int:
+        """Number of rows that may be drawn."""
+        return len(self.X) - (self.exclude is not None)
+
+    @property
+    def arguments(self) -> tuple[Array, int, bool]:
+        """What the compiled draws take."""
+        return self.X, -1 if self.exclude is None else self.exclude, self.replace
+
+
+class Sampler(Protocol):
+    """Draws released means."""
+
+    tile: int  # rounds that are drawn together; blocks start at multiples of it
+
+    def fill(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
+        """Write the rounds [first, first + len(included)) to `out`, (t, d)."""
+
+
+class BernoulliMeans:
+    """Binomial counts over n, coordinate by coordinate."""
+
+    tile = 1
+
+    def __init__(self, p: Doubles, target: Doubles, mean: ReleasedMean) -> None:
+        self.p, self.target, self.mean = p, target, mean
+
+    def fill(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
+        """Write released means; see Sampler."""
+        records, replaced = self.mean.records, self.mean.replaced
+        _core.bernoulli_means(key, first, included, records, replaced, self.p, self.target, out)
+        self.mean.add_noise(key, first, included, out)
+
+
+class GaussianMeans:
+    """Normal means of independent coordinates; one normal draw covers data and noise."""
+
+    tile = 1
+
+    def __init__(self, mu: Doubles, variance: Doubles, target: Doubles, mean: ReleasedMean) -> None:
+        k, others = mean.records, mean.records - 1
+        last = k if mean.replaced else others  # records drawn where the target is out
+        noise = np.broadcast_to(mean.independent, mu.shape) ** 2
+        with np.errstate(over="ignore"):
+            inside = np.asarray((target + others * mu) / k)
+        odd = ~np.isfinite(inside)
+        inside[odd] = (target / k + mu * (others / k))[odd]
+        self.offsets = (mu * (last / k), inside)
+        self.scales = (
+            np.sqrt(variance * (last / k**2) + noise),
+            np.sqrt(variance * (others / k**2) + noise),
+        )
+        self.mean = mean
+
+    def fill(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
+        """Write released means; see Sampler. Into (rounds, T, d): the means of all rows so far."""
+        _core.normals(key, first, included, *self.offsets, *self.scales, out)
+        if not self.mean.noise.independent:
+            self.mean.add_noise(key, first, included, out)
+
+
+class CorrelatedGaussianMeans:
+    """Normal means with a full covariance: white normals times a factor of it, block by block."""
+
+    def __init__(self, mu: Doubles, factor: Doubles, target: Doubles, mean: ReleasedMean) -> None:
+        self.transposed = np.ascontiguousarray(factor.T)
+        self.tile = min(128, max(1, _BLOCK // mu.size))
+        self.mean = mean
+        unit = mean.noise_free()
+        self.white = GaussianMeans(np.zeros_like(mu), np.ones_like(mu), np.zeros_like(mu), unit)
+        self.offsets = np.stack(GaussianMeans(mu, np.zeros_like(mu), target, unit).offsets)
+
+    def fill(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
+        """Write released means; see Sampler."""
+        white = np.empty((self.tile, out.shape[1]))
+        for start in range(0, len(out), self.tile):
+            flags = included[start : start + self.tile]
+            block = out[start : start + self.tile]
+            self.white.fill(key, first + start, flags, white[: len(flags)])
+            np.matmul(white[: len(flags)], self.transposed, out=block)
+            block += self.offsets[flags.astype(np.intp)]
+        self.mean.add_noise(key, first, included, out)
+
+
+class TableMeans:
+    """Means of rows drawn from a table.
+
+    Either the rows drawn are added up one by one, or, where a round draws a good part of the table,
+    how often each row was drawn is counted and the counts of many rounds are multiplied with the
+    table at once. The target is one record (d,), or one a round (T, d).
+    """
+
+    def __init__(self, rows: RecordTable, target: Doubles, mean: ReleasedMean) -> None:
+        self.rows, self.X, self.target, self.mean = rows, rows.X, target, mean
+        self.counted = 8 * mean.records >= len(self.X)
+        self.tile = min(256, max(1, _BLOCK // max(self.X.shape))) if self.counted else 1
+        small = self.counted and self.X.size <= _BLOCK
+        self.whole = np.ascontiguousarray(self.X, dtype=np.float64) if small else None
+
+    def fill(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
+        """Write released means; see Sampler."""
+        step = self.tile if self.counted else max(1, _BLOCK // out.shape[1])
+        for start in range(0, len(out), step):
+            flags = included[start : start + step]
+            self._fill_tile(key, first + start, flags, out[start : start + step])
+        self.mean.add_noise(key, first, included, out)
+
+    def _fill_tile(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
+        rows = (self.mean.records, self.mean.replaced, *self.rows.arguments)
+        if self.counted:
+            counts = np.empty((len(out), len(self.X)))
+            _core.row_counts(key, first, included, *rows, counts)
+            self.multiply(counts, out)
+        else:
+            _core.row_sums(key, first, included, *rows, out)
+        targets = self.target if self.target.ndim == 1 else self.target[first : first + len(out)]
+        np.add(out, targets, out=out, where=included[:, None])
+        out /= self.mean.records
+        if not np.isfinite(out).all():
+            validation.finite("X", self.X)
+
+    def multiply(self, counts: Doubles, out: Doubles) -> None:
+        """Write counts @ X, converting X a few rows at a time where it is not small."""
+        with np.errstate(invalid="ignore", over="ignore"):  # the caller refuses these
+            if self.whole is not None:
+                np.matmul(counts, self.whole, out=out)
+                return
+            out[:] = 0.0
+            step = max(1, _BLOCK // self.X.shape[1])
+            for start in range(0, len(self.X), step):
+                block = np.asarray(self.X[start : start + step], dtype=np.float64)
+                out += counts[:, start : start + step] @ block
+
+
+class OwnTargets:
+    """Means of a sampler whose target is 0, to which the target of each round is added."""
+
+    def __init__(self, others: Sampler, targets: Doubles, mean: ReleasedMean, counts: bool) -> None:
+        self.others, self.targets, self.mean = others, targets, mean
+        self.counts = counts  # sums are whole numbers and must remain whole
+        self.tile = others.tile
+
+    def fill(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
+        """Write released means; see Sampler."""
+        self.others.fill(key, first, included, out)
+        step = max(1, _BLOCK // out.shape[1])
+        places = np.flatnonzero(included)
+        for start in range(0, places.size, step):
+            place = places[start : start + step]
+            sums = out[place] * self.mean.records
+            if self.counts:
+                np.rint(sums, out=sums)
+            sums += self.targets[first + place]
+            out[place] = sums / self.mean.records
+        self.mean.add_noise(key, first, included, out)
+
+
+# --- populations ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +308,12 @@ class Bernoulli:
         """Number of coordinates d."""
         return int(np.size(self.p))
 
-    def _sampler(self, target: Doubles, mean: _sampling.ReleasedMean) -> _sampling.Sampler:
+    def _sampler(self, target: Doubles, mean: ReleasedMean) -> Sampler:
         p = np.asarray(self.p)
         if target.ndim == 1:
-            return _sampling.BernoulliMeans(p, validation.binary("target", target), mean)
-        others = _sampling.BernoulliMeans(p, np.zeros_like(p), mean.noise_free())
-        return _sampling.OwnTargets(others, target, mean, counts=True)
+            return BernoulliMeans(p, validation.binary("target", target), mean)
+        others = BernoulliMeans(p, np.zeros_like(p), mean.noise_free())
+        return OwnTargets(others, target, mean, counts=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,13 +356,13 @@ class Gaussian:
         """Number of coordinates d."""
         return int(np.size(self.mean))
 
-    def _sampler(self, target: Doubles, mean: _sampling.ReleasedMean) -> _sampling.Sampler:
+    def _sampler(self, target: Doubles, mean: ReleasedMean) -> Sampler:
         mu, factor = np.asarray(self.mean), self._factor
-        means = _sampling.GaussianMeans if factor.ndim == 1 else _sampling.CorrelatedGaussianMeans
+        means = GaussianMeans if factor.ndim == 1 else CorrelatedGaussianMeans
         if target.ndim == 1:
             return means(mu, factor, target, mean)
         others = means(mu, factor, np.zeros_like(mu), mean.noise_free())
-        return _sampling.OwnTargets(others, target, mean, counts=False)
+        return OwnTargets(others, target, mean, counts=False)
 
 
 def _square_root(cov: Doubles) -> Doubles:
@@ -155,11 +416,11 @@ class Empirical:
         """Number of coordinates d."""
         return int(np.shape(self.X)[1])
 
-    def _sampler(self, target: Doubles, mean: _sampling.ReleasedMean) -> _sampling.Sampler:
-        return _sampling.TableMeans(self._rows(), target, mean)
+    def _sampler(self, target: Doubles, mean: ReleasedMean) -> Sampler:
+        return TableMeans(self._rows(), target, mean)
 
-    def _rows(self) -> _sampling.RecordTable:
-        return _sampling.RecordTable(np.asarray(self.X), self.exclude, self.replace)
+    def _rows(self) -> RecordTable:
+        return RecordTable(np.asarray(self.X), self.exclude, self.replace)
 
     def _require(self, n: int, others: int = 0) -> None:
         """Refuse a mean of more records than the table has, apart from `others` kept out of it."""
@@ -237,11 +498,11 @@ class EmpiricalMean:
         """Number of records that are averaged, sample_rate n."""
         return round(self.sample_rate * self.n)
 
-    def _mean(self, dim: int) -> _sampling.ReleasedMean:
+    def _mean(self, dim: int) -> ReleasedMean:
         noise = noise_given(self.noise_std, self.noise_cov, self.noise_factor, dim)
-        return _sampling.ReleasedMean(self.num_averaged, self.neighbours == "replace", noise)
+        return ReleasedMean(self.num_averaged, self.neighbours == "replace", noise)
 
-    def _included(self, key: _sampling.Key, member: Flags) -> Flags:
+    def _included(self, key: Key, member: Flags) -> Flags:
         """Return in which rounds the target's record enters the mean."""
         if self.num_averaged == self.n:
             return member

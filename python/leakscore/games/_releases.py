@@ -10,15 +10,25 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, validation
-from leakscore.games import _sampling
 from leakscore.games._populations import (
+    NO_NOISE,
     Bernoulli,
     Empirical,
     EmpiricalMean,
+    GaussianMeans,
+    Key,
     Population,
+    RecordTable,
+    ReleasedMean,
+    TableMeans,
+    below,
+    coins,
+    key_from,
+    key_of,
+    number,
     require_population,
+    require_score,
 )
-from leakscore.games._sampling import Key, below, coins, key_from, key_of, number, require_score
 from leakscore.reference.record import noise_given
 from leakscore.results import Drawn
 from leakscore.scores.synthetic import synthetic_scores
@@ -232,7 +242,7 @@ def average_target(
         targets, outputs = _row_pairs(population._rows(), mean, keys, included)
         return Drawn((targets, outputs, member), seed)
     targets, outputs = np.empty((2, rounds, population.dim))
-    nobody, single = np.zeros(rounds, dtype=np.bool_), _sampling.ReleasedMean(1)
+    nobody, single = np.zeros(rounds, dtype=np.bool_), ReleasedMean(1)
     population._sampler(np.zeros(population.dim), single).fill(keys[1], 0, nobody, targets)
     population._sampler(targets, mean).fill(keys[0], 0, included, outputs)
     return Drawn((targets, outputs, member), seed)
@@ -245,8 +255,8 @@ def _require(population: Population, mechanism: EmpiricalMean) -> None:
 
 
 def _row_pairs(
-    rows: _sampling.RecordTable,
-    mean: _sampling.ReleasedMean,
+    rows: RecordTable,
+    mean: ReleasedMean,
     keys: npt.NDArray[np.uint64],
     included: Flags,
 ) -> tuple[Doubles, Doubles]:
@@ -256,7 +266,7 @@ def _row_pairs(
     target is not included, its row is left out of the mean.
     """
     targets, out = np.empty((2, included.size, rows.X.shape[1]))
-    means = _sampling.TableMeans(rows, np.zeros(rows.X.shape[1]), mean)
+    means = TableMeans(rows, np.zeros(rows.X.shape[1]), mean)
     words = _core.coin_words(keys[1], included.size)
     drawn = (mean.records + 1, mean.replaced, *rows.arguments)
     step = means.tile if means.counted else max(1, _BLOCK // len(rows.X))
@@ -381,7 +391,7 @@ def sequential(
     step = draw_steps(key, member, law)
     releases = np.empty((rounds, count, population.dim))
     _fill_growing(population, z, step, releases, n=n, key=key)
-    mean = _sampling.ReleasedMean(n, True, noise)
+    mean = ReleasedMean(n, True, noise)
     nobody = np.zeros(rounds * count, dtype=np.bool_)
     mean.add_noise(key, 0, nobody, releases.reshape(rounds * count, -1))
     return Drawn((releases, member, step), seed)
@@ -432,8 +442,8 @@ def _fill_growing(
     included = np.zeros(rounds * count, dtype=np.bool_)
     present = np.flatnonzero(steps >= 0)
     included[present * count + steps[present]] = True
-    sampler = population._sampler(target, _sampling.ReleasedMean(n))
-    if isinstance(sampler, _sampling.GaussianMeans):
+    sampler = population._sampler(target, ReleasedMean(n))
+    if isinstance(sampler, GaussianMeans):
         sampler.fill(key, 0, included, out)
     else:
         sampler.fill(key, 0, included, out.reshape(rounds * count, dim))
@@ -441,7 +451,7 @@ def _fill_growing(
 
 
 def _fill_disjoint(
-    rows: _sampling.RecordTable,
+    rows: RecordTable,
     target: Doubles,
     steps: Indices,
     out: Doubles,
@@ -602,7 +612,7 @@ def _records(population: Population, n: int, key: Key, draws: np.random.Generato
         chosen = draws.choice(rows, n, replace=False)
         return np.asarray(np.asarray(population.X)[chosen], dtype=np.float64)
     table = np.empty((n, population.dim))
-    single = _sampling.ReleasedMean(1, True, _sampling.NO_NOISE)
+    single = ReleasedMean(1, True, NO_NOISE)
     nobody = np.zeros(n, dtype=np.bool_)
     population._sampler(np.zeros(population.dim), single).fill(key, 0, nobody, table)
     return table

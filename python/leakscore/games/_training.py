@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, validation
-from leakscore.games._sampling import Key
+from leakscore.games._populations import Key
 from leakscore.numeric import norms
 from leakscore.typing import Array, Doubles, Flags, Indices, Row, Rows
 

@@ -15,8 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
-from leakscore.games._populations import Empirical
-from leakscore.games._sampling import Key, RecordTable, ReleasedMean, Sampler, TableMeans
+from leakscore.games._populations import (
+    Empirical,
+    Key,
+    RecordTable,
+    ReleasedMean,
+    Sampler,
+    TableMeans,
+)
 from leakscore.typing import Doubles, Flags
 
 __all__ = ["LARGEST_DRAWN", "Binned", "Bins", "Projections", "weighted_sums"]

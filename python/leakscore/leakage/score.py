@@ -14,7 +14,7 @@ from leakscore import validation
 from leakscore.reference import Reference, covariances
 from leakscore.reference.covariances import Table
 from leakscore.reference.record import GaussianNoise, noise_given
-from leakscore.scores import scoring
+from leakscore.scores.gaussian import cumulant, diagonal, slices
 from leakscore.typing import Doubles, of_numbers, of_rows, of_two
 
 __all__ = ["release_modes"]
@@ -360,14 +360,14 @@ def second_order_leakage(
     >>> leakscore.leakage.second_order_leakage([1.0, 0.0], reference, 10, 0.0)
     0.22
     """
-    independent = scoring.diagonal("reference", reference)
+    independent = diagonal("reference", reference)
     n = validation.count("n", n, low=2)
-    third = scoring.cumulant("skewness", skewness, independent.dim)
+    third = cumulant("skewness", skewness, independent.dim)
     rows = validation.rows("target", target, cols=independent.dim)
     first = covariances.distances(independent.invertible(), "target", rows, independent.mean) / n
     table, scale = np.atleast_2d(rows), np.sqrt(independent.variances)
     correction = np.zeros(len(table))
-    for part in scoring.slices(len(table), max(1, (1 << 17) // independent.dim)):
+    for part in slices(len(table), max(1, (1 << 17) // independent.dim)):
         with np.errstate(over="ignore"):
             a = (table[part] - independent.mean) / scale
             skewed = 1.0 + third * a

@@ -13,7 +13,6 @@ from leakscore.scores._means import (
     oracle_threshold,
     scalar_product,
     subsampled_llr,
-    subsampled_product_score,
 )
 from leakscore.scores.gaussian import covariance_score, gaussian_llr, z_estimator_llr
 from leakscore.scores.synthetic import SyntheticScores, synthetic_scores
@@ -30,7 +29,6 @@ __all__ = [
     "oracle_threshold",
     "scalar_product",
     "subsampled_llr",
-    "subsampled_product_score",
     "synthetic_scores",
     "z_estimator_llr",
 ]

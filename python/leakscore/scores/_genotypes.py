@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import _core, validation
-from leakscore.scores import scoring
+from leakscore.scores.gaussian import require_finite, rows_of, shaped, slices
 from leakscore.typing import Array, Doubles, of_pairs, of_two
 
 _ROWS, _COLS, _TARGETS = 64, 4096, 512
@@ -94,7 +94,7 @@ def genotype_llr(
     alleles = copies * _individuals(n, population.size)
     chances = _chances(population, alleles, pseudocount)
     code = None if missing is None else _missing_code(missing, copies)
-    return scoring.shaped(_ratios(x, z, chances, alleles, ploidy=copies, code=code), x, z)
+    return shaped(_ratios(x, z, chances, alleles, ploidy=copies, code=code), x, z)
 
 
 @of_pairs
@@ -137,12 +137,12 @@ def homer_distance(
     array([0.2, 0. ])
     """
     population = validation.coefficients("p", p)
-    x, z = scoring.rows(observed, target, population.size, False)
+    x, z = rows_of(observed, target, population.size, False)
     result, flags = _core.homer_distance(x, z, population)
     if flags:
         validation.finite("p", population)
-        scoring.require_finite(result, x, z)
-    return scoring.shaped(result, x, z)
+        require_finite(result, x, z)
+    return shaped(result, x, z)
 
 
 def _copies(ploidy: object) -> int:
@@ -200,10 +200,10 @@ def _ratios(
     total = np.broadcast_to(alleles, p.shape)
     result = np.zeros((len(pools), len(targets)))
     excluded = np.zeros(result.shape, dtype=bool)
-    blocks = product(scoring.slices(len(p), _COLS), scoring.slices(len(targets), _TARGETS))
+    blocks = product(slices(len(p), _COLS), slices(len(targets), _TARGETS))
     for cols, part in blocks:
         has = _indicators(genotype, targets[part, cols], ploidy, code)
-        for rows in scoring.slices(len(pools), _ROWS):
+        for rows in slices(len(pools), _ROWS):
             count = _counts(frequency, pools[rows, cols], total[cols])
             for z, owners in enumerate(has):
                 terms = _log_ratio(count, total[cols], p[cols], z, ploidy=ploidy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -10,8 +11,23 @@ import numpy.typing as npt
 from leakscore import _core, validation
 from leakscore.distributions import ncx2, norm
 from leakscore.reference import Reference, covariances
-from leakscore.scores import scoring
-from leakscore.typing import Doubles, of_numbers, of_pairs
+from leakscore.scores.gaussian import (
+    NO_NOISE,
+    cumulant,
+    diagonal,
+    release_of,
+    require_finite,
+    rows_of,
+    shaped,
+    slices,
+)
+from leakscore.typing import Array, Doubles, of_numbers, of_pairs
+
+_MANY = 16
+"""From this number of targets on, products of blocks beat one pass over the data for each."""
+_FEW_RELEASES = 8
+"""Up to this number of releases, a pass over the targets for each beats products of blocks."""
+_ROWS, _COLS, _TARGETS = 128, 4096, 512
 
 
 @of_pairs
@@ -66,17 +82,50 @@ def bernoulli_llr(
     array([0.693147,     -inf])
     """
     probability = validation.coefficients("p", p)
-    x, z = scoring.rows(observed, target, probability.size, paired)
-    if scoring.many(x, z, paired):
-        result = scoring.bernoulli(x, z, probability)
+    x, z = rows_of(observed, target, probability.size, paired)
+    if _many(x, z, paired):
+        result = _bernoulli(x, z, probability)
         if result is not None:
-            return scoring.shaped(result, x, z)
+            return shaped(result, x, z)
     result, flags = _core.bernoulli_llr(x, z, probability, paired)
     if flags:
         validation.interval("p", probability, 0.0, 1.0, closed="neither")
         validation.binary("target", z)
         validation.interval("observed", x, 0.0, 1.0)
-    return scoring.shaped(result, x, z)
+    return shaped(result, x, z)
+
+
+def _many(observed: Array, target: Array, paired: bool) -> bool:
+    """Whether products of blocks are faster than a pass for each target, or for each release."""
+    enough = target.ndim == 2 and len(target) >= _MANY
+    return not paired and enough and observed.ndim == 2 and len(observed) > _FEW_RELEASES
+
+
+def _bernoulli(observed: Array, target: Array, p: Doubles) -> Doubles | None:
+    """Bernoulli log-likelihood ratios (T, k) of many targets; None if an argument is suspect.
+
+    Logarithms are taken once for all targets: sum of log((1-x)/(1-p)) + z logit ratio. Means of 0
+    and 1, whose logarithm is infinite, are left out and counted separately.
+    """
+    if not ((p > 0) & (p < 1)).all():
+        return None
+    table = np.atleast_2d(observed)
+    result = np.zeros((len(table), len(target)))
+    excluded = np.zeros(result.shape, dtype=bool)
+    for cols, targets in product(slices(table.shape[1], _COLS), slices(len(target), _TARGETS)):
+        z = target[targets, cols].astype(np.float64, copy=False)
+        if not ((z == 0) | (z == 1)).all():
+            return None
+        for rows in slices(len(table), _ROWS):
+            x = table[rows, cols]
+            difference, zeros, usable, certain = _core.bernoulli_log_ratios(x, p[cols])
+            if not usable:
+                return None
+            result[rows, targets] += difference @ z.T + zeros[:, np.newaxis]
+            if certain:
+                excluded[rows, targets] |= ((x == 0) @ z.T + (x == 1) @ (1 - z.T)) > 0
+    result[excluded] = -np.inf
+    return result
 
 
 @of_pairs
@@ -152,7 +201,7 @@ def glir(
     1.253002
     """
     noise = (noise_std, noise_cov, noise_factor)
-    release = scoring.release(observed, target, reference, n, noise_forms=noise, paired=False)
+    release = release_of(observed, target, reference, n, noise_forms=noise, paired=False)
     law, targets = release.without_target(), np.atleast_2d(release.target)
     with np.errstate(over="ignore"):
         centre = release.n * covariances.distances(law.invertible(), "target", targets, law.mean)
@@ -162,8 +211,8 @@ def glir(
     with np.errstate(over="ignore"):
         gaps = release.n * covariances.distances_about(law.invertible(), "observed", rows, targets)
     result = -ncx2.logcdf(gaps, law.dim, centre)
-    scoring.require_finite(result, release.observed, release.target)
-    return scoring.shaped(result, release.observed, release.target)
+    require_finite(result, release.observed, release.target)
+    return shaped(result, release.observed, release.target)
 
 
 @of_pairs
@@ -214,12 +263,12 @@ def scalar_product(
     array([1.5, 2. ])
     """
     point = validation.coefficients("reference_point", reference_point)
-    x, z = scoring.rows(observed, target, point.size, paired)
-    result, flags = _core.scalar_product(x, z, point, point, scoring.NO_NOISE, 1.0, paired)
+    x, z = rows_of(observed, target, point.size, paired)
+    result, flags = _core.scalar_product(x, z, point, point, NO_NOISE, 1.0, paired)
     if flags:
         validation.finite("reference_point", point)
-        scoring.require_finite(result, x, z)
-    return scoring.shaped(result, x, z)
+        require_finite(result, x, z)
+    return shaped(result, x, z)
 
 
 @of_numbers(float, Doubles)
@@ -346,9 +395,19 @@ def edgeworth_llr(
     0.048792 0.04879
     """
     degree = validation.count("order", order, 2, 3)
-    law = scoring.law(observed, target, reference, n, skewness=skewness, kurtosis=kurtosis)
+    record = diagonal("reference", reference)
+    x, z = rows_of(observed, target, record.dim, False)
+    size = validation.count("n", n, low=2)
+    moments = (
+        *(record.mean, record.variances),
+        *(cumulant("skewness", skewness, record.dim), cumulant("kurtosis", kurtosis, record.dim)),
+    )
     kernel = _core.edgeworth_second if degree == 2 else _core.edgeworth_third
-    return law.score(kernel, float(law.n))
+    result, flags = kernel(x, z, *moments, float(size))
+    if flags:
+        record.invertible()
+        require_finite(result, x, z)
+    return shaped(result, x, z)
 
 
 @of_numbers(float, Doubles)
@@ -411,80 +470,3 @@ def subsampled_llr(llr: npt.ArrayLike, sample_rate: float) -> float | Doubles:
                 small = np.log((1.0 - rate) + rate * np.exp(np.minimum(ratio, 0.0)))
                 result = np.where(ratio < -1.0, small, result)
     return result if result.ndim else float(result)
-
-
-@of_pairs
-def subsampled_product_score(
-    observed: npt.ArrayLike,
-    target: npt.ArrayLike,
-    reference: Reference,
-    n: int,
-    sample_rate: float,
-    constant: float = 1 / 6,
-    *,
-    skewness: npt.ArrayLike = 0.0,
-) -> float | Doubles:
-    """Score of Azize & Basu for the mean of a sample, as if each coordinate were sampled by itself.
-
-    Use it only to compare with their results: the likelihood ratio is `subsampled_llr`. This score
-    has nearly the same ROC but another scale, so 0 is not its best threshold.
-
-    Parameters
-    ----------
-    observed : (d,) or (T, d) array_like
-        Released means x of k = sample_rate n records, one a row; read where they are.
-    target : (d,) or (k, d) array_like
-        Records z whose membership is asked for, one a row.
-    reference : Reference
-        Mean and variances of one record; of kind "diagonal".
-    n : int
-        Number of records that the sample is drawn from.
-    sample_rate : float
-        Share of them in the sample, in (0, 1]; k = sample_rate n must be an integer, at least 2.
-    constant : float
-        Coefficient of the third cumulant in the density of the mean: 1/6 is right, 1 as printed.
-    skewness : float or (d,) array_like
-        Third standardised cumulant of one record; without it `constant` changes nothing.
-
-    Returns
-    -------
-    float, (T,), (k,) or (T, k) ndarray
-        Scores; larger means member.
-
-    Raises
-    ------
-    TypeError
-        If the covariance of `reference` is not diagonal.
-    SingularCovarianceError
-        If a variance is 0.
-    ValueError
-        If `sample_rate` is outside (0, 1] or k is not an integer (the two nearest rates are named),
-        shapes do not fit, or a value is not finite.
-
-    Notes
-    -----
-    The sum over coordinates of W, eq. 76 of [1]_: with G the difference of the squares of eqs. 74
-    and 75, ``rate G/2 + rate (1-rate) G^2/8 + rate/(2k) - 3 constant rate skewness a (u^2 - 1/k)``
-    where u = (x - mu)/sigma and a = (z - mu)/sigma.
-
-    Under H1 its mean is rate m/2, as they print, but its variance is rate m + rate (1 - rate) m^2,
-    not rate m, because the coordinates of a member's release are not independent.
-
-    References
-    ----------
-    .. [1] A. Azize and D. Basu, "How Much Does Each Datapoint Leak Your Privacy?" (2024),
-       appendix C.5.
-
-    Examples
-    --------
-    >>> import leakscore
-    >>> from leakscore.scores import subsampled_product_score
-    >>> reference = leakscore.Reference([0.0, 0.0], [1.0, 4.0])
-    >>> print(round(subsampled_product_score([0.1, 0.2], [1.0, 2.0], reference, 100, 0.1), 6))
-    0.020225
-    """
-    law = scoring.law(observed, target, reference, n, skewness=skewness, kurtosis=0.0)
-    rate = validation.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
-    sampled = validation.sampled("sample_rate", rate, law.n, low=2)
-    weight = validation.scalar("constant", constant)
-    return law.score(_core.subsampled_product, float(sampled), rate, weight)

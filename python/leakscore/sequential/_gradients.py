@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from leakscore import _core, validation
 from leakscore.reference import Reference, SingularCovarianceError
-from leakscore.scores import scoring
-from leakscore.scores.gaussian import llr_of
+from leakscore.scores.gaussian import ScoredRelease, llr_of, noise_of
 from leakscore.typing import Array, Doubles
 
 _ELEMENTS = 2**16
@@ -348,13 +347,13 @@ class _ScoredSteps:
         if self.targets.shape not in (shape[-1:], shape[-2:], shape):
             allowed = " or ".join(str(s) for s in dict.fromkeys((shape[-1:], shape[-2:], shape)))
             raise ValueError(f"target_gradients of shape {self.targets.shape} must be {allowed}")
-        law = scoring.noise(dim, *noise)
-        laws: dict[tuple[int, int], scoring.ScoredRelease] = {}
+        law = noise_of(dim, *noise)
+        laws: dict[tuple[int, int], ScoredRelease] = {}
         self.laws = []
         none = np.empty((0, dim))
         steps = zip(_references(reference, count, dim), _counts(n, count), strict=True)
         for each, number in steps:
-            release = scoring.ScoredRelease(none, none, each, number, law, False)
+            release = ScoredRelease(none, none, each, number, law, False)
             self.laws.append(laws.setdefault((id(each), number), release))
 
     def together(self, given: Array, earlier: Doubles | None) -> Doubles | None:

@@ -14,7 +14,7 @@ from leakscore.distributions import gx2, ncx2, norm
 from leakscore.reference import Reference, covariances
 from leakscore.reference.low_rank import LowRank
 from leakscore.reference.record import GaussianNoise
-from leakscore.scores import scoring
+from leakscore.scores.gaussian import ScoredRelease
 from leakscore.sequential._gradients import NEIGHBOURS, Neighbours
 from leakscore.tradeoff import TradeOff, gaussian
 from leakscore.tradeoff.premise import EXACT_NOISE, Premise, about
@@ -479,10 +479,6 @@ def _added(gradient: Doubles, reference: Reference, n: int, noise: Doubles) -> f
     return float(distance[0]) / (factor * n)
 
 
-def _release(
-    gradient: Doubles, reference: Reference, n: int, noise: Doubles
-) -> scoring.ScoredRelease:
+def _release(gradient: Doubles, reference: Reference, n: int, noise: Doubles) -> ScoredRelease:
     rows = gradient[np.newaxis]
-    return scoring.ScoredRelease(
-        rows, rows, reference, n, GaussianNoise(np.atleast_1d(noise)), False
-    )
+    return ScoredRelease(rows, rows, reference, n, GaussianNoise(np.atleast_1d(noise)), False)

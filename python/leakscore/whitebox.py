@@ -1,4 +1,10 @@
-"""White-box attacks: clipped gradients, scores of the steps of a training, and their sum."""
+"""White-box attacks: an attacker who sees every step of a training attacks each mean gradient.
+
+One step of (DP-)SGD releases a mean, that of the clipped per-sample gradients in its batch, so the
+scores of a released mean apply to it: the record is the target's clipped gradient, n the batch, and
+the release (theta_t - theta_{t+1}) / learning_rate. How the scores of the steps add up depends on
+how batches are drawn. All scores: larger means member.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +19,8 @@ from leakscore.numeric import norms
 from leakscore.reference import Reference
 from leakscore.scores import covariance_score
 from leakscore.typing import Array, Doubles, Row, Rows
+
+__all__ = ["aggregate", "clip", "covariance_attack"]
 
 _BLOCK = 1 << 20  # doubles in the largest temporary: 8 MB
 
@@ -322,12 +330,12 @@ def clip(g: npt.ArrayLike, c: float) -> Doubles:
     for first in range(0, len(source), step):
         part = rows[first : first + step]
         part[:] = source[first : first + step]
-        if not scale_down(part, bound):
+        if not _scale_down(part, bound):
             validation.finite("g", given)
     return result
 
 
-def scale_down(rows: Doubles, bound: float) -> bool:
+def _scale_down(rows: Doubles, bound: float) -> bool:
     """Scale the rows of (k, d) that are longer than the bound down to it, in place.
 
     Return whether all are finite; rows that are not stay as they are.
