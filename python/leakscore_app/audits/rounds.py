@@ -17,7 +17,7 @@ import numpy as np
 
 from leakscore.typing import Doubles, Flags
 from leakscore_app._visible import listed, visible
-from leakscore_app.audits.scores import LOSS_NAMES, MEMBER_NAMES, SCORE_NAMES, WORDS, plain_name
+from leakscore_app.audits.scores import LOSS_NAMES, MEMBER_NAMES, SCORE_NAMES, plain_name
 from leakscore_app.tables import files
 
 STANDARD_INPUT = "-"
@@ -117,7 +117,6 @@ class LineStream:
 
 
 _DELIMITERS = (",", ";", "\t", " ")
-_BITS = {**WORDS, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
 
 
 class RoundParser:
@@ -264,7 +263,7 @@ class RoundParser:
 
     def _bit(self, cell: Any, line: int) -> bool:
         if isinstance(cell, str):
-            bit = _BITS.get(cell.strip().lower())
+            bit = BITS.get(cell.strip().lower())
         else:
             bit = float(cell) if isinstance(cell, (bool, int, float)) and cell in (0, 1) else None
         if bit is None:

@@ -42,6 +42,9 @@ WORDS: Mapping[str, float] = {
 }
 """What else than 1 and 0 may stand for a member and a non-member."""
 
+BITS: Mapping[str, float] = {**WORDS, "1": 1.0, "1.0": 1.0, "0": 0.0, "0.0": 0.0}
+"""What may stand for them in text."""
+
 _INFINITE = {"inf": np.inf, "-inf": -np.inf}
 """How strict JSON, this package's too, spells numbers that it has not."""
 
@@ -116,9 +119,8 @@ class ScoreColumns:
             raise ValueError(f"{error} (a membership is 1 or 0, or {', '.join(WORDS)})") from None
         if array.dtype.kind in "US":
             text = np.char.decode(array, "latin-1") if array.dtype.kind == "S" else array
-            numbers = [WORDS.get(word.strip().lower(), np.nan) for word in text.tolist()]
+            numbers = [BITS.get(word.strip().lower(), np.nan) for word in text.tolist()]
             bits = np.asarray(numbers, dtype=np.float64)
-            bits[text == "1"], bits[text == "0"] = 1.0, 0.0
         elif array.dtype.kind in "fiub":
             bits = array
         else:

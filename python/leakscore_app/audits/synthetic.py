@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import binom, hypergeom
 
 from leakscore import validation
 from leakscore.audit import OneRunBound, blind_check, one_run
 from leakscore.scores import synthetic_scores
-from leakscore.typing import Doubles, Flags
+from leakscore.typing import Doubles, Flags, Indices
 from leakscore_app._visible import counted, listed
 from leakscore_app.audits import alike, sections, words
 from leakscore_app.audits.alike import Labels
@@ -290,7 +289,7 @@ def _tables(
 
 
 def _encoded(
-    tables: Mapping[str, Table], categories: Sequence[str], aside: npt.NDArray[np.intp]
+    tables: Mapping[str, Table], categories: Sequence[str], aside: Indices
 ) -> tuple[dict[str, Doubles], dict[str, Any]]:
     """Return the tables as numbers in common units, and what was read."""
     first, names = tables["TRAIN"], []
@@ -405,9 +404,7 @@ def _is_other(values: Mapping[str, Doubles]) -> bool:
     return bool(narrow > 0 and max(wide / narrow, abs(np.diff(middle)[0]) / wide) > _OTHER)
 
 
-def _in_units(
-    name: str, values: Mapping[str, Doubles], aside: npt.NDArray[np.intp]
-) -> list[Doubles]:
+def _in_units(name: str, values: Mapping[str, Doubles], aside: Indices) -> list[Doubles]:
     """Return a column of each table in units of the population's; none if it is constant."""
     everything = np.concatenate(list(values.values()))
     others = values.get("REFERENCE", values["HOLDOUT"][aside])
@@ -431,17 +428,14 @@ def _in_units(
 # --- equal records -------------------------------------------------------------------------------
 
 
-def _as_bytes(matrix: Doubles) -> list[bytes]:
-    """Return each record as bytes, equal where its numbers are."""
-    plain = np.ascontiguousarray(matrix + 0.0)
-    rows: list[bytes] = plain.view(np.dtype((np.void, plain[0].nbytes))).ravel().tolist()
-    return rows
-
-
-def _within(records: Sequence[bytes], table: Sequence[bytes]) -> Flags:
-    """Return which records are in a table."""
-    rows = set(table)
-    return np.array([row in rows for row in records], dtype=np.bool_)
+def _numbered(matrices: Mapping[str, Doubles]) -> dict[str, Indices]:
+    """Return a number for each record of each table, the same for records that are equal."""
+    records = np.ascontiguousarray(np.vstack(list(matrices.values())) + 0.0)
+    # Zero bytes at the end, which numpy leaves out, part no two records of the same length.
+    whole = records.view(f"S{records[0].nbytes}").ravel()
+    ends = np.cumsum([len(matrix) for matrix in matrices.values()])
+    numbers = np.split(np.unique(whole, return_inverse=True)[1], ends[:-1])
+    return dict(zip(matrices, numbers, strict=True))
 
 
 def _of_two(train: Flags, holdout: Flags) -> SyntheticAttack:
@@ -451,20 +445,20 @@ def _of_two(train: Flags, holdout: Flags) -> SyntheticAttack:
 
 
 def _equal_records(
-    matrices: Mapping[str, Doubles], aside: npt.NDArray[np.intp], rng: np.random.Generator
+    matrices: Mapping[str, Doubles], aside: Indices, rng: np.random.Generator
 ) -> tuple[int, SyntheticAttack]:
     """Count equal records of HOLDOUT and TRAIN, and copies; refuse tables that are no samples."""
-    rows = {role: _as_bytes(matrix) for role, matrix in matrices.items()}
+    rows = _numbered(matrices)
     train, holdout, drawn = (rows[role] for role in ("TRAIN", "HOLDOUT", "SYNTH"))
     for role in [role for role in rows if role != "SYNTH"]:
-        if sorted(rows[role]) == sorted(drawn):
+        if np.array_equal(np.sort(rows[role]), np.sort(drawn)):
             raise ValueError(f"SYNTH is {role}: it holds the same records")
-    overlap = int(_within(holdout, train).sum())
-    others = rows.get("REFERENCE", [holdout[k] for k in aside.tolist()])
+    overlap = int(np.isin(holdout, train).sum())
+    others = rows.get("REFERENCE", holdout[aside])
     kept = np.delete(np.arange(len(holdout)), aside if "REFERENCE" not in rows else [])
-    beside = _within(train, others), _within(holdout, others)[kept]
+    beside = np.isin(train, others), np.isin(holdout, others)[kept]
     unlike = min(_of_two(*beside).p_value, _of_two(*beside[::-1]).p_value) < _REFUSED
-    too_many = 2 * overlap > len(holdout) and 2 * len(set(train)) > len(train)
+    too_many = 2 * overlap > len(holdout) and 2 * len(np.unique(train)) > len(train)
     if too_many or (unlike and overlap and "REFERENCE" not in rows):
         raise ValueError(
             f"{overlap} of {counted(len(holdout), 'record')} of HOLDOUT are in TRAIN: HOLDOUT "
@@ -477,7 +471,7 @@ def _equal_records(
             f"{int(beside[0].sum())} of TRAIN: they must be others. {_ONE_EACH}"
         )
     _require_single(train, holdout, rng)
-    copied = _within(train, drawn), _within(holdout, drawn)
+    copied = np.isin(train, drawn), np.isin(holdout, drawn)
     if _of_two(*copied[::-1]).p_value < _REFUSED:
         raise ValueError(
             f"SYNTH has {counted(int(copied[1].sum()), 'record')} of HOLDOUT and "
@@ -486,16 +480,14 @@ def _equal_records(
     return overlap, _of_two(*copied)
 
 
-def _require_single(
-    train: Sequence[bytes], holdout: Sequence[bytes], rng: np.random.Generator
-) -> None:
+def _require_single(train: Indices, holdout: Indices, rng: np.random.Generator) -> None:
     """Refuse equal records that keep to one table, as those of a person do.
 
     Of two equal records, drawn at random of each that repeats, both lie in one table as often as of
     any two.
     """
     order = rng.permutation(len(train) + len(holdout))
-    groups = np.unique([*train, *holdout], return_inverse=True)[1][order]
+    groups = np.concatenate([train, holdout])[order]
     places = np.argsort(groups, kind="stable")
     starts = np.flatnonzero(np.diff(groups[places], prepend=-1, append=-1))
     starts = starts[:-1][np.diff(starts) > 1]
