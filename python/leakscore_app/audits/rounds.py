@@ -17,7 +17,14 @@ import numpy as np
 
 from leakscore.typing import Doubles, Flags
 from leakscore_app._visible import listed, visible
-from leakscore_app.audits.scores import LOSS_NAMES, MEMBER_NAMES, SCORE_NAMES, plain_name
+from leakscore_app.audits.scores import (
+    BITS,
+    LOSS_NAMES,
+    MEMBER_NAMES,
+    SCORE_NAMES,
+    column_of,
+    plain_name,
+)
 from leakscore_app.tables import files
 
 STANDARD_INPUT = "-"
@@ -193,28 +200,17 @@ class RoundParser:
         scored = any(plain_name(name) in SCORE_NAMES for name in names)
         usual = {"score": SCORE_NAMES if scored else LOSS_NAMES, "member": MEMBER_NAMES}
         for role, accepted in usual.items():
-            self.columns[role] = self._column(role, names, accepted)
+            column = column_of(self._name, names, role, accepted, given=self._given[role])
+            if column is None or names.count(column) > 1:
+                raise ValueError(
+                    f"{self._name}: the first line must name the columns, {role} among them once, "
+                    f"not {listed(names)}: name them, or say --{role} COLUMN"
+                )
+            self.columns[role] = column
         if self.columns["score"] == self.columns["member"]:
             raise ValueError(f"{self._name}: one column is named as score and as membership")
         self.format, self._names = kind, names
         return int(kind == "csv")
-
-    def _column(self, role: str, names: list[str], accepted: tuple[str, ...]) -> str:
-        """Return the name of a column, given or known; the first line must hold it."""
-        given = self._given[role]
-        matches = [n for n in names if n == given or (given is None and plain_name(n) in accepted)]
-        if len(matches) == 1:
-            return matches[0]
-        if not matches and given is None:
-            raise ValueError(
-                f"{self._name}: the first line must name the columns, {role} among them, "
-                f"not {listed(names)}: name them, or say --{role} COLUMN"
-            )
-        raise ValueError(
-            f"{self._name} has {len(matches)} columns for --{role}"
-            + (f" {given!r}" if given is not None else "")
-            + f"; it has {listed(names)}"
-        )
 
     def _split(self, text: str, line: int) -> list[str]:
         if self._delimiter == " ":

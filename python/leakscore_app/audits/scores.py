@@ -82,6 +82,10 @@ class ScoreColumns:
         """Name a column of this file in a message."""
         return f"{self.file.name}, column {name!r}"
 
+    def column(self, role: str, accepted: Sequence[str], given: str | None = None) -> str | None:
+        """Return the name of the column of a role, see `column_of`."""
+        return column_of(self.file.name, self.names, role, accepted, given=given)
+
     def arrays(self, names: Sequence[str]) -> shadows.Arrays:
         """Return columns of any shape, if there is memory for all of them and their copies."""
         loaded = {name: self.get(name) for name in names}
@@ -448,7 +452,7 @@ def _sole(columns: ScoreColumns, score: str | None) -> str:
     """Return the column of a file that holds the scores of one kind only."""
     if member_column(columns, None) is not None:
         raise ValueError(f"{columns.file.name} has memberships of its own: audit it alone")
-    name = _given(columns, "score", score) or _recognised(columns, "score", SCORE_NAMES)
+    name = columns.column("score", SCORE_NAMES, score)
     if name is None and len(columns.names) == 1:
         name = columns.names[0]
     if name is None:
@@ -510,9 +514,7 @@ def _roles(
 ) -> tuple[dict[str, str], list[str]]:
     """Return the columns of the scores and of the memberships."""
     chosen = {
-        "score": _given(columns, "score", score)
-        or _recognised(columns, "score", SCORE_NAMES)
-        or _recognised(columns, "score", LOSS_NAMES),
+        "score": columns.column("score", SCORE_NAMES, score) or columns.column("score", LOSS_NAMES),
         "member": member_column(columns, member),
     }
     notes = []
@@ -538,27 +540,26 @@ def _roles(
 
 def member_column(columns: ScoreColumns, name: str | None) -> str | None:
     """Return the column of memberships, by the name that is given or by its own."""
-    return _given(columns, "member", name) or _recognised(columns, "member", MEMBER_NAMES)
-
-
-def _given(columns: ScoreColumns, role: str, name: str | None) -> str | None:
-    if name is not None and name not in columns.names:
-        raise ValueError(no_column(columns.file.name, name, columns.names, f"--{role}"))
-    return name
+    return columns.column("member", MEMBER_NAMES, name)
 
 
 def plain_name(name: str) -> str:
     return re.sub(r"[\s\-]+", "_", name.strip().lower())
 
 
-def _recognised(columns: ScoreColumns, role: str, accepted: Sequence[str]) -> str | None:
-    """Return the only column with one of the names that are accepted."""
-    matches = [name for name in columns.names if plain_name(name) in accepted]
+def column_of(
+    where: str, names: Sequence[str], role: str, accepted: Sequence[str], *, given: str | None
+) -> str | None:
+    """Return the column that is given, or the only one with an accepted name; None if none has."""
+    if given is not None:
+        if given not in names:
+            raise ValueError(no_column(where, given, names, f"--{role}"))
+        return given
+    matches = [name for name in names if plain_name(name) in accepted]
     if len(matches) > 1:
         raise ValueError(
-            f"{columns.file.name} has {len(matches)} columns that might be the {role}: "
-            f"{listed(matches)}; choose one"
-            + (f" with --{role}" if role in ("score", "member") else "")
+            f"{where} has {len(matches)} columns that might be the {role}: {listed(matches)}; "
+            "choose one" + (f" with --{role}" if role in ("score", "member") else "")
         )
     return matches[0] if matches else None
 
@@ -581,8 +582,8 @@ def _untold(columns: ScoreColumns) -> str:
 
 def _beside(columns: ScoreColumns) -> Read | None:
     """Read one column of members' scores and one of non-members', of any lengths."""
-    inside = _recognised(columns, "members", _MEMBERS)
-    outside = _recognised(columns, "nonmembers", _NONMEMBERS)
+    inside = columns.column("members", _MEMBERS)
+    outside = columns.column("nonmembers", _NONMEMBERS)
     pair = sorted(columns.names, reverse=True)
     if len(pair) == 2 and pair[0].replace("train", "test") == pair[1] != pair[0]:
         inside, outside = pair  # train_loss beside test_loss
