@@ -165,16 +165,12 @@ def _of_grid(file: files.File, options: ReadingOptions) -> ScoreColumns:
         for j, column in enumerate(grid.columns, start=1)
     }
     # Scores may be the ranks of the records: a name decides what only counts them.
-    ranks = {
-        name
+    excluded = {
+        name: column.excluded
         for name, column in columns.items()
-        if column.excluded == INDEX
-        and not cells[name].index
-        and not named_as_rows(cells[name].name)
+        if column.excluded != INDEX or cells[name].index or named_as_rows(cells[name].name)
     }
-    names = tuple(
-        name for name, column in columns.items() if column.excluded != INDEX or name in ranks
-    )
+    names = tuple(name for name in columns if excluded.get(name) != INDEX)
 
     def get(name: str) -> Array:
         if name in content.groups:
@@ -182,10 +178,8 @@ def _of_grid(file: files.File, options: ReadingOptions) -> ScoreColumns:
         column = columns[name]
         if column.refused:
             raise ValueError(column.refused)
-        if column.excluded and name not in ranks:
-            raise ValueError(
-                f"{file.name}, column {visible(name)!r} holds no numbers: {column.excluded}"
-            )
+        if why := excluded.get(name):
+            raise ValueError(f"{file.name}, column {visible(name)!r} holds no numbers: {why}")
         typed = cells[name].typed
         return column.values if typed is None else typed
 

@@ -16,7 +16,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -213,7 +213,7 @@ def watch(path: str, options: WatchOptions, show: Show) -> Evidence:
         if options.state is not None:
             begun = load(options.state, begun, grows=lines.grows)
         rows = RoundParser(lines.name, **options.form)
-        return _Watch(options, lines, rows=rows, state=begun, show=show).run()
+        return _Watch(options, lines, rows, begun, show=show).run()
 
 
 def _fresh(options: WatchOptions) -> State:
@@ -236,23 +236,20 @@ def _fresh(options: WatchOptions) -> State:
     return State(monitor, perfect, 0, None, None, None, bool(options.lower_is_member), {})
 
 
+@dataclass
 class _Watch:
     """The loop, and what it knows between two blocks."""
 
-    def __init__(
-        self,
-        options: WatchOptions,
-        lines: LineStream,
-        *,
-        rows: RoundParser,
-        state: State,
-        show: Show,
-    ) -> None:
-        self.options, self.state, self.show = options, state, show
-        self.lines, self.rows = lines, rows
-        self.hash = hashlib.sha256()
-        self.shown_rounds, self.shown_at, self.saved_at = 0, 0.0, time.monotonic()
-        self.warned: list[str] = []
+    options: WatchOptions
+    lines: LineStream
+    rows: RoundParser
+    state: State
+    show: Show
+    hash: Any = field(default_factory=hashlib.sha256)  # of the lines that are counted
+    shown_rounds: int = 0
+    shown_at: float = 0.0
+    saved_at: float = field(default_factory=time.monotonic)
+    warned: list[str] = field(default_factory=list)
 
     def run(self) -> Evidence:
         """Count until it suffices, and keep the state whatever happens."""
