@@ -38,14 +38,14 @@ _WORDS = ("the length of the output", "the types of the output")
 
 @dataclass
 class Failures:
-    """Rounds without an output: how many, and what the first that raised raised."""
+    """Rounds without an output: how many, how many of them raised, and the first exception."""
 
     rounds: int = 0
     raised: int = 0
     first: Exception | None = None
 
     def described(self, rounds: int) -> str:
-        """Return what a check that found nothing says of them; refuse one without any output."""
+        """Describe the failures of a check that found nothing; refuse one without any output."""
         raised = f"{self.raised} raised"
         if self.first is not None:
             raised += f", the first {type(self.first).__name__}: {self.first}"
@@ -66,7 +66,7 @@ class Failures:
 def played(
     mechanism: Mechanism, data: Any, rng: np.random.Generator, failures: Failures
 ) -> tuple[object, list[float]]:
-    """Return one output, and as numbers: how many there are, its form, and themselves.
+    """Return an output, and its row: how many numbers it has, a hash of its types, its numbers.
 
     An exception is an output too.
     """
@@ -100,7 +100,7 @@ def table(outputs: list[list[float]], width: int | None = None) -> Doubles:
 
 
 def _flatten(value: object, parts: list[float], form: list[str]) -> None:
-    """Append the numbers of an output, depth first, what is no number by a hash; and its types."""
+    """Append an output's numbers, text as a hash, to `parts`, and its types to `form`."""
     if type(value) is float:  # most outputs
         form.append("f")
         _append(parts, [_number(value)])
@@ -156,7 +156,7 @@ def _beyond(low: int, high: int) -> bool:
 
 
 def _exact(value: Any) -> list[float]:
-    """Return a number; of an integer that a float cannot hold also what is left of it."""
+    """Return a number as floats: two for an integer that no float holds exactly."""
     if isinstance(value, (int, np.integer)) and _beyond(int(value), int(value)):
         near = _number(value)
         return [near, _number(int(value) - int(near))]
@@ -196,7 +196,7 @@ def _hashed(text: str) -> float:
 
 @dataclass(frozen=True)
 class ScoreAttack:
-    """A way to learn a score, and what it is: `sign` times a number, or how often things occur."""
+    """A way to learn a score: `sign` times a number, or, for 0, how often an output occurs."""
 
     words: str
     fit: Fit

@@ -74,7 +74,7 @@ class ColumnAlike:
 
 @dataclass(frozen=True, eq=False)
 class Alike(Findings):
-    """What is known without the model tells of membership.
+    """What columns that are known without the model tell of membership.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class Alike(Findings):
         )
 
     def check(self) -> Check:
-        """Return what other programs are told."""
+        """Return the verdict for other programs."""
         return Check(
             name="members and non-members are alike",
             verdict=self.verdict,

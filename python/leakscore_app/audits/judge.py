@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -57,14 +56,14 @@ class Judgement(Certificates, Findings):
 
     command = "audit"
 
-    @cached_property
+    @property
     def notices(self) -> tuple[doc.Notice, ...]:
         """What must be known to read the bounds, warnings first."""
         return words.notices_of(self)
 
     @property
     def doubts(self) -> Sequence[doc.Notice]:
-        """What leaves nothing of the bound, or makes it doubtful."""
+        """Warnings that void or weaken the bound."""
         return [notice for notice in self.notices if notice.code in words.DOUBTS]
 
     def document(self) -> doc.Document:
@@ -72,7 +71,7 @@ class Judgement(Certificates, Findings):
         return sections.document(self, self.notices, self.doubts)
 
     def check(self) -> Check:
-        """Return what other programs are told."""
+        """Return the verdict for other programs."""
         bound = self.bounds.bounds[0]
         return Check(
             name=words.subject(self.claim),
@@ -358,7 +357,7 @@ class _Bounds:
     lower_is_member: bool
 
     def __call__(self, method: str | None, at_threshold: bool = False) -> MethodBounds:
-        """Return them; `at_threshold` insists on the given one, which not every method takes."""
+        """Return the bounds; `at_threshold`: at the given one, which not every method takes."""
         delta = self.deltas[0] if len(self.deltas) == 1 else self.deltas
         name = self.read.files[0].name
         threshold = self.setting.threshold
@@ -476,7 +475,7 @@ class OneTraining(Findings):
         )
 
     def check(self) -> Check:
-        """Return what other programs are told."""
+        """Return the verdict for other programs."""
         first = self.bounds[0]
         return Check(
             name=words.subject(self.claim),

@@ -107,7 +107,7 @@ class Claim:
     mu: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a claim that is none, or two."""
+        """Refuse no claim, and two."""
         stated = self.epsilon is not None, self.delta is not None, self.mu is not None
         if stated not in ((True, True, False), (False, False, True)):
             raise ValueError(f"{self} must be an epsilon with its delta, or a mu")

@@ -73,7 +73,7 @@ class RiskReport(Findings):
     input : dict or None
         Where the scores come from: file, arrays, targets, attack and notes of ``leakscore risk``.
     notices : tuple of Notice
-        What leaves nothing of the verdict.
+        Warnings that void the verdict.
 
     Examples
     --------
@@ -261,7 +261,7 @@ def _rankings(table: RecordRisk, prediction: Doubles | None) -> dict[str, Any]:
 
 
 def _drawn(prediction: Doubles | None, shift: Doubles) -> dict[str, Any]:
-    """Return what is drawn: of many records some, by their ranks, so that both ends are there."""
+    """Return the records to draw; of many a part, evenly by rank, with both ends."""
     if prediction is None:
         return {"drawn_prediction": None, "drawn_shift": None}
     drawn = np.flatnonzero(np.isfinite(shift))

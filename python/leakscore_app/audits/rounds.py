@@ -66,7 +66,7 @@ class LineStream:
 
     @property
     def unfinished(self) -> bool:
-        """Whether the last line had no end when it was read last."""
+        """Whether the last line has no end so far."""
         return bool(self._rest)
 
     def until_now(self, length: int) -> bytes:
@@ -173,7 +173,7 @@ class RoundParser:
         return np.array(scores, dtype=np.float64), np.array(member, dtype=bool)
 
     def resume(self, counted: bytes) -> None:
-        """Go on behind lines that were counted before; the first of them names the columns."""
+        """Continue after lines that were counted before; the first of them names the columns."""
         for first in counted.splitlines():
             self.lines += 1
             if (text := self._text(first)).strip():

@@ -68,7 +68,7 @@ def said_of_claim(findings: Certificates) -> str:
 
 
 def _head(findings: Certificates, doubts: Sequence[doc.Notice]) -> Iterator[list[doc.Part]]:
-    """The bound, or the first of several; before it what makes it worthless or doubtful."""
+    """The first bound, after the warnings that void or weaken it."""
     seen, bound = findings.input, findings.bounds.bounds[0]
     most = words.at_most(float(bound.epsilon), float(bound.max_certifiable))
     of_one = "" if words.shared(seen) else " Records of one model are not independent rounds."

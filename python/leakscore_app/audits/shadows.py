@@ -96,7 +96,7 @@ class Scored:
 
 
 def require_models_first(file: File, array: Array, included: Array, *, few_records: bool) -> None:
-    """Refuse arrays of one shape that look transposed: of many models few records are judged."""
+    """Refuse arrays of one shape that look transposed: with more models than records."""
     if included.ndim != 2 or included.shape not in (array.shape[:2], array.shape[-2:]):
         return
     models, records = included.shape
@@ -197,7 +197,7 @@ def _left_out(
 
 
 def _in_each(included: Flags) -> int | None:
-    """Return how many records each model holds, if all hold as many and coins hardly do so."""
+    """Return how many records each model holds, if all hold equally many, as coins hardly do."""
     counts = included.sum(axis=1)
     # The most frequent number of heads has a probability below sqrt(2 / (pi N)).
     chance = (0.64 / included.shape[1]) ** (0.5 * (len(counts) - 1))

@@ -505,7 +505,7 @@ def _require_single(train: Indices, holdout: Indices, rng: np.random.Generator) 
 
 
 def _best(name: str, scores: Doubles, member: Flags) -> SyntheticAttack:
-    """Return an attack at the threshold of which chance would have to explain most."""
+    """Return an attack at its threshold of the smallest p-value."""
     sizes = np.rint(2.0 ** np.arange(0.0, np.log2(len(scores)) - 1.0, 0.5)).astype(np.intp)
     thresholds = np.unique(np.sort(scores)[::-1][sizes])[::-1].tolist()
     attacks = (SyntheticAttack.of(name, scores, member, threshold) for threshold in thresholds)
@@ -544,7 +544,7 @@ def _rates(
 def _certified(
     scores: Doubles, inside: Flags, member: Flags, seed: int, *, delta: float, confidence: float
 ) -> OneRunBound:
-    """Certify an epsilon of the training, if fair coins decided; refuse what hardly are coins."""
+    """Certify an epsilon of the training by fair coins; refuse sizes that they hardly give."""
     sizes = int(member.sum()), int((~member).sum())
     for notice in words.no_fair_coins(*sizes, "--random-bits is not true of these tables"):
         raise ValueError(notice.message)

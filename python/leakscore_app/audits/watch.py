@@ -91,7 +91,7 @@ class State:
     monitor : Monitor
         Of the scores.
     perfect : Monitor
-        Of scores that separate the same rounds perfectly, and its only.
+        Of scores that separate the same rounds perfectly: what so many rounds can show.
     counted : int
         Bytes of the file whose rounds are counted; 0 of a stream.
     sha256 : str or None
@@ -185,7 +185,7 @@ def _state_of(plain: Any) -> State:
 
 
 def watch(path: str, options: WatchOptions, show: Show) -> Evidence:
-    """Read rounds until the claim is refuted or none comes any more.
+    """Read rounds until the claim is refuted or no more come.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def watch(path: str, options: WatchOptions, show: Show) -> Evidence:
     Returns
     -------
     Evidence
-        Also of what was counted when Ctrl-C came: then it says so.
+        After Ctrl-C that of the rounds counted so far, which says so.
 
     Raises
     ------
@@ -238,7 +238,7 @@ def _fresh(options: WatchOptions) -> State:
 
 @dataclass
 class _Watch:
-    """The loop, and what it knows between two blocks."""
+    """The loop of a watched audit, and its state between two blocks of lines."""
 
     options: WatchOptions
     lines: LineStream
@@ -334,7 +334,7 @@ class _Watch:
         return rounds
 
     def _bet(self, scores: Doubles, member: Flags) -> int:
-        """Look after each round, so that the end does not depend on how the lines came."""
+        """Look after each round: where the audit ends must not depend on how the lines arrive."""
         if self.options.claim is None:
             self.state.monitor.update(scores, member)
             return int(scores.size)
@@ -420,7 +420,7 @@ def _e_value(log: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Evidence(Findings):
-    """What rounds that were watched have shown.
+    """What the watched rounds have shown.
 
     The JSON has the fields of an audit of rounds where they mean the same;
     `evidence` holds the rounds, those that wait for the other half of their pair, the e-value's
@@ -506,7 +506,7 @@ class Evidence(Findings):
         )
 
     def check(self) -> Check:
-        """Return what other programs are told."""
+        """Return the verdict for other programs."""
         monitor, claim = self.state.monitor, self.options.claim
         properties: dict[str, float | int | str] = {
             "rounds": monitor.rounds,

@@ -75,7 +75,7 @@ def read(pairs: Iterable[tuple[str, str]]) -> doc.Section:
 
 
 def at_most(epsilon: float, most: float) -> str:
-    """Say what so many scores could certify, and that nothing is no evidence."""
+    """Say what so many scores could certify, and that a bound of 0 is no evidence."""
     zero = " A bound of 0 is no evidence; it is not privacy." if epsilon == 0 else ""
     return f"could certify only {lower_bound(most)}.{zero}"
 
@@ -220,7 +220,7 @@ def notices_of(findings: Certificates) -> tuple[doc.Notice, ...]:
 
 
 def _about_scores(findings: Certificates) -> Iterator[doc.Notice]:
-    """Say first what leaves nothing of the bound, or makes it doubtful."""
+    """Warn first of what voids or weakens the bound."""
     seen = findings.input
     if findings.void == "equal":
         where = "lie in one bin" if seen.form == "counts" else "are equal"

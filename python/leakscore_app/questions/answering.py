@@ -389,7 +389,7 @@ def _head(content: bytes) -> dict[str, Any]:
 
 
 def _numbered(limits: Mapping[str, Any], table: Table, numbers: Sequence[int]) -> dict[str, Any]:
-    """Return the bounds, if there are, by number of the ledger's column."""
+    """Return the bounds, if there are any, by number of the ledger's column."""
     if "bounds" not in limits:
         return {}
     places = {numbers.index(_number_column(table, name)): name for name in limits["bounds"]}
@@ -411,7 +411,7 @@ def _bounds(
 
 @contextlib.contextmanager
 def _named(table: Table, numbers: Sequence[int]) -> Iterator[None]:
-    """Say in errors the names of columns with bounds."""
+    """Name the columns with bounds in errors."""
     try:
         yield
     except ValueError as error:
@@ -515,7 +515,7 @@ def _mask(
 
 
 def _require_words(table: Table, condition: grammar.Condition, labels: Any) -> None:
-    """Refuse a word that no record has, as it is misspelt or the column holds numbers."""
+    """Refuse a word that no record has: it is misspelt, or the column holds numbers."""
     present = sorted(set(labels.tolist()) - {""})
     at = _place(table, condition.column)
     content = listed(present) if at in table.excluded else "numbers"

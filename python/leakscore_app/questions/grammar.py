@@ -47,7 +47,7 @@ class Condition:
         return isinstance(self.values[0], str)
 
     def truth(self, column: Array) -> Truth:
-        """Return where it is true and where it is false; of a missing value it is neither."""
+        """Return where it is true and where it is false; where a value is missing it is neither."""
         present = column != "" if self.of_text else ~np.isnan(column)
         holds = np.zeros(len(column), dtype=np.bool_)
         for value in self.values:
