@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -166,15 +167,12 @@ def _run(parser: Parser, argv: Sequence[str] | None) -> int:
 
 def _in_options(message: str, options: Mapping[str, Any]) -> str:
     """Name in an error the command's options instead of arguments of functions."""
+    value = r"\[[^\]]*\]|\([^)]*\)|'[^']*'|[^\s,;:]+"
     for name in (name for name, value in options.items() if not callable(value)):
-        spelt = f"--{name.replace('_', '-')}"
-        value = r"\[[^\]]*\]|\([^)]*\)|'[^']*'|[^\s,;:]+"
-        pattern = rf"(?<![\w.-]){name}=({value})"
-        while match := re.search(pattern, message):
-            written = f"{spelt} {_plain(match[1])}"
-            message = message[: match.start()] + written + message[match.end() :]
+        written, spelt = rf"(?<![\w.-]){name}", f"--{name.replace('_', '-')}"
+        message = re.sub(f"{written}=({value})", partial(_typed, spelt), message)
         if "_" in name:
-            message = re.sub(rf"(?<![\w.-]){name}(?!\w)", spelt, message)
+            message = re.sub(rf"{written}(?!\w)", spelt, message)
     chosen = re.search(r"'([^']*)' must be one of \(?([^();]*)\)?", message)
     if chosen and (near := nearest(chosen[1], chosen[2].replace("'", "").split(", "))):
         message = f"{message[: chosen.end()]} ({near}){message[chosen.end() :]}"
@@ -194,9 +192,10 @@ def _left_out(name: str, options: Mapping[str, Any]) -> str:
     return f"leave the column out ({option('--exclude', source if of_shares else name)})"
 
 
-def _plain(value: str) -> str:
-    """Return a value as it stands on a command line: lists without brackets."""
-    return re.sub(r",\s*", ",", value.strip("[]()")).rstrip(",")
+def _typed(spelt: str, argument: re.Match[str]) -> str:
+    """Return an option and its value as they are typed: lists without brackets."""
+    value = re.sub(r",\s*", ",", argument[1].strip("[]()")).rstrip(",")
+    return f"{spelt} {value}"
 
 
 def _tell(program: str, message: str) -> None:
