@@ -157,6 +157,21 @@ def test_named_columns_of_npy_are_read_as_by_read_table(tmp_path: Path) -> None:
     np.testing.assert_array_equal(opened.values, table.values)
 
 
+def test_options_of_texts_say_nothing_of_long_files_of_numbers(tmp_path: Path) -> None:
+    """A decimal mark reads numbers in columns of text, of which there may be none."""
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    values = np.random.default_rng(3).normal(size=70_000)
+    np.save(tmp_path / "a.npy", values[:, None])
+    parquet.write_table(pyarrow.table({"a": values}), tmp_path / "a.parquet")
+    for read in (leakscore_app.open_table, leakscore_app.read_table):
+        for name, option in (("a.npy", "header"), ("a.parquet", "header"), ("a.npy", "decimal")):
+            mark = {"header": "no", "decimal": ","}[option]
+            with pytest.raises(ValueError, match=rf"{name} is no csv or workbook.*{option}="):
+                read(str(tmp_path / name), **{option: mark})
+    opened = leakscore_app.open_table(str(tmp_path / "a.parquet"), decimal=",")
+    assert type(opened) is type(leakscore_app.open_table(str(tmp_path / "a.parquet")))
+
+
 def test_paths_of_files_are_opened_as_texts_are(tmp_path: Path) -> None:
     short, long = tmp_path / "short.npy", tmp_path / "long.npy"
     np.save(short, np.eye(30))

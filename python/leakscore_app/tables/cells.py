@@ -134,11 +134,6 @@ class ReadingOptions:
         """Notes on them."""
         return [f"{plain(code)} is read as missing, as asked" for code in self.numbers_for_missing]
 
-    def of_text(self) -> tuple[object, ...]:
-        """Return what is said of how a text is written."""
-        marks = self.delimiter, self.decimal, self.thousands
-        return *marks, self.encoding, self.header, self.skip_lines
-
 
 @dataclass
 class Cells:

@@ -86,7 +86,7 @@ class Table:
 
 # --- the cells of a file -------------------------------------------------------------------------
 
-_ARRAYS = ("npy", "npz")
+_ARRAYS = {"npy", "npz"}
 ARROW = ("parquet", "feather", "arrow stream")
 """Formats of typed columns."""
 _MEANT_FOR = {
@@ -96,13 +96,12 @@ _MEANT_FOR = {
     "skip_lines": ("text", "workbook"),
     "sheet": ("workbook",),
     "key": ("npz", "zip"),
-    "decimal": tuple(kind for kind in KINDS if kind not in _ARRAYS),
-    "thousands": tuple(kind for kind in KINDS if kind not in _ARRAYS),
+    **dict.fromkeys(("decimal", "thousands"), ("text", "workbook", *KINDS.keys() - _ARRAYS)),
 }
 _DEFAULT = ReadingOptions()
 
 
-def _require_meaning(file: File, options: ReadingOptions) -> None:
+def require_meaning(file: File, options: ReadingOptions) -> None:
     """Refuse an option that says nothing about a file of this format."""
     for name, kinds in _MEANT_FOR.items():
         value = getattr(options, name)
@@ -116,7 +115,7 @@ def _require_meaning(file: File, options: ReadingOptions) -> None:
 
 def inner_file(file: File, options: ReadingOptions) -> tuple[File, ReadingOptions]:
     """Return the file that a zip archive holds, with the options that are for it; refuse others."""
-    _require_meaning(file, options)
+    require_meaning(file, options)
     if file.kind != "zip":
         return file, options
     name, data = files.member_of(file.name, file.data, options.key, file.limit)
@@ -127,7 +126,7 @@ def inner_file(file: File, options: ReadingOptions) -> tuple[File, ReadingOption
     if inner.kind == "zip":
         raise ValueError(f"{inner.name} is an archive within an archive: unpack it first")
     options = replace(options, key=None)
-    _require_meaning(inner, options)
+    require_meaning(inner, options)
     return inner, options
 
 

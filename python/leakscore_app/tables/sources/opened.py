@@ -31,7 +31,7 @@ from leakscore_app.tables.sources.frames import (
     reader_of,
 )
 from leakscore_app.tables.sources.texts import KeptPieces, text_part
-from leakscore_app.tables.table import Table, table_of_content, table_of_path
+from leakscore_app.tables.table import Table, require_meaning, table_of_content, table_of_path
 
 LONG = ROWS
 """Rows beyond which a table is judged block by block."""
@@ -379,16 +379,17 @@ def _require_same_columns(first: FilePart, part: FilePart) -> None:
 def _part_of(
     path: str, options: ReadingOptions, kept: KeptPieces, categories: Categories, *, alone: bool
 ) -> FilePart | None:
-    if path == "-" or not Path(path).is_file():
+    if files.state_of(path) is None:
         return None
-    with Path(path).open("rb") as file:
-        start = file.read(6)
-    name, plain = visible(Path(path).name), options.of_text() == ReadingOptions().of_text()
-    if start.startswith(b"PAR1"):
-        return ParquetPart.of(path, name, categories, options) if plain else None
-    if start.startswith(b"\x93NUMPY"):
-        plain = plain and not (options.groups or options.proportions)
-        return NpyPart.of(path, name) if plain else None
+    with Path(path).open("rb") as stream:
+        file = files.File(visible(Path(path).name), stream.read(6))
+    name = file.name
+    if file.kind in ("parquet", "npy"):
+        require_meaning(file, options)
+    if file.kind == "parquet":
+        return ParquetPart.of(path, name, categories, options)
+    if file.kind == "npy":
+        return None if options.groups or options.proportions else NpyPart.of(path, name)
     part_of_text = text_part(path, name, options, kept, categories)
     if part_of_text is None and not alone:
         _refuse_part(path, name, options)
