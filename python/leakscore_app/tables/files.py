@@ -337,7 +337,11 @@ def open_file(path: str, limit: int = MAX_MEMORY) -> File:
     """
     name = "standard input" if path == "-" else visible(Path(path).name)
     state = state_of(path)
-    with _opened(path) as stream:
+    if path == "-" and sys.stdin is None:
+        raise ValueError("standard input is closed")
+    with (
+        contextlib.nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as stream
+    ):
         if state is not None:
             require_memory(name, state[0], limit)
         start = stream.read(_START)
@@ -377,17 +381,6 @@ def _unpacked(name: str, data: bytes, limit: int, path: str) -> File:
         raise ValueError(f"{name} is compressed twice: unpack it first")
     _require_known(File(name, inner[:_START]), path)
     return File(name, inner, limit, data)
-
-
-@contextlib.contextmanager
-def _opened(path: str) -> Iterator[Any]:
-    if path != "-":
-        with Path(path).open("rb") as file:
-            yield file
-    elif sys.stdin is None:
-        raise ValueError("standard input is closed")
-    else:
-        yield sys.stdin.buffer
 
 
 def _require_known(start: File, path: str) -> None:

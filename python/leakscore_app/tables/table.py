@@ -374,12 +374,7 @@ def table_of(
         for cells, name in zip(grid.columns, columns, strict=True):
             cells.name = name
         grid.notes.clear()
-    # An array in memory is taken as it is: no record is a sum, no number a code.
-    content = content_of(grid, ReadingOptions(skip_last=0, missing_values=("none",)))
-    values = np.ascontiguousarray(array, dtype=np.float64)
-    table = table_of_content(
-        "array", "array", hashlib.sha256(values.tobytes()).hexdigest(), content
-    )
+    table = _in_memory("array", grid)
     return replace(
         table,
         ids=None if ids is None else _labels("ids", ids, len(array)),
@@ -407,10 +402,13 @@ def table_of_frame(frame: Any, groups: tuple[str, ...] = ()) -> Table:
 
     content = reader_of(frame).read_all()
     grid = grid_of_columns("the frame", content.schema, content.num_rows, content.column)
-    understood = content_of(
-        grid, ReadingOptions(skip_last=0, missing_values=("none",), groups=groups)
-    )
-    table = table_of_content("frame", "frame", "", understood)
+    return _in_memory("frame", grid, groups)
+
+
+def _in_memory(name: str, grid: Grid, groups: tuple[str, ...] = ()) -> Table:
+    """Make a table of cells that are taken as they are: no record is a sum, no number a code."""
+    options = ReadingOptions(skip_last=0, missing_values=("none",), groups=groups)
+    table = table_of_content(name, name, "", content_of(grid, options))
     return replace(table, sha256=hashlib.sha256(table.values.tobytes()).hexdigest())
 
 
