@@ -316,7 +316,7 @@ def content_of(grid: Grid, options: ReadingOptions) -> DecodedTable:
     understood = understand(surveys, options, grid.place, typed)
     grouped, shares = categories.coded(grid.name, names)
     stated = _stated(grid, names, surveys, options)
-    unpublished = {name: why for name in names if (why := _why_unpublished(name, options))}
+    unpublished = {name: why for name in names if (why := why_unpublished(name, options))}
     numbers = {name: names[name] for name in understood.numeric}
     for name, cells in names.items():
         if not (name in unpublished or name in surveys or cells.numbers is None):
@@ -368,7 +368,8 @@ def _named(grid: Grid) -> dict[str, Cells]:
     return names
 
 
-def _why_unpublished(name: str, options: ReadingOptions) -> str:
+def why_unpublished(name: str, options: ReadingOptions) -> str:
+    """Say why a column of a file is not published; empty if it is."""
     if name in options.groups or name == options.id:
         return GROUP if name in options.groups else OWNER
     among = options.columns is None or name in (*options.columns, *options.proportions)

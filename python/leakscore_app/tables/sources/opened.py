@@ -19,7 +19,7 @@ from leakscore_app._visible import listed, visible
 from leakscore_app.tables import files
 from leakscore_app.tables.categories import Categories, Coded, Share, labels_of, with_names
 from leakscore_app.tables.cells import Cells, ReadingOptions, numbered
-from leakscore_app.tables.columns import ASKED, DecodedTable, Stated, shared
+from leakscore_app.tables.columns import DecodedTable, Stated, shared, why_unpublished
 from leakscore_app.tables.doubts import Column, Columns, may_be_code, option, refusal
 from leakscore_app.tables.formats.arrow import index_of
 from leakscore_app.tables.sources.blocks import ROWS, ArrayPart, FilePart, NpyPart, Source, codes_of
@@ -323,16 +323,14 @@ def _joined(
     for each in coded.values():
         levels |= each.shares
     options = with_names(first.name, first.columns, options)
-    requested = None
-    if options.columns is not None:
-        among = {*options.columns, *levels} - groups.keys()
-        requested = tuple(name for name in columns if name in among)
-    unpublished = {*options.exclude, *(() if requested is None else {*columns} - {*requested})}
+    named = (each for each in columns if each not in levels)
+    unpublished = {each: why for each in named if (why := why_unpublished(each, options))}
     excluded = {name: why for name, why in first.excluded.items() if name not in shares}
-    unwanted = [name for name in columns if name in unpublished and name not in groups]
+    excluded |= unpublished
+    published = tuple(name for name in columns if name not in {*unpublished, *groups})
     source = Source(
         tuple(replace(part, levels=levels) for part in parts),
-        tuple(name for name in columns if name not in unpublished and name not in excluded),
+        tuple(name for name in columns if name not in excluded),
         missing=tuple(options.numbers_for_missing),
         levels=frozenset(levels),
     )
@@ -341,12 +339,12 @@ def _joined(
         path=", ".join(paths),
         source=source,
         columns=columns,
-        excluded=excluded | dict.fromkeys(unwanted, ASKED),
+        excluded=excluded,
         index=frozenset(itertools.chain(*(part.index for part in parts))),
         notes=(*_notes_on(parts), *options.missing_as_asked),
         sums=options.skip_last is None,
         codes=options.codes,
-        requested=requested,
+        requested=None if options.columns is None else published,
         max_memory=options.max_memory,
         digest=lambda: _hash_of_files(parts),
         lines=first.lines if len(parts) == 1 else None,
