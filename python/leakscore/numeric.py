@@ -15,7 +15,6 @@ __all__ = [
     "by_squaring",
     "crossed",
     "doubled",
-    "falling_root",
     "frozen",
     "gauss_panels",
     "norms",
@@ -136,46 +135,20 @@ def settled_area(function: Callable[[Doubles], Doubles], ends: Doubles) -> float
     return total
 
 
-def falling_root(
-    function: Callable[[Doubles], tuple[Doubles, Doubles]], low: Doubles, high: Doubles
-) -> Doubles:
-    """Solve function = 0 on [low, high], elementwise; the function falls and returns its slope too.
-
-    Newton's steps; bisection where a step leaves the bracket of the root, or where some steps do
-    not halve the bracket. Ends one step after a step of 1e-12, or with no double left between the
-    ends; raises RuntimeError if neither happens.
-    """
-    low, high = np.array(low), np.array(high)
-    x = 0.5 * low + 0.5 * high
-    for step in range(_STEPS):
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            value, slope = function(x)
-            above = value >= 0.0
-            low, high = np.where(above, x, low), np.where(above, high, x)
-            newton = x - value / slope
-        middle = 0.5 * low + 0.5 * high
-        inside = (newton > low) & (newton < high) & (step % 4 != 3)
-        size = np.maximum(np.abs(x), 1e-300)
-        settled = inside & (np.abs(newton - x) <= 2.0**-40 * size)  # the last step squares this
-        narrow = high - low <= 2.0**-51 * size
-        following = np.where(inside, newton, middle)
-        if (settled | narrow | (value == 0.0)).all():
-            return np.where(value == 0.0, x, following)
-        x = np.where(settled | (value == 0.0), x, following)
-    raise RuntimeError("The search for a root did not end")
-
-
 def sign_change(
     function: Callable[[Doubles], Doubles], low: Doubles, high: Doubles, rtol: float = 2.0**-48
 ) -> Doubles:
-    """Return where a monotone function changes its sign on [low, high], elementwise, without slope.
+    """Return where a monotone function changes its sign on [low, high], elementwise.
 
+    Where it does not, the end at which it is nearer to 0: a root that rounding moved out.
     Chandrupatla's steps: inverse quadratic interpolation where three points allow it, bisection
     otherwise. Ends with a bracket of width `rtol`, relative to the root; raises RuntimeError if
     that does not happen.
     """
     a, b = np.array(low, dtype=np.float64), np.array(high, dtype=np.float64)
     at_a, at_b = function(a), function(b)
+    nearer, alike = np.where(np.abs(at_a) <= np.abs(at_b), a, b), np.sign(at_a) == np.sign(at_b)
+    a, b = np.where(alike, nearer, a), np.where(alike, nearer, b)
     share = np.full(a.shape, 0.5)
     for _ in range(_STEPS):
         with np.errstate(invalid="ignore", divide="ignore", over="ignore", under="ignore"):

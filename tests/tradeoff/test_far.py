@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from mpmath import mp, mpf
+from scipy import stats
 
 from leakscore import sequential
 from leakscore.tradeoff import (
@@ -191,3 +192,19 @@ def test_many_informative_steps_are_bounded_or_refused() -> None:
         if "num_steps=10000000" not in str(error):
             raise
     assert 0.0 <= low <= high
+
+
+@pytest.mark.parametrize("dim", [1, 2, 50])
+@pytest.mark.parametrize("mu", [1e9, 1e11])
+def test_deltas_next_to_the_limit(mu: float, dim: int) -> None:
+    """At epsilon = mu^2/2 -+ t mu: Phi(t), and in reverse the law of a length below t.
+
+    The direction costs about log(mu) / mu deviations, and epsilon has as many digits.
+    """
+    f, t = relaxed_gaussian(mu, dim), np.array([-2.0, 0.0, 0.5, 3.0])
+    square = 0.5 * mu * mu
+    rough = 100.0 * dim * np.log(mu) / mu + 1e-15 * dim * mu
+    epsilon = square - t * mu
+    np.testing.assert_allclose(f.delta(epsilon, "forward"), stats.norm.cdf(t), rtol=rough)
+    reverse = f.delta(epsilon[1:], "reverse")
+    np.testing.assert_allclose(reverse, stats.chi2.cdf(t[1:] ** 2, dim), rtol=rough)

@@ -63,27 +63,24 @@ def test_deltas_of_tails() -> None:
                     exact = gain - mp.exp(mpf(epsilon)) * cost
                     delta = one.delta(np.array([epsilon]), bool(swapped))
                     assert delta[0] == pytest.approx(float(exact), rel=1e-11)
-                    log_delta, paid = one.log_delta(np.array([epsilon]), bool(swapped))
+                    log_delta = one.log_delta(np.array([epsilon]), bool(swapped))
                     assert log_delta[0] == pytest.approx(float(mp.log(exact)), rel=1e-11, abs=1e-11)
-                    assert paid[0] == pytest.approx(float(epsilon + mp.log(cost)), rel=1e-12)
                 assert one.delta(np.array([2.0 * most + 0.1]), bool(swapped))[0] == 0.0
 
 
 @pytest.mark.parametrize("dims", [(1,), (1, 2, 17), (3, 10_000)])
 def test_log_ratios(dims: tuple[int, ...]) -> None:
-    """And their slopes, also where they are expanded and beside such: 50 digits."""
+    """Also where they are expanded and beside such: 50 digits."""
     with mp.workdps(50):
         for mu in (1e-6, 0.02, 0.06, 0.3, 2.0, 9.0):
             points = [1e-12, 1e-6, 1e-3, 0.1, 1.0, 7.0, 60.0]
             places = [(mu, dim, y * (dim if y > 0.1 else 1)) for dim in dims for y in points]
-            ratios, slopes = log_ratio(*arrays(places))
-            for (_, dim, y), ratio, slope in zip(places, ratios, slopes, strict=True):
+            ratios = log_ratio(*arrays(places))
+            for (_, dim, y), ratio in zip(places, ratios, strict=True):
                 half, z = mpf(dim) / 2, mpf(mu) ** 2 * mpf(y) / 4
                 exact = oracle.log_ratio(mpf(y), mpf(mu), dim)
-                bend = mpf(mu) ** 2 / 4 / half * mp.hyp0f1(half + 1, z) / mp.hyp0f1(half, z)
                 size = 0.5 * mu * mu + abs(float(exact)) + (1e-2 * dim if z / half > 1e-3 else 0)
                 assert ratio == pytest.approx(float(exact), rel=0, abs=2e-12 * size)
-                assert slope == pytest.approx(float(bend), rel=1e-8)
 
 
 def test_cuts() -> None:

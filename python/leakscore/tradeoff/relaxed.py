@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from leakscore import _core, validation
 from leakscore.distributions import chi2, folded_laplace, gx2, ncx2, norm
-from leakscore.numeric import doubled, falling_root, frozen, norms
+from leakscore.numeric import doubled, frozen, norms, sign_change
 from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned
 from leakscore.tradeoff.gaussian_curves import GaussianTradeOff
 from leakscore.tradeoff.shapes import LARGEST, Mirrored, OneStatistic, Parametric, either
@@ -480,25 +480,20 @@ class _RelaxedGaussian(OneStatistic):
         aim = np.where(usual, delta, 0.5)
         sure = aim > 0.5
 
-        def gap(move: Doubles) -> tuple[Doubles, Doubles]:
+        def excess(move: Doubles) -> Doubles:
             point = origin * np.exp(sign * move)
-            laws = tails(point, mu, dims)
-            ratio, slope = log_ratio(point, mu, dims)
-            log_delta, log_paid = laws.log_delta(sign * ratio, self._reversed)
-            log_rest = laws.log_rest(sign * ratio, self._reversed)
-            value = np.where(sure, np.log1p(-aim) - log_rest, log_delta - np.log(aim))
-            log_scale = np.where(sure, log_rest, log_delta)
-            with np.errstate(over="ignore", invalid="ignore"):  # where nothing is searched
-                slope = -point * slope * np.exp(log_paid - log_scale)
-            return np.where(usual, value, -1.0), slope
+            laws, epsilon = tails(point, mu, dims), sign * log_ratio(point, mu, dims)
+            log_rest = laws.log_rest(epsilon, self._reversed)
+            log_delta = laws.log_delta(epsilon, self._reversed)
+            size = np.where(sure, np.log1p(-aim) - log_rest, log_delta - np.log(aim))
+            return np.where(usual, np.maximum(size, -1e300), 0.0)
 
-        far = doubled(np.where(usual, 1.0, 0.0), lambda far: usual & (gap(far)[0] > 0.0))
-        move = falling_root(gap, np.zeros_like(far), far)
+        far = doubled(np.where(usual, 1.0, 0.0), lambda far: excess(far) > 0.0)
+        move = sign_change(excess, np.zeros_like(far), far)
         point = origin * np.exp(sign * move)
         if apart.any():  # nothing is paid: a threshold as far out as any, on the safe side
             point = np.where(apart, self._law(True, "isf", delta, delta), point)
-        ratio, _ = log_ratio(point, mu, dims)
-        epsilon = np.maximum(sign * ratio, 0.0)
+        epsilon = np.maximum(sign * log_ratio(point, mu, dims), 0.0)
         bound = 0.5 * mu * mu if self._reversed else np.full(mu.shape, np.inf)
         edge = np.where((delta <= 0.0) & (mu > 0.0), bound, 0.0)
         return np.where(inner, epsilon, edge)[()]
@@ -507,6 +502,7 @@ class _RelaxedGaussian(OneStatistic):
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _APART = 1e8  # mu from which e^epsilon alpha moves no digit of the epsilon of a delta
 _NEAR = 0.7  # log of the ratio of two tails, up to which their difference is integrated
+_FAR = 1e16  # epsilons
 _FLAT = 1e-3  # size of the likelihood ratio's expansion variable, up to which it is used
 
 
@@ -525,21 +521,22 @@ class Tails(NamedTuple):
             return self.log_spared, self.log_beta, self.log_alpha
         return self.log_power, self.log_alpha, self.log_beta
 
-    def log_delta(self, epsilon: Doubles, swapped: bool) -> tuple[Doubles, Doubles]:
-        """Return logs of the gain less e^epsilon times the cost, and of that second term."""
+    def log_delta(self, epsilon: Doubles, swapped: bool) -> Doubles:
+        """Return the log of the gain less e^epsilon times the cost."""
         gain, cost, _ = self._sides(swapped)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-            paid = epsilon + cost
+            # So far out the sum has no digits, and what is paid is nothing beside the gain.
+            paid = np.where(np.abs(epsilon) < _FAR, epsilon + cost, -np.inf)
             near = self.moved - np.expm1(epsilon) * np.exp(cost)
             # Beyond, the point is the end of the search, not the cut of this epsilon: delta is 0.
             close = (gain - cost < _NEAR) & np.isfinite(cost) & (epsilon < 1.0)
             far = gain + np.log(-np.expm1(np.minimum(paid - gain, 0.0)))
             kept = np.where(close, np.log(np.maximum(near, 0.0)), far)
-        return np.where(np.isneginf(gain), -np.inf, kept), paid
+        return np.where(np.isneginf(gain), -np.inf, kept)
 
     def delta(self, epsilon: Doubles, swapped: bool) -> Doubles:
         """Return the gain less e^epsilon times the cost."""
-        return np.exp(self.log_delta(epsilon, swapped)[0])
+        return np.exp(self.log_delta(epsilon, swapped))
 
     def log_rest(self, epsilon: Doubles, swapped: bool) -> Doubles:
         """Return log(1 - delta), a sum: what is missed and e^epsilon times the cost."""
@@ -576,11 +573,8 @@ def _moved(point: Doubles, mu: Doubles, dims: Doubles) -> Doubles:
     return total
 
 
-def log_ratio(point: Doubles, mu: Doubles, dims: Doubles) -> tuple[Doubles, Doubles]:
-    """Return the log-likelihood ratio of a squared length y, and its derivative by y.
-
-    It is -mu^2/2 + log 0F1(; d/2; mu^2 y/4), and the derivative (mu^2/2y) f_{d+2}/f_d.
-    """
+def log_ratio(point: Doubles, mu: Doubles, dims: Doubles) -> Doubles:
+    """Return the log-likelihood ratio of a squared length y, -mu^2/2 + log 0F1(; d/2; mu^2 y/4)."""
     square = mu * mu
     half = 0.5 * dims
     step = 0.25 * square * point / half
@@ -590,21 +584,13 @@ def log_ratio(point: Doubles, mu: Doubles, dims: Doubles) -> tuple[Doubles, Doub
         second = step / (2.0 * (half + 1.0))
         third = step * step * 2.0 / (3.0 * (half + 1.0) * (half + 2.0))
         series = step * (1.0 - second + third) - 0.5 * square
-        slope = 0.25 * square / half * (1.0 - 2.0 * second + 3.0 * third)
         near = step < _FLAT
         if (near | line).all():
-            dense = grade = np.zeros(())
+            dense = np.zeros(())
         else:
-            log_density = ncx2.logpdf(point, dims, square)
-            dense = log_density - chi2.logpdf(point, dims)
-            grade = (
-                0.5 * square / point * np.exp(ncx2.logpdf(point, dims + 2.0, square) - log_density)
-            )
-        length = np.sqrt(point)
-        at = mu * length
-        ratio = np.where(near, series, np.where(line, log_cosh(at) - 0.5 * square, dense))
-        bend = np.where(line, 0.5 * mu * np.tanh(at) / length, grade)
-        return ratio, np.where(near, slope, bend)
+            dense = ncx2.logpdf(point, dims, square) - chi2.logpdf(point, dims)
+        in_line = log_cosh(mu * np.sqrt(point)) - 0.5 * square
+        return np.where(near, series, np.where(line, in_line, dense))
 
 
 def cut(epsilon: Doubles, mu: Doubles, dims: Doubles) -> Doubles:
@@ -627,13 +613,12 @@ def cut(epsilon: Doubles, mu: Doubles, dims: Doubles) -> Doubles:
     start = np.where(usual, least, 1.0)
     aim = np.where(usual, epsilon, 0.0)
 
-    def gap(y: Doubles) -> tuple[Doubles, Doubles]:
-        ratio, slope = log_ratio(y, mu, dims)
-        return np.where(usual, aim - ratio, 0.0), -slope
+    def gap(y: Doubles) -> Doubles:
+        return np.where(usual, aim - log_ratio(y, mu, dims), 0.0)
 
     low, high = start, np.where(usual, 1.25 * start, start)
-    while (short := usual & (high < most) & (gap(high)[0] > 0.0)).any():
+    while (short := (high < most) & (gap(high) > 0.0)).any():
         low, high = np.where(short, high, low), np.where(short, 1.5 * high, high)
-    root = falling_root(gap, low, high)
+    root = sign_change(gap, low, high)
     usual_or_line = np.where(dims == 1.0, closed, np.where(usual, root, most))
     return np.where(level > 0.0, usual_or_line, 0.0)
