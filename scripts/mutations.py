@@ -36,10 +36,9 @@ LOW = ("tests/tradeoff/test_low_frequencies.py",)
 CELLS = ("tests/tradeoff/test_lattice.py",)
 SUMS = ("tests/tradeoff/test_ends.py",)
 
-GROUPED = TRADEOFF + "composition/sums.py"
 LOOKS = TRADEOFF + "operations.py"
 BELOW = ("tests/tradeoff/test_below.py",)
-GROUPS = ("tests/tradeoff/test_groups.py",)
+EQUAL_STEPS = ("tests/tradeoff/test_equal_steps.py",)
 OCTAVES = TRADEOFF + "composition/octaves.py"
 OCTAVE_CURVES = TRADEOFF + "composition/laws.py"
 OCTAVE_STEPS = TRADEOFF + "composition/octaves.py"
@@ -242,10 +241,12 @@ COMPOSITIONS = (
         COMPOSITION,
         "total += law.count * (other - log_total + error)",
         "total += law.count * (other - log_total)",
-        GROUPS,
+        EQUAL_STEPS,
     ),
-    Mutation("composition-shares", GROUPED, "_U * (150.0 + 4.0", "_U * 0.0 * (150.0 + 4.0", GROUPS),
-    Mutation("composition-shares-10", GROUPED, "150.0 + 4.0", "1500.0 + 40.0", GROUPS),
+    Mutation(
+        "composition-totals", COMPOSITION, "_U * (150.0 +", "_U * 0.0 * (150.0 +", EQUAL_STEPS
+    ),
+    Mutation("composition-totals-10", COMPOSITION, "150.0 + 4.0", "1500.0 + 40.0", EQUAL_STEPS),
     Mutation(
         "composition-cells",
         COMPOSITION,

@@ -17,7 +17,7 @@ from flint import fmpz_poly
 from leakscore.numeric import by_squaring
 from leakscore.tradeoff.composition import sums as composition
 from leakscore.tradeoff.composition.plan import Window
-from leakscore.tradeoff.composition.sums import _U, _Range, _Tilt, compose_lattices, grouped
+from leakscore.tradeoff.composition.sums import _U, EqualSteps, _Range, _Tilt, compose_lattices
 from tests.helpers.versions import OLD_NUMPY
 from tests.oracles import lattices as oracle
 
@@ -97,7 +97,7 @@ LAWS = [(np.log(masses("spread", 12)), 5), (np.log(masses("held", 9)), 40)]
 
 
 def tilted(parts: list[tuple[Any, int]], theta: float = 0.0, spacing: float = 0.1) -> _Tilt:
-    return _Tilt([grouped(-0.3, logs, n, 2.0) for logs, n in parts], spacing, theta)
+    return _Tilt([EqualSteps(-0.3, logs, n) for logs, n in parts], spacing, theta)
 
 
 def logs_of(law: _Tilt) -> list[tuple[Any, int]]:
@@ -177,7 +177,7 @@ def test_slack_of_a_logarithm(theta: float, n: int, first: float) -> None:
     some hundred times what the tilt alone needs.
     """
     log_mass = np.log(0.7 * masses("spread", 50))  # log 0.7 is part of the scale
-    law = _Tilt([grouped(first, log_mass, n, 2.0)], 0.1, theta)
+    law = _Tilt([EqualSteps(first, log_mass, n)], 0.1, theta)
     (logs, _), worst = logs_of(law)[0], mp.mpf(0)
     with mp.workdps(60):
         for k in range(50):

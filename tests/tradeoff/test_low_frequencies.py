@@ -11,7 +11,7 @@ import pytest
 from leakscore import tradeoff
 from leakscore.tradeoff.composition import sums
 from leakscore.tradeoff.composition.plan import MANY
-from leakscore.tradeoff.composition.sums import _Tilt, block_size, grouped, low_frequencies
+from leakscore.tradeoff.composition.sums import EqualSteps, _Tilt, block_size, low_frequencies
 from tests.oracles import lattices as oracle
 
 
@@ -68,7 +68,7 @@ MANY_LAWS = [(-0.3, np.log(law(11 + 5 * k)), 400) for k in range(MANY + 1)]
 def test_the_error_of_many_steps_covers_every_frequency() -> None:
     """Those that are found from moments, and those that the widest steps silence."""
     size = 2**17
-    tilted = _Tilt([grouped(*part, 0.0) for part in MANY_LAWS], 0.1, 0.0)
+    tilted = _Tilt([EqualSteps(*part) for part in MANY_LAWS], 0.1, 0.0)
     spectrum, error = tilted._spectrum(size)
     heard = int(np.flatnonzero(spectrum)[-1]) + 1
     assert block_size(heard, size) >= 32

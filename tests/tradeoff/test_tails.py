@@ -8,7 +8,7 @@ import pytest
 
 from leakscore.tradeoff.composition import sums as composition
 from leakscore.tradeoff.composition.plan import Window
-from leakscore.tradeoff.composition.sums import _Range, _Tilt, compose_lattices, grouped
+from leakscore.tradeoff.composition.sums import EqualSteps, _Range, _Tilt, compose_lattices
 from tests.oracles import lattices as oracle
 from tests.tradeoff.test_errors import masses
 
@@ -22,7 +22,7 @@ def test_every_mass_is_moved_by_the_slack(monkeypatch: pytest.MonkeyPatch, theta
     for unit in (0.0, 1e-6):
         monkeypatch.setattr(composition, "_UNIT", unit)
         sums.append(compose_lattices([(-0.7, logs, 70)], 0.05, 3, (window,)))
-    top = abs(float(logs.max()))  # of a group of cells
+    top = abs(float((logs + theta * 0.05 * np.arange(30)).max()))
     slack = 70e-6 * (4.0 + (1.0 + abs(theta)) * (0.7 + 0.05 * 30) + top)
     none, more = sums
     for before, after, way in ((none.low, more.low, -1.0), (none.high, more.high, 1.0)):
@@ -49,7 +49,8 @@ def test_tails_are_bounded_by_chernoff(
     ):
         steep, own = (n * float(np.logaddexp.reduce(logs + tilt * loss)) for tilt in (last, t))
         least = min(steep - (last - t) * inner, own)  # no more than all of the tilted law
-        slack = n * 1e-6 * (4.0 + (1.0 + abs(t)) * (0.7 + 0.05 * 30) + abs(logs.max()))
+        top = abs(float((logs + t * spacing * np.arange(30)).max()))
+        slack = n * 1e-6 * (4.0 + (1.0 + abs(t)) * (0.7 + 0.05 * 30) + top)
         assert found == pytest.approx(least - t * edge + slack, rel=1e-9)
 
 
@@ -71,7 +72,7 @@ def test_blocks_of_one_cell_stay_at_its_point(spacing: float) -> None:
 
 def test_a_single_cell_outside_is_counted() -> None:
     """The first and the last cell of a sum, in blocks of one."""
-    law = _Tilt([grouped(0.0, np.log([0.3, 0.2, 0.5]), 2, 1.0)], 0.1, 0.0)
+    law = _Tilt([EqualSteps(0.0, np.log([0.3, 0.2, 0.5]), 2)], 0.1, 0.0)
     assert law.last == 4
     found = law.window(_Range(1, 4, -30.0, 30.0), 1)
     for bound, mass in zip(found.log_outside, (0.09, 0.25), strict=True):
@@ -100,7 +101,7 @@ def test_the_error_is_a_mean_over_all_frequencies(period: int) -> None:
     law[::period] = [0.1, 0.3, 0.3, 0.2, 0.1]
     size, n = 1536, 10**6
     with np.errstate(divide="ignore"):
-        tilted = _Tilt([grouped(0.0, np.log(law), n, 0.0)], 0.1, 0.0)
+        tilted = _Tilt([EqualSteps(0.0, np.log(law), n)], 0.1, 0.0)
     _, error = tilted._spectrum(size)
     unit = composition._transforms([law], size)[0][1]
     sizes = np.abs(np.fft.fft(law, size))

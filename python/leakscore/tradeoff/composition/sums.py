@@ -28,10 +28,6 @@ c the block's middle,
 
 one short transform for each moment. The masses sum to 1, so that the series without its terms from
 p on errs by at most a^p / p! (1 + a/(p+1) + ...) <= 1.1 a^p / p!.
-
-Groups of cells. With e^m the largest mass of a group that starts at cell a, the mass of its cell a
-+ k times e^(step (a + k)) is e^(m + step a) times a share of at most 1 times e^(step k). The shares
-are computed once, for all tilts.
 """
 
 from __future__ import annotations
@@ -86,6 +82,59 @@ class BlockMasses:
         return self.offset + self.width * (self.first + np.arange(self.low.shape[1] + 1))
 
 
+@dataclass(frozen=True)
+class EqualSteps:
+    """Steps of one law: logs of the masses at the points ``first + k * spacing``."""
+
+    first: float
+    log_mass: Doubles
+    count: int
+
+    @property
+    def size(self) -> int:
+        """Number of points."""
+        return self.log_mass.size
+
+    def _logs(self, step: float) -> Doubles:
+        """Give logs of e^(step k) mass."""
+        return self.log_mass + step * np.arange(float(self.size))
+
+    def _tilted(self, step: float) -> tuple[Doubles, float]:
+        """Give e^(step k) mass over the largest of them, and the log of that one."""
+        logs = self._logs(step)
+        top = float(logs.max())
+        return np.exp(logs - top), top
+
+    def peak(self, step: float) -> float:
+        """Give the log of the largest e^(step k) mass."""
+        return float(self._logs(step).max())
+
+    def log_total(self, step: float) -> float:
+        """Give the log of the sum of e^(step k) mass."""
+        weights, top = self._tilted(step)
+        return top + float(np.log(weights.sum()))
+
+    def moments(self, step: float) -> tuple[float, float, float]:
+        """Give that log, and mean and variance of the tilted law's k."""
+        weights, top = self._tilted(step)
+        total, cells = float(weights.sum()), np.arange(float(self.size))
+        mean = float(weights @ cells) / total
+        variance = float(weights @ np.square(cells - mean)) / total
+        return top + float(np.log(total)), mean, variance
+
+    def rounding(self, step: float, log_total: float) -> float:
+        """Bound the error of `log_total`.
+
+        Logs of masses that count are no larger than the sum's and step times a place, each rounded
+        a few times; the sum of the exponentials is rounded less than a hundred times.
+        """
+        return _U * (150.0 + 4.0 * (abs(log_total) + abs(step) * self.size))
+
+    def masses(self, step: float, log_total: float) -> Doubles:
+        """Give e^(step k) mass over their sum."""
+        return np.asarray(np.exp(self.log_mass + (step * np.arange(float(self.size)) - log_total)))
+
+
 def compose_lattices(
     parts: list[Part],
     spacing: float,
@@ -95,9 +144,7 @@ def compose_lattices(
 ) -> BlockMasses:
     """Compose the parts; `shift` is subtracted from every tilt, for a law under H1."""
     offset = sum(first * n for first, _, n in parts)
-    tilts = np.array([(window.tilt, window.below, window.above) for window in windows]) - shift
-    steepest = spacing * float(np.abs(tilts).max())
-    steps = [grouped(*part, steepest) for part in parts]
+    steps = [EqualSteps(*part) for part in parts]
     laws = [_Tilt(steps, spacing, window.tilt - shift) for window in windows]
     ranges = [law.range(block, window) for law, window in zip(laws, windows, strict=True)]
     for before, after in pairwise(ranges):  # windows meet
@@ -119,7 +166,7 @@ class _Range:
 class _Tilt:
     """One step's laws, tilted and normalised."""
 
-    def __init__(self, steps: list[GroupedMasses], spacing: float, theta: float) -> None:
+    def __init__(self, steps: list[EqualSteps], spacing: float, theta: float) -> None:
         self.theta, self.spacing, self.steps = theta, spacing, steps
         self.totals: list[float] = []  # logs of what normalises one step's masses
         self.variances: list[float] = []
@@ -129,11 +176,11 @@ class _Tilt:
         for law in steps:
             n, last = law.count, law.size - 1
             total, mean, variance = law.moments(theta * spacing)
-            top = law.peak(theta * spacing)
             self.totals.append(total)
             self.log_scale += n * (total + theta * law.first)
             self.mean += n * mean
             self.variances.append(n * variance)
+            top = law.peak(theta * spacing)
             size = (1.0 + abs(theta)) * (abs(law.first) + spacing * law.size) + abs(top)
             self.slack += n * _UNIT * (4.0 + size)
             self.last += n * last
@@ -361,80 +408,6 @@ def _stitch(tilted: list[_Composed], offset: float, spacing: float, block: int) 
         log_below=first.log_outside[0] + (first.tilt.scale_at(edges[0]) + first.tilt.slack),
         log_above=last.log_outside[1] + (last.tilt.scale_at(edges[1]) + last.tilt.slack),
     )
-
-
-_MOST = 32
-# Where e^(step k) varies by at most e^50 in a group, shares that underflow (below e^-708) are
-# e^-608 of the group.
-_RISE = 50.0
-
-
-@dataclass(frozen=True)
-class GroupedMasses:
-    """The masses e^tops times shares on the points ``first + k * spacing``, `count` steps alike."""
-
-    first: float
-    size: int
-    tops: Doubles  # (groups,)
-    shares: Doubles  # (groups, cells)
-    count: int
-
-    def moments(self, step: float) -> tuple[float, float, float]:
-        """Give log of the sum of e^(step k) mass, and mean and variance of that law's k."""
-        cells = np.arange(float(self.shares.shape[1]))
-        powers = np.exp(step * cells)
-        sums = np.einsum("gk,mk->mg", self.shares, [powers, powers * cells, powers * cells**2])
-        starts, scale, top = self._scaled(step)
-        total = float(scale @ sums[0])
-        mean = float(scale @ (starts * sums[0] + sums[1])) / total
-        away = starts - mean
-        second = float(scale @ (away * away * sums[0] + 2.0 * away * sums[1] + sums[2]))
-        return top + float(np.log(total)), mean, second / total
-
-    def log_total(self, step: float) -> float:
-        """Give log of the sum of e^(step k) mass, the first of `moments`."""
-        powers = np.exp(step * np.arange(float(self.shares.shape[1])))
-        _, scale, top = self._scaled(step)
-        return top + float(np.log(scale @ np.einsum("gk,k->g", self.shares, powers)))
-
-    def rounding(self, step: float, log_total: float) -> float:
-        """Bound the error of `log_total`.
-
-        Logs of masses that count are no larger than the sum's and step times a place; a share errs
-        by its exponent of at most 100, and sums by a rounding for each cell of a group.
-        """
-        return _U * (150.0 + 4.0 * (abs(log_total) + abs(step) * self.size))
-
-    def peak(self, step: float) -> float:
-        """Give log of the largest e^(step k) mass, about."""
-        return self._scaled(step)[2]
-
-    def masses(self, step: float, log_total: float) -> Doubles:
-        """Give e^(step k) mass over their sum."""
-        powers = np.exp(step * np.arange(float(self.shares.shape[1])))
-        _, scale, top = self._scaled(step)
-        masses = self.shares * powers
-        masses *= (scale * np.exp(top - log_total))[:, np.newaxis]
-        return masses.reshape(-1)[: self.size]
-
-    def _scaled(self, step: float) -> tuple[Doubles, Doubles, float]:
-        """Give the groups' first cells, and their scales: exponentials times that of a log."""
-        starts = np.arange(0.0, float(self.shares.size), float(self.shares.shape[1]))
-        logs = self.tops + step * starts
-        top = float(logs.max())
-        return starts, np.exp(logs - top), top
-
-
-def grouped(first: float, log_mass: Doubles, count: int, steepest: float) -> GroupedMasses:
-    """Group a step's masses, for tilts of at most e^steepest a cell."""
-    cells = _MOST
-    while cells > 1 and steepest * cells > _RISE:
-        cells //= 2
-    padding = -log_mass.size % cells
-    logs = np.pad(log_mass, (0, padding), constant_values=-np.inf).reshape(-1, cells)
-    tops = logs.max(axis=1)
-    shares = np.exp(logs - np.where(np.isneginf(tops), 0.0, tops)[:, np.newaxis])
-    return GroupedMasses(first, log_mass.size, tops, shares, count)
 
 
 _MOST_TURN = 0.5

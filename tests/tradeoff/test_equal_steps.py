@@ -1,4 +1,4 @@
-"""Masses in groups of cells: their tilts and Chernoff's exponents against exact arithmetic."""
+"""Equal steps: their tilts and Chernoff's exponents against exact arithmetic."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from leakscore.tradeoff.composition.sums import _U, _Tilt, grouped
+from leakscore.tradeoff.composition.sums import _U, EqualSteps, _Tilt
 
 
 def logs(size: int, seed: int, rise: float = 3.0) -> Any:
@@ -28,7 +28,7 @@ def exact(log_mass: Any, step: float) -> Any:
 @pytest.mark.parametrize("size", [1, 31, 200])
 def test_tilted_masses(step: float, size: int) -> None:
     log_mass = logs(size, size)
-    law = grouped(-1.0, log_mass, 7, abs(step))
+    law = EqualSteps(-1.0, log_mass, 7)
     with mp.workdps(50):
         total = exact(log_mass, step)
         found = law.log_total(step)
@@ -51,7 +51,7 @@ def test_tilted_masses(step: float, size: int) -> None:
 def test_exponents_are_no_less_than_the_true_ones(seed: int) -> None:
     """A million steps: roundings of one are a millionth of those of all."""
     count, log_mass = 10**6, logs(60, seed, 0.3)
-    tilted = _Tilt([grouped(0.0, log_mass, count, 1.0)], 0.1, 0.2)
+    tilted = _Tilt([EqualSteps(0.0, log_mass, count)], 0.1, 0.2)
     for tilt in (-0.7, -0.1, 0.2, 1.5):
         with mp.workdps(50):
             true = count * (exact(log_mass, 0.1 * (0.2 + tilt)) - exact(log_mass, 0.1 * 0.2))
@@ -63,7 +63,7 @@ def test_exponents_are_no_less_than_the_true_ones(seed: int) -> None:
 def test_sums_of_large_logs_and_of_steep_tilts(step: float, height: float) -> None:
     """Each is rounded by its size, where the other is small."""
     log_mass = height / 3.0 - step * np.arange(3000) - np.arange(3000) % 7
-    law = grouped(0.0, log_mass, 1, abs(step))
+    law = EqualSteps(0.0, log_mass, 1)
     with mp.workdps(50):
         errors = abs(float(law.log_total(step) - exact(log_mass, step)))
     assert 150.0 * _U < errors <= law.rounding(step, law.log_total(step))
