@@ -35,8 +35,6 @@ _DEARER = 1e-5  # what noise in fewer directions may cost more
 _PUSHED = 2e-13
 
 Whole: TypeAlias = Problem | PersonsProblem
-Named: TypeAlias = Callable[[int], str]
-"""What messages call a record or a person."""
 
 
 @dataclass(frozen=True)
@@ -244,18 +242,13 @@ def weights_of(value: object, reference: Reference, errors: Doubles) -> tuple[Do
 
 def solve(task: Task) -> ShapedNoise:
     """Find the noise in the columns that matter, and say what it costs and does."""
-    if isinstance(task.problem, WideProblem):
-        answer = least_wide_noise(task.problem, task.named)
+    problem = task.problem
+    if isinstance(problem, WideProblem):
+        answer = _wide_noise(task, problem)
     else:
-        answer = least_noise(
-            task.problem,
-            task.weights[task.kept],
-            task.named,
-            independent=task.wish.independent,
-            least=least_multiple(task.wish, task.share * task.reach),
-        )
+        answer = _dense_noise(task, problem)
     factor = np.zeros((len(task.kept), answer.factor.shape[1]))
-    before = np.inf if answer.before == np.inf else float(task.leakage(factor[:, :0]).max())
+    before = np.inf if answer.singular else float(task.leakage(factor[:, :0]).max())
     factor[task.kept] = answer.factor / np.sqrt(task.per_record)
     after = task.leakage(factor)
     for push in range(60):  # the last bits: the limit is met as the public functions compute it
@@ -319,36 +312,35 @@ def _radius(task: Task, factor: Doubles) -> float:
 
 
 @dataclass(frozen=True)
-class WholeAnswer:
+class _Answer:
     """A factor (d, r) of the least noise per record, and a lower bound on the least cost."""
 
     factor: Doubles
     bound: float
-    before: float
-    """Largest e' C^-1 e over its limit; inf if C is singular."""
+    singular: bool = False
+    """Whether the covariance without noise is."""
 
 
-def least_noise(
-    problem: Whole, weights: Doubles, named: Named, *, independent: bool, least: float
-) -> WholeAnswer:
-    """Solve `problem` (its scale is set here) with C + S at least `least` times C.
+def _dense_noise(task: Task, problem: Whole) -> _Answer:
+    """Solve with C + S at least as many times C as a radius needs.
 
     A singular C becomes `regular`: what that adds is noise as well.
     """
-    none = np.zeros(len(weights))
+    weights, none = task.weights[task.kept], np.zeros(int(task.kept.sum()))
+    least = least_multiple(task.wish, task.share * task.reach)
     values = problem.regular_values()
     singular = values is not problem.values and bool((values != problem.values).any())
     excess = replace(problem, values=values).excess(none)
-    before = _representable(excess, named)
+    _require_representable(task, excess)
     base = replace(problem, values=least * values)
     # A record within its limit without noise is so with any, and is not looked at again.
     over = np.flatnonzero((excess if least == 1 else base.excess(none)) > 1.0)
     factor, bound = np.zeros((len(weights), 0)), 0.0
     if over.size:
-        factor, bound = _shaped(base.among(over), weights, independent)
+        factor, bound = _shaped(base.among(over), weights, task.wish.independent)
     added = base.values - problem.values
     if added.any():
-        factor = _together(factor, added)
+        factor = covariances.root(factor @ factor.T + added)
         bound += (least - 1) * float(weights @ np.diag(problem.values))
     # Beside much noise, what makes C regular may be lost in the rounding of C + S. Another order of
     # adding them rounds otherwise, so C + S is kept away from the least that can be inverted.
@@ -356,40 +348,30 @@ def least_noise(
     margin = _AWAY if factor.shape[1] else 1.0
     added = regular(matrix, margin * problem.rounding) - matrix
     if added.any():
-        factor = _together(factor, added)
-    return WholeAnswer(factor, bound, np.inf if singular else before)
+        factor = covariances.root(factor @ factor.T + added)
+    return _Answer(factor, bound, singular)
 
 
-def least_wide_noise(problem: WideProblem, named: Named) -> WholeAnswer:
+def _wide_noise(task: Task, problem: WideProblem) -> _Answer:
     """Solve a problem of very many columns, whose covariance can be inverted."""
     none = np.zeros((len(problem.scale), 0))
-    before = _representable(problem.excess_of(none), named)
-    if before <= 1.0:
-        return WholeAnswer(none, 0.0, before)
+    excess = problem.excess_of(none)
+    _require_representable(task, excess)
+    if excess.max() <= 1.0:
+        return _Answer(none, 0.0)
     solution = wide_cover(problem)
     factor = _fitted(problem, solution.noise)
-    return WholeAnswer(factor / problem.scale[:, np.newaxis], solution.bound, before)
+    return _Answer(factor / problem.scale[:, np.newaxis], solution.bound)
 
 
-def _representable(excess: Doubles, named: Named) -> float:
-    """Return the largest excess; refuse one whose noise has no variance in doubles."""
+def _require_representable(task: Task, excess: Doubles) -> None:
+    """Refuse a record whose noise has no variance in doubles."""
     most = float(excess.max())
     if not most < _MOST_EXCESS:
         raise ValueError(
-            f"{named(int(np.argmax(excess)))} must be nearer to the mean, or the limit larger: "
-            f"without noise it is {most:.1e} times the limit"
+            f"{task.named(int(np.argmax(excess)))} must be nearer to the mean, or the limit "
+            f"larger: without noise it is {most:.1e} times the limit"
         )
-    return most
-
-
-def _together(factor: Doubles, added: Doubles) -> Doubles:
-    """Return a factor, (d, r) with r <= d, of the sum of two covariances."""
-    scale = np.sqrt(np.diag(added) + np.square(factor).sum(axis=1))
-    unit = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-    matrix = (factor @ factor.T + added) * unit * unit[:, np.newaxis]
-    values, vectors = np.linalg.eigh(matrix)
-    positive = values > 0
-    return np.asarray(scale[:, np.newaxis] * vectors[:, positive] * np.sqrt(values[positive]))
 
 
 def _shaped(problem: Whole, weights: Doubles, independent: bool) -> tuple[Doubles, float]:

@@ -92,6 +92,15 @@ def _make_symmetric(name: str, cov: Doubles, epsilon: float) -> None:
         cov[band, right], cov[right, band] = half, half.T
 
 
+def root(matrix: Doubles) -> Doubles:
+    """Return F, (d, r) with r <= d, with F F' a semidefinite matrix of columns of any units."""
+    scale = np.sqrt(np.diag(matrix))
+    unit = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+    values, vectors = np.linalg.eigh(matrix * unit * unit[:, np.newaxis])
+    positive = values > 0
+    return np.asarray(scale[:, np.newaxis] * vectors[:, positive] * np.sqrt(values[positive]))
+
+
 def require_semidefinite(cov: Doubles, epsilon: float, name: str = "cov") -> None:
     """Refuse a symmetric matrix with an eigenvalue below 0, beyond rounding, in standard units."""
     variances = np.diag(cov)

@@ -510,11 +510,7 @@ class GaussianNoise:
             return self.factor
         if self.cov is None:
             return np.diag(self.std)
-        scale = np.sqrt(np.diag(self.cov))
-        unit = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-        values, vectors = np.linalg.eigh(self.cov * unit * unit[:, np.newaxis])
-        positive = values > 0
-        return np.asarray(scale[:, np.newaxis] * vectors[:, positive] * np.sqrt(values[positive]))
+        return covariances.root(self.cov)
 
     def log_ratio(self, noisy: Reference, scale: float) -> float:
         """Return log det (C + scale S) / det C of a noisy covariance C, however near they are.

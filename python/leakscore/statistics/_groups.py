@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from leakscore.reference import Moments
 from leakscore.statistics._statistic import ByLevels, Statistic, indicators, names_of
-from leakscore.typing import Doubles
+from leakscore.typing import Doubles, Flags
 
 _MOST_CELLS = 100_000
 
@@ -270,12 +270,8 @@ class Several(Statistic):
         -------
         (D,) ndarray of float64
         """
-        by_name = dict(zip(self.names, np.asarray(means, dtype=np.float64).tolist(), strict=True))
-        units: dict[str, float] = {}
-        for part in self.parts:
-            values = part.units([by_name[name] for name in part.names], n).tolist()
-            units = dict(zip(part.names, values, strict=True)) | units
-        return np.array([units[name] for name in self.names])
+        mean = np.asarray(means, dtype=np.float64)
+        return np.concatenate([part.units(mean[at], n)[new] for part, at, new in self._layout()])
 
     def jacobian(self, means: npt.ArrayLike, n: int) -> Doubles | None:
         """Return the derivatives of the parts, or None; see `Statistic.jacobian`.
@@ -289,22 +285,14 @@ class Several(Statistic):
         -------
         (D, D) ndarray of float64, or None
         """
-        by_name = dict(zip(self.names, np.asarray(means, dtype=np.float64).tolist(), strict=True))
-        given = [[by_name[name] for name in part.names] for part in self.parts]
-        blocks = [part.jacobian(of, n) for part, of in zip(self.parts, given, strict=True)]
-        if all(block is None for block in blocks):
+        mean = np.asarray(means, dtype=np.float64)
+        blocks = [(part.jacobian(mean[at], n), at, new) for part, at, new in self._layout()]
+        if all(block is None for block, _, _ in blocks):
             return None
-        place, slopes = (
-            {name: k for k, name in enumerate(self.names)},
-            np.diag(self.units(means, n)),
-        )
-        earlier: set[str] = set()
-        for part, block in zip(self.parts, blocks, strict=True):
-            at = [place[name] for name in part.names]
-            new = [k for k, name in enumerate(part.names) if name not in earlier]
+        slopes = np.diag(self.units(means, n))
+        for block, at, new in blocks:
             if block is not None:
-                slopes[np.ix_([at[k] for k in new], at)] = block[new]
-            earlier.update(part.names)  # a number that two parts have is that of the first
+                slopes[np.ix_(at[new], at)] = block[new]
         return slopes
 
     def published(self, records: int, columns: str) -> str:
@@ -322,10 +310,7 @@ class Several(Statistic):
     @property
     def tables(self) -> tuple[tuple[Statistic, list[int]], ...]:
         """The parts, and where in a block the columns of each are."""
-        return tuple((part, self._places(part)) for part in self.parts)
-
-    def _places(self, part: Statistic) -> list[int]:
-        return [self.columns.index(name) for name in part.columns]
+        return tuple((part, [*map(self.columns.index, part.columns)]) for part in self.parts)
 
     def _require(self) -> None:
         if not self.parts:
@@ -339,10 +324,16 @@ class Several(Statistic):
 
     def _beside(self, blocks: Iterable[Doubles]) -> Doubles:
         """Put the columns of the parts beside each other, each name once."""
-        columns: dict[str, Doubles] = {}
-        for part, block in zip(self.parts, blocks, strict=True):
-            columns = dict(zip(part.names, block.T, strict=True)) | columns
-        return np.column_stack([columns[name] for name in self.names])
+        layout = zip(self._layout(), blocks, strict=True)
+        return np.concatenate([block[:, new] for (_, _, new), block in layout], axis=1)
+
+    def _layout(self) -> Iterator[tuple[Statistic, npt.NDArray[np.intp], Flags]]:
+        """Yield each part, where its features are in `names`, and which no earlier part has."""
+        place: dict[str, int] = {}
+        for part in self.parts:
+            before = len(place)
+            at = np.array([place.setdefault(name, len(place)) for name in part.names])
+            yield part, at, at >= before
 
 
 def _numbers(size: int) -> str:
