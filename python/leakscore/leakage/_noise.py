@@ -495,11 +495,11 @@ def noise_for_table(
     share = 1.0 if population == "infinite" else left_to_chance(n, fit.rows)
     wish = Wish(n, budget, shape == "optimal-diagonal", weights, radius=radius)
     if ids is not None or previous is not None:
-        owned = _owned(table, reference, fit, n, ids=ids, previous=previous, share=share)
+        owned = _owned(table, reference, n, ids=ids, previous=previous, share=share)
         if previous is not None or not owned.owned.alone.all():
-            earlier = owned.told()
+            earlier = owned.earlier_leakage()
             return owned.noise(wish, np.where(earlier < budget, earlier, 0.0))
-    return _left_out(table, reference, wish, _LeftOut.of(reference, fit, n, share))
+    return noise_for_rows(table, reference, wish, fit, share=share)
 
 
 def _own_reference(table: Array) -> Reference:
@@ -515,7 +515,6 @@ def _own_reference(table: Array) -> Reference:
 def _owned(
     table: Array,
     reference: Reference,
-    fit: CovarianceFit,
     n: int,
     *,
     ids: object,
@@ -539,7 +538,7 @@ def _owned(
         raise ValueError(f"n={n} must be > {largest}, the rows of one person")
     sizes = np.diff([0, *totals, rows]) if totals else np.array([n])
     batch = np.repeat(np.arange(len(sizes)), sizes) if totals else np.zeros(rows, dtype=np.intp)
-    return OwnedTable(table, reference, fit, n, owned, batch, sizes, share)
+    return OwnedTable(table, reference, n, owned, batch, sizes, share)
 
 
 @dataclass(frozen=True)
@@ -578,28 +577,24 @@ class _LeftOut:
 def noise_for_rows(
     rows: Array, reference: Reference, wish: Wish, fit: CovarianceFit, *, share: float
 ) -> ShapedNoise:
-    """Find the noise for some rows of the table whose moments a reference has, each left out."""
-    return _left_out(rows, reference, wish, _LeftOut.of(reference, fit, wish.n, share))
-
-
-def _left_out(table: Array, reference: Reference, wish: Wish, law: _LeftOut) -> ShapedNoise:
-    weights, kept = weights_of(wish.weights, reference, largest_errors("X", table, reference.mean))
+    """Find the noise for rows of the table whose moments a reference has, each left out."""
+    law = _LeftOut.of(reference, fit, wish.n, share)
+    weights, kept = weights_of(wish.weights, reference, largest_errors("X", rows, reference.mean))
     part = np.ascontiguousarray(law.floor[np.ix_(kept, kept)])
     floor = Reference(reference.mean[kept], part)
-
-    rows = table if kept.all() else table[:, kept]
+    few = rows if kept.all() else rows[:, kept]
 
     def leakage(factor: Doubles) -> Doubles:
         noise = noise_given(0.0, None, factor[kept], int(kept.sum()))
         noisy = noise.added(floor, wish.n)
-        return law.leakage(covariances.distances(noisy.invertible(), "X", rows, floor.mean))
+        return law.leakage(covariances.distances(noisy.invertible(), "X", few, floor.mean))
 
-    limits = np.full(len(table), law.limit(wish.budget) * SAFE)
+    limits = np.full(len(rows), law.limit(wish.budget) * SAFE)
     task = Task(
         argument="X",
         reference=reference,
-        problem=_problem(law.floor, table, reference.mean, limits, reference=reference, kept=kept),
-        owner=np.arange(len(table)),
+        problem=_problem(law.floor, rows, reference.mean, limits, reference=reference, kept=kept),
+        owner=np.arange(len(rows)),
         wish=wish,
         per_record=float(wish.n),
         weights=weights,

@@ -384,7 +384,7 @@ def distances(
     fitted.require_little_work(len(repeated))
     for group in repeated:
         rows = groups.rows(int(group))
-        result[group] = fitted.anew(rows, sums_of(batch[rows], weight[rows]))
+        result[group] = fitted.refitted(rows, sums_of(batch[rows], weight[rows]))
     return result
 
 
@@ -406,7 +406,7 @@ class _Fitted:
             )
 
     def require_little_work(self, times: int) -> None:
-        """Refuse too many estimates anew."""
+        """Refuse too many estimates without a group."""
         if times * left_out.work_of(self.table, self.reference.kind) > left_out.MOST_WORK:
             raise ValueError(
                 f"reference must be without shrinkage={self.fit.shrinkage!r}, or groups fewer, for "
@@ -433,7 +433,7 @@ class _Fitted:
         """What was added to the variances, (d,)."""
         return np.broadcast_to(self.fit.ridge, (self.reference.dim,))
 
-    def anew(self, rows: Integers, weights: Doubles) -> float:
+    def refitted(self, rows: Integers, weights: Doubles) -> float:
         """Distance of one group from an estimate without it."""
         refitted = left_out.refitted(self.table, rows, self.fit, self.reference.kind)
         sums = weights.T @ np.asarray(self.table[rows] - refitted.mean, dtype=np.float64)
@@ -510,7 +510,7 @@ class OwnedTable:
     ----------
     table : (N, d) ndarray
     reference : Reference
-        Fitted on the table, of kind "full" and without shrinkage, as `fit` says.
+        Fitted on the table, of kind "full" and without shrinkage.
     n : int
         Records in the present mean.
     owned : Groups
@@ -524,12 +524,16 @@ class OwnedTable:
 
     table: Array
     reference: Reference
-    fit: CovarianceFit
     n: int
     owned: Groups
     batch: Integers
     sizes: Integers
     share: float
+
+    @property
+    def fit(self) -> CovarianceFit:
+        """How the covariance was estimated."""
+        return left_out.fit_of(self.reference)
 
     @property
     def size(self) -> int:
@@ -560,17 +564,15 @@ class OwnedTable:
         """Return the table without a person's rows; as many records are averaged as before."""
         kept = np.delete(np.arange(len(self.batch)), self.owned.rows(person))
         values = self.table[kept]
-        reference = Reference.fit(values, ddof=self.fit.ddof)
         return replace(
             self,
             table=values,
-            reference=reference,
-            fit=left_out.require_own_table(values, reference),
+            reference=Reference.fit(values, ddof=self.fit.ddof),
             owned=Groups(np.unique(self.owned.of_row[kept], return_inverse=True)[1].reshape(-1)),
             batch=self.batch[kept],
         )
 
-    def told(self) -> Doubles:
+    def earlier_leakage(self) -> Doubles:
         """Leakage of every person from the earlier means, (P,)."""
         last = len(self.sizes) - 1
         if last == 0:
@@ -590,7 +592,7 @@ class OwnedTable:
         return problem.distances(self.per_record * noise_cov) / self.size
 
     def noise(self, wish: Wish, earlier: Doubles) -> ShapedNoise:
-        """Find the least noise with which what is told and what is added are within the limit."""
+        """Find the least noise with which earlier leakage and what is added are within the limit."""
         if self._all_of(slice(-1, None)).any():
             raise ValueError(
                 f"The {self.size} records that the mean adds must be of several persons: no "

@@ -376,7 +376,6 @@ class Population:
         return OwnedTable(
             table=self.values,
             reference=self.reference,
-            fit=left_out.require_own_table(self.values, self.reference),
             n=self.n,
             owned=self.owned,
             batch=self.published.batch,
