@@ -229,3 +229,12 @@ def test_the_mean_of_an_empty_cell_is_no_number_and_no_warning() -> None:
     numbers = cells.estimates([0.0, 3.0, 0.0], 20)
     assert numbers[:2].tolist() == [0.0, 3.0]
     assert np.isnan(numbers[2])
+
+
+def test_the_mean_of_an_empty_first_cell_is_no_number_whatever_the_shares_add_up_to() -> None:
+    cells = statistics.GroupMeans("g").on(["x", "g"], {"g": ("u", "v", "w", "y")})
+    others = [0.2, 0.7, 0.1]
+    assert sum(others) < 1
+    numbers = cells.estimates([*others, 0.0, 2.0, 7.0, 4.0], 10)
+    assert np.isnan(numbers[3])
+    np.testing.assert_allclose(numbers[4:], [10.0, 10.0, 40.0])

@@ -592,7 +592,7 @@ class OwnedTable:
         return problem.distances(self.per_record * noise_cov) / self.size
 
     def noise(self, wish: Wish, earlier: Doubles) -> ShapedNoise:
-        """Find the least noise with which earlier leakage and what is added are within the limit."""
+        """Find the least noise that keeps earlier leakage and what is added within the limit."""
         if self._all_of(slice(-1, None)).any():
             raise ValueError(
                 f"The {self.size} records that the mean adds must be of several persons: no "

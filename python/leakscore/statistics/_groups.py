@@ -16,6 +16,7 @@ from leakscore.statistics._statistic import ByLevels, Statistic, indicators, nam
 from leakscore.typing import Doubles, Flags
 
 _MOST_CELLS = 100_000
+_ROUNDING = 1e-12  # of the sum of all shares
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,8 @@ class GroupMeans(_Cells):
         (D,) ndarray of float64
         """
         others = np.asarray(means, dtype=np.float64)[: len(self.cells) - 1]
-        shares = np.concatenate([[1.0 - others.sum()], others])
+        first = 1.0 - others.sum()
+        shares = np.concatenate([[first if first > _ROUNDING else 0.0], others])
         with np.errstate(divide="ignore"):
             inside = np.repeat(1.0 / shares, len(self._inside()))
         return np.concatenate([np.full(len(others), float(n)), inside])
