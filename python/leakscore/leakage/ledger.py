@@ -7,7 +7,7 @@ with t = N/(N-1) times the sum of u_k[i]^2: each direction adds its own. Noise o
 variance of the sum along a direction divides what the direction adds by 1 + v. Two answers that
 differ in one record have a direction that is this record alone, t = 1: the leakage is infinite.
 
-By the public rule (`values.PublicLaw`) the features of a column are the selections alone, and each
+By the public rule (`answers.PublicLaw`) the features of a column are the selections alone, and each
 column has a basis of its own.
 """
 
@@ -29,8 +29,7 @@ from leakscore import validation
 from leakscore.leakage._noise import largest_leakage
 from leakscore.leakage._shaped import SAFE
 from leakscore.leakage._span import ONES, Directions, Extension, FeatureBits, extend
-from leakscore.leakage.answers import Answer, Refusal
-from leakscore.leakage.values import PublicLaw, least_excess, odds
+from leakscore.leakage.answers import Answer, Refusal, law_of, least_excess, odds
 from leakscore.reference import Reference
 from leakscore.typing import Doubles, Flags, Seed
 
@@ -163,7 +162,7 @@ class Ledger:
         self.share: Final = validation.scalar("share", share, 0.0, 1.0, closed="right")
         rows = validation.finite("table", validation.matrix("table", table, min_rows=3))
         self._sha256 = _digest_of(rows)
-        self._law = _law_of(rule, bounds, reference, rows)
+        self._law = law_of(rule, bounds, reference, rows)
         columns = np.array(rows.T, dtype=np.float64, order="C")
         largest = np.abs(columns).max(axis=1)
         limit = np.finfo(float).max / len(rows)
@@ -627,20 +626,6 @@ class Ledger:
         if numbers.size:
             raise ValueError("line must hold a basis of the new features alone")
         self._append(line)
-
-
-def _law_of(rule: Any, bounds: Any, reference: Any, rows: npt.NDArray[Any]) -> PublicLaw | None:
-    """Return what is public; None by the exact rule."""
-    if rule is None:
-        rule = "exact" if bounds is None else "public"
-    if validation.choice("rule", rule, ("exact", "public")) == "exact":
-        for name, value in (("bounds", bounds), ("reference", reference)):
-            if value is not None:
-                raise ValueError(f"{name} must be given only with rule='public', not rule='exact'")
-        return None
-    law = PublicLaw.of(bounds, reference, rows.shape[1])
-    law.require(rows)
-    return law
 
 
 def _public_of(head: dict[str, Any]) -> dict[str, Any]:

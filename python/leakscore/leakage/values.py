@@ -3,47 +3,29 @@
 The attacker knows that record z is one of the n, knows all its values but one, and perhaps the
 whole records of k other members. Given z, the sum of the n - 1 - k records that the attacker does
 not know is Gaussian, exactly for Gaussian records and as n grows for others.
-
-Sums over public selections, by bounds of the values and a reference alone (`PublicLaw`): let u_1,
-u_2, ... be an orthonormal basis of the selections over which a column was summed, and t the sum of
-u_k[i]^2. Beside the other records' sums, of covariance C_cc (I - u u'), the value x of record i has
-the leakage (x - mu)^2 / C_cc t / (1 - t), which is largest at a bound. It is infinite if the sums
-tell x, t = 1. Of several columns C is at least l diag(C), with l the smallest eigenvalue of the
-correlations; by Schur's product theorem the covariance of all sums is at least l times what it
-would be of independent columns, so the leakage is at most the sum over the columns, over l: exactly
-that where columns are independent. Noise that is independent adds to both sides.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
-from leakscore.numeric import bisect
 from leakscore.reference import Reference, covariances
 from leakscore.reference.record import GaussianNoise, noise_given
 from leakscore.typing import Doubles
 
 __all__ = [
-    "PublicLaw",
     "attribute_leakage",
-    "least_excess",
     "members_to_disclose",
-    "odds",
     "posterior_std",
 ]
-
-# 1 - t of a record that has a direction of its own, to rounding.
-_ALONE = 1e-9
-_SPREAD = 1 + 1e-9  # of a variance that bounds allow: rounding
 
 
 def attribute_leakage(
@@ -341,161 +323,3 @@ def _distances(
         revealed |= outside > 1e-7 * np.linalg.norm(ratios[:, covered], axis=1)
         ratios = np.where(revealed[:, np.newaxis], np.inf, parts)
     return np.asarray(np.square(ratios).sum(axis=1))
-
-
-# --- values within bounds, in sums over public selections ----------------------------------------
-
-
-def odds(used: Doubles) -> Doubles:
-    """Return t / (1 - t), +inf for a direction of the record's own."""
-    rest = 1.0 - used
-    return np.asarray(np.divide(used, rest, out=np.full(len(used), np.inf), where=rest > _ALONE))
-
-
-@dataclass(frozen=True, eq=False)
-class PublicLaw:
-    """Bounds of columns, and the law of the values within them.
-
-    Attributes
-    ----------
-    columns : tuple of int
-        Those whose values are secret, in increasing order.
-    bounds : (k, 2) ndarray
-    mean : (k,) ndarray
-    cov : (k, k) ndarray
-    """
-
-    columns: tuple[int, ...]
-    bounds: Doubles
-    mean: Doubles
-    cov: Doubles
-
-    @classmethod
-    def of(cls, bounds: object, reference: object, width: int) -> PublicLaw:
-        """Check what is public of a table of `width` columns."""
-        if not isinstance(bounds, Mapping) or not bounds:
-            raise TypeError(
-                f"bounds={bounds!r} must map a column to its two ends, as {{0: (0.0, 1.0)}}"
-            )
-        columns = tuple(
-            sorted(validation.count("column of bounds", column, 0, width - 1) for column in bounds)
-        )
-        ends = np.array([_ends(column, bounds[column]) for column in columns])
-        if isinstance(reference, Reference):
-            mean, cov = np.asarray(reference.mean), np.asarray(reference.cov)
-            cov = np.diag(cov) if cov.ndim == 1 else cov
-            if mean.shape != (len(columns),):
-                raise ValueError(
-                    f"reference of {mean.size} features must be of the {len(columns)} "
-                    "columns of bounds, in their order"
-                )
-        elif isinstance(reference, str) and reference == "uniform":
-            mean = ends.mean(axis=1)
-            cov = np.diag(np.square(np.diff(ends)[:, 0]) / 12.0)
-        else:
-            raise ValueError(
-                f"reference={reference!r} must be a Reference of the columns of bounds, or "
-                "'uniform': rule='public' says how much others hide from the law of their values"
-            )
-        law = cls(columns, ends, mean, cov)
-        law._require_possible()
-        return law
-
-    def _require_possible(self) -> None:
-        """Refuse a law that no values within the bounds have, as it hides more than they can."""
-        below, above = self.mean - self.bounds[:, 0], self.bounds[:, 1] - self.mean
-        variances = np.diag(self.cov)
-        for j, column in enumerate(self.columns):  # R. Bhatia and C. Davis (2000)
-            if not (below[j] > 0 < above[j]) or variances[j] > below[j] * above[j] * _SPREAD:
-                raise ValueError(
-                    f"reference must be a law of values within bounds[{column}]="
-                    f"{tuple(self.bounds[j].tolist())}: its mean is {self.mean[j]:.6g} and its "
-                    f"standard deviation {np.sqrt(variances[j]):.6g}"
-                )
-        if not self._least_share > 1e-9:
-            raise ValueError(
-                "reference must have columns that do not follow from each other: leave one out"
-            )
-
-    @property
-    def _least_share(self) -> float:
-        """The smallest eigenvalue of the correlations."""
-        scales = np.sqrt(np.diag(self.cov))
-        if not (scales > 0).all():
-            return 0.0
-        return min(float(np.linalg.eigvalsh(self.cov / scales / scales[:, None])[0]), 1.0)
-
-    def require(self, rows: Any) -> None:
-        """Refuse a table that has a value outside its bounds."""
-        for column, (low, high) in self.ends.items():
-            values = rows[:, column]
-            if values.min() < low or values.max() > high:
-                raise ValueError(
-                    f"bounds[{column}]={(low, high)} must hold every value of the column"
-                )
-
-    @property
-    def ends(self) -> dict[int, tuple[float, float]]:
-        """The bounds by column."""
-        return {
-            j: (low, high)
-            for j, (low, high) in zip(self.columns, self.bounds.tolist(), strict=True)
-        }
-
-    def spread(self, column: int) -> float:
-        """Return the standard deviation behind which a value can count on hiding."""
-        j = self.columns.index(column)
-        return float(np.sqrt(self._least_share * self.cov[j, j]))
-
-    def reach(self, column: int) -> float:
-        """Return the square of the largest distance from the mean, in units of `spread`."""
-        j = self.columns.index(column)
-        farthest = float(np.abs(self.bounds[j] - self.mean[j]).max())
-        return (farthest / self.spread(column)) ** 2
-
-    @property
-    def standard_deviation(self) -> float:
-        """The standard deviation of any column, in units of its `spread`."""
-        return float(1.0 / np.sqrt(self._least_share))
-
-
-def _ends(column: int, ends: Any) -> tuple[float, float]:
-    """Return the two bounds of a column."""
-    if np.shape(ends) != (2,):
-        raise ValueError(f"bounds[{column}]={ends!r} must be two numbers")
-    low, high = (validation.scalar(f"bounds[{column}]", end, -1e100, 1e100) for end in ends)
-    if not low < high:
-        raise ValueError(f"bounds[{column}]={ends!r} must be a lower and a higher number")
-    return low, high
-
-
-def least_excess(parts: Sequence[tuple[float, Doubles, Doubles]], allowed: Doubles) -> float:
-    """Return the least noise with which no record's leakage grows by more than it may.
-
-    Parameters
-    ----------
-    parts : sequence of (float, ndarray, ndarray)
-        Of every column its reach, t of every record, and what is added to t without noise.
-    allowed : (k,) ndarray
-        By how much the leakage of every record may grow.
-
-    Returns
-    -------
-    float
-        The variance of the noise in units of the sum's along each direction; +inf if none is
-        enough.
-    """
-
-    def beyond(share: float, rows: slice) -> Doubles:
-        total = -allowed[rows]
-        for reach, used, gain in parts:
-            total = total + reach * (odds(used[rows] + share * gain[rows]) - odds(used[rows]))
-        return total
-
-    def within(record: int, share: float) -> bool:
-        return bool(beyond(share, slice(record, record + 1))[0] <= 0)
-
-    high = 1.0
-    while high and (over := beyond(high, slice(None))).max() > 0:
-        high, _ = bisect(partial(within, int(over.argmax())), 0.0, high)
-    return 1.0 / high - 1.0 if high else np.inf
