@@ -39,7 +39,7 @@ Whole: TypeAlias = Problem | PersonsProblem
 
 @dataclass(frozen=True)
 class Wish:
-    """What is asked of noise, still unchecked but for the first three."""
+    """What noise is wanted; only the first three are checked."""
 
     n: int
     budget: float

@@ -12,9 +12,10 @@ expectation. With K = W^(1/2) D A^-1 D' W^(1/2) (Woodbury) its distance is
 
 which for one row is the formula of `leave_one_out`. W^(1/2) = I + c 11', c = (sqrt(N/(N-k)) - 1)/k.
 
-What earlier means of a table's first rows told of a person is not taken back: the noise on the
-present mean has what remains of the limit. Means of the first rows give away the means of batches,
-of which the last is the present one's, with the noise times n over its size.
+What earlier means of a table's first rows revealed of a person stays revealed: the noise on the
+present mean may use only what remains of the limit. Means of the first rows give away the means of
+batches; the last batch is that of the present mean, and its mean has the noise times n over its
+size.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ Integers: TypeAlias = npt.NDArray[np.intp]
 _BLOCK = 2**20  # numbers in the largest temporary: 8 MB
 
 # Directions in which the other rows vary less than this, in variances of the table, have no
-# variance; a sum further away along them than this is told from every other.
+# variance; a sum further away along them than this differs from every other.
 _NO_VARIANCE, _NO_SHIFT = 1e-12, 1e-7
 
 
@@ -355,9 +356,9 @@ def distances(
 ) -> Doubles:
     """Squared distances of weighted sums of each group's rows, added over batches, (P,).
 
-    The reference is that of all rows; each sum is compared with as many records
-    drawn from the law of these. Groups of one row are 0 here: `Groups.scores` takes them
-    from `reference.left_out`.
+    The reference is that of all rows; each sum is compared with that of equally many records drawn
+    from the law of the others. Groups of one row are 0 here: `Groups.scores` takes them from
+    `reference.left_out`.
 
     Parameters
     ----------
@@ -561,7 +562,7 @@ class OwnedTable:
         return not few and int(counts[-1]) > 0 and largest < int(self.sizes[-1])
 
     def without(self, person: int) -> OwnedTable:
-        """Return the table without a person's rows; as many records are averaged as before."""
+        """Return the table without a person's rows; the mean is still of n records."""
         kept = np.delete(np.arange(len(self.batch)), self.owned.rows(person))
         values = self.table[kept]
         return replace(

@@ -44,7 +44,7 @@ def tolerance(dim: int, epsilon: float) -> float:
     return 10 * dim * epsilon
 
 
-_BAND = 128  # rows that are compared with as many columns, read along rows of the matrix
+_BAND = 128  # rows that are compared with 128 columns, read along rows of the matrix
 
 
 def symmetric(name: str, cov: Array) -> tuple[Doubles, float]:

@@ -272,7 +272,7 @@ def towards_targets(covs: Doubles, shrinkage: Shrinkage, intensities: Doubles) -
 def intensities_of(
     covs: Doubles, shrinkage: Shrinkage, rows: int, products: Callable[[str, Doubles], Doubles]
 ) -> Doubles:
-    """Return the intensities (m,) for sample covariances (m, d, d) with ddof=0 of as many rows.
+    """Return the intensities (m,) for sample covariances (m, d, d), ddof=0, of `rows` rows each.
 
     `products(rule, weights)` takes weights (m, d), and returns the sums of `row_products`.
     """

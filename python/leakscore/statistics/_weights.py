@@ -32,7 +32,7 @@ class _Weighted(Statistic):
         return (self.weights,)
 
     def _weights(self, values: Doubles) -> Doubles:
-        """Return the weights (k,); refuse what is none."""
+        """Return the weights (k,); refuse negative and infinite numbers."""
         weight = values[:, self._index("weights", self.weights)]
         bad = ~np.isfinite(weight) | (weight < 0)
         if bad.any():
@@ -48,7 +48,7 @@ class _Weighted(Statistic):
         return self._weights(values)[:, np.newaxis], values[:, self._numbers(self.weights)]
 
     def _moments(self, values: npt.ArrayLike | Moments) -> Moments:
-        """Return the moments of records; refuse weights that are none, or all 0."""
+        """Return the moments of records; refuse weights that are negative, infinite or all 0."""
         if not isinstance(values, Moments):
             self._weights(np.asarray(validation.matrix("values", values), dtype=np.float64))
         moments = moments_of(values)

@@ -50,7 +50,7 @@ _MOST_ADDED = 2.0**40  # times the variances
 
 @dataclass(frozen=True, kw_only=True)
 class DenseProblem(ABC):
-    """Limits on what is told with a covariance C + S, d x d, of which S is to be the least.
+    """Limits on leakage under a covariance C + S, d x d, of which S is to be the least.
 
     The unit of column j is 1 / scale_j: then scale_j^2 is the weight of its variance in the cost.
     """
@@ -155,7 +155,7 @@ class Problem(DenseProblem):
 
 @dataclass(frozen=True)
 class PersonBlock:
-    """Persons of as many records: g persons, k rows each (or the same in fewer rows)."""
+    """g persons who own equally many records: k rows each (or the same in fewer rows)."""
 
     persons: Indices
     freedom: float
