@@ -14,6 +14,7 @@ from leakscore.audit import Audit, Split, one_run
 from leakscore.audit.bands import Band, band
 from leakscore.audit.claims import (
     _ROUNDING,
+    Family,
     gaussian_epsilon,
     largest_mu,
     largest_parameter,
@@ -125,7 +126,7 @@ def test_a_curve_is_refuted_beyond_its_rounding_only() -> None:
         for point in np.stack([fpr, fnr], axis=1):
             low = mu - min(mu, 1.0)
             rates = point[:1], point[1:]
-            assert largest_parameter(gaussian, *rates, (low, mu))[0] < mu
+            assert largest_parameter(Family(gaussian, None), *rates, (low, mu))[0] < mu
         assert _ROUNDING <= 1e-13
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from leakscore import _core, validation
 from leakscore.audit.claims import AllRefutedError
-from leakscore.audit.claims import Family as OneRelation
+from leakscore.audit.claims import Family as Curves
 from leakscore.audit.results import CLAIM, FAMILY, ONE_RUN, Assuming, Bound
 from leakscore.audit.training import Guesses, guesses_of, refuse_both
 from leakscore.numeric import bisect, crossed
@@ -25,7 +25,6 @@ Sizes = int | Sequence[int] | None
 
 _LEAST_LEVEL = -690.0  # of a p-value, as a logarithm
 _CLOSE_LEVEL, _CLOSE_PARAMETER = 2.0**-30, 2.0**-44
-_SMALLEST, _LARGEST = 2.0**-40, 2.0**40
 
 
 _LINES = 256  # to begin with
@@ -203,8 +202,7 @@ def one_run_fdp(
         For a curve: whether it is refuted, and the least level at which it is refuted.
     OneRunFamilyBound
         For a function: the largest parameter whose curve is refuted, within 1e-12 (relative) and
-        never too large. Bisection finds it in [2^-40, 2^40], between a refuted and an unrefuted
-        curve.
+        never too large; 0 if it is below 1e-9.
 
     Raises
     ------
@@ -275,7 +273,7 @@ def one_run_fdp(
     miss = 1.0 - level
     if isinstance(tradeoff, TradeOff):
         relation = settled(tradeoff._premise, neighbours, tradeoff)
-        levels = [_p_value(_against(tradeoff, guesses)) for guesses in grid]
+        levels = [_p_value(Contradiction(tradeoff, guesses)) for guesses in grid]
         best = min(range(len(grid)), key=levels.__getitem__)
         p_value = min(1.0, len(grid) * levels[best])
         return OneRunTest(
@@ -287,7 +285,7 @@ def one_run_fdp(
             neighbours=relation,
             assumptions=(*ONE_RUN, CLAIM, *tradeoff.assumptions),
         )
-    family, share = OneRelation(tradeoff, neighbours), miss / len(grid)
+    family, share = Curves(tradeoff, neighbours), miss / len(grid)
     parameters = [_parameter(family, guesses, share) for guesses in grid]
     best = max(range(len(grid)), key=parameters.__getitem__)
     parameter = parameters[best]
@@ -304,13 +302,6 @@ def one_run_fdp(
     )
 
 
-def _against(curve: object, guesses: Guesses) -> Contradiction:
-    """Return the test of one curve."""
-    if not isinstance(curve, TradeOff):
-        raise TypeError(f"tradeoff must make a leakscore.tradeoff.TradeOff, not {curve!r}")
-    return Contradiction(curve, guesses)
-
-
 def _p_value(contradicted: Contradiction) -> float:
     """Return the least level at which the curve is refuted, from above."""
     low, high = _LEAST_LEVEL, 0.0
@@ -325,42 +316,27 @@ def _p_value(contradicted: Contradiction) -> float:
     return math.exp(high)
 
 
-def _parameter(family: OneRelation, guesses: Guesses, level: float) -> float:
+def _parameter(family: Curves, guesses: Guesses, level: float) -> float:
     """Return the largest refuted parameter, from below; 0 if there is none."""
-    of_mu = Contradiction(gaussian(1.0), guesses) if family.is_of(gaussian) else None
 
-    def refuted(parameter: float) -> bool:
-        if of_mu is not None:  # without a curve each time, which takes longer than the answer
-            return of_mu.of_gaussian(parameter, level)
-        return _against(family(parameter), guesses)(level)
+    def refuted(curve: TradeOff) -> bool:
+        return Contradiction(curve, guesses)(level)
 
-    low = high = 1.0
-    if refuted(1.0):
-        while refuted(high := 2.0 * low):
-            low = high
-            if low >= _LARGEST:
-                raise AllRefutedError(
-                    f"The guesses refute the family at every parameter up to {low!r}: pass one "
-                    "that leaks more with a larger parameter"
-                )
-    else:
-        while not refuted(low := 0.5 * high):
-            high = low
-            if high <= _SMALLEST:
-                return 0.0
-    least, most = low, high
-    if of_mu is not None:  # bisection as for any family, of which this answers most questions
-        excess = of_mu.excess
-        least, most = crossed(lambda mu: excess(mu, level), low, high, _CLOSE_PARAMETER)
+    low, high = family.bracket(refuted, 0.0, math.inf)
+    if low == high:
+        return low
+    if family.is_of(gaussian):  # without a curve each time, which takes longer than the answer
+        of_mu = Contradiction(gaussian(high), guesses)
+        return crossed(lambda mu: of_mu.excess(mu, level), low, high, _CLOSE_PARAMETER)[0]
     return bisect(
-        lambda parameter: parameter <= least or (parameter < most and refuted(parameter)),
+        lambda parameter: refuted(family(parameter)),
         low,
         high,
         close=lambda low, high: high - low <= _CLOSE_PARAMETER * high,
     )[0]
 
 
-def _cap(family: OneRelation, guesses: Guesses, level: float) -> float:
+def _cap(family: Curves, guesses: Guesses, level: float) -> float:
     """Return the largest refuted parameter; inf if the guesses refute all."""
     try:
         return _parameter(family, guesses, level)
@@ -386,7 +362,7 @@ class Contradiction:
 
     def __call__(self, level: float) -> bool:
         if self._mu is not None:
-            return self.of_gaussian(self._mu, level)
+            return self.excess(self._mu, level) > 0.0
         m, total, correct = self._counts
         if correct == 0:
             return False
@@ -405,12 +381,8 @@ class Contradiction:
             before, at = evaluated, np.sort(np.concatenate([start, evaluated * _SHIFT]))
         raise RuntimeError("The search for a contradiction did not end")
 
-    def of_gaussian(self, mu: float, level: float) -> bool:
-        """Return the answer for the curve of N(0, 1) against N(mu, 1)."""
-        return _core.one_run_gaussian_contradiction(*self._counts, level, mu)
-
     def excess(self, mu: float, level: float) -> float:
-        """Return by how much that curve is contradicted, falling in mu; at most 0 if it is not."""
+        """Return by how much N(0, 1) against N(mu, 1) is contradicted: falling in mu."""
         return _core.one_run_gaussian_excess(*self._counts, level, mu)
 
     def _lines(self, right: Doubles) -> tuple[Doubles, Doubles, Doubles]:
