@@ -372,6 +372,8 @@ def vector(
 
 def per_coordinate(name: str, value: object, size: int, *, low: float = 0.0) -> Doubles:
     """One number for all coordinates or one for each: a finite float64 array, () or (d,)."""
+    if type(value) is float and low <= value < np.inf:  # the common case, in a microsecond
+        return np.array(value)
     array = doubles(name, value)
     if array.shape not in ((), (size,)):
         raise ValueError(f"{name} of shape {array.shape} must be a number or ({size},)")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
@@ -69,32 +70,26 @@ def require_finite(result: Doubles, observed: Array, target: Array) -> None:
         raise ValueError("observed and target must be so small that the score does not overflow")
 
 
+@dataclass(slots=True, eq=False)
 class ScoredRelease:
     """The arguments that the scores of a mean of n records have in common, validated.
 
-    The standard deviations of the noise have one element or one a coordinate.
+    The standard deviations of the noise are one number, or one a coordinate.
     """
 
-    __slots__ = ("_noisy", "n", "noise", "observed", "paired", "reference", "target")
-
-    def __init__(
-        self,
-        observed: Array,
-        target: Array,
-        reference: Reference,
-        n: int,
-        noise: GaussianNoise,
-        paired: bool,
-    ) -> None:
-        self.observed, self.target, self.paired = observed, target, paired
-        self.reference, self.n, self.noise = reference, n, noise
-        self._noisy: dict[float, Reference] = {}
+    observed: Array
+    target: Array
+    reference: Reference
+    n: int
+    noise: GaussianNoise
+    paired: bool
+    _noisy: dict[float, Reference] = field(default_factory=dict)
 
     def of(self, observed: Array, target: Array, paired: bool) -> ScoredRelease:
         """Return the same laws for other rows, with the covariances computed so far."""
-        other = ScoredRelease(observed, target, self.reference, self.n, self.noise, paired)
-        other._noisy = self._noisy
-        return other
+        return ScoredRelease(
+            observed, target, self.reference, self.n, self.noise, paired, self._noisy
+        )
 
     @property
     def others(self) -> float:
@@ -123,7 +118,8 @@ class ScoredRelease:
     def score(self, score: Kernel) -> float | Doubles:
         """Score independent coordinates."""
         record, x, z = self.reference, self.observed, self.target
-        result, flags = score(x, z, record.mean, record.cov, self.noise.std, self.n, self.paired)
+        std = self.noise.std.reshape(-1)
+        result, flags = score(x, z, record.mean, record.cov, std, self.n, self.paired)
         return self.checked(result) if flags else shaped(result, x, z)
 
     def checked(self, result: Doubles) -> float | Doubles:
@@ -147,16 +143,7 @@ def release_of(
     reference = validation.instance("reference", reference, Reference)
     x, z = rows_of(observed, target, reference.dim, paired)
     n = validation.count("n", n, 2, why=validation.ONE)
-    return ScoredRelease(x, z, reference, n, noise_of(reference.dim, *noise_forms), paired)
-
-
-def noise_of(dim: int, std: Any, cov: Any = None, factor: Any = None) -> GaussianNoise:
-    """Validate noise in one of three forms."""
-    if cov is None and factor is None:
-        if isinstance(std, float) and 0 <= std < np.inf:  # the usual case, in a microsecond
-            return GaussianNoise(np.array([std]))
-        return GaussianNoise(np.atleast_1d(validation.per_coordinate("noise_std", std, dim)))
-    return noise_given(std, cov, factor, dim)
+    return ScoredRelease(x, z, reference, n, noise_given(*noise_forms, reference.dim), paired)
 
 
 def slices(total: int, step: int) -> Iterator[slice]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy.typing as npt
 
 from leakscore import _core, validation
 from leakscore.reference import Reference, SingularCovarianceError
-from leakscore.scores.gaussian import ScoredRelease, llr_of, noise_of
+from leakscore.reference.noise import given as noise_given
+from leakscore.scores.gaussian import ScoredRelease, llr_of
 from leakscore.typing import Array, Doubles
 
 _ELEMENTS = 2**16
@@ -71,7 +73,7 @@ def batch_means(cumulative_means: npt.ArrayLike, counts: npt.ArrayLike | None = 
     ratio = _earlier(counts, steps)[:, np.newaxis]
     result = np.empty(means.shape)
     with np.errstate(over="ignore", invalid="ignore"):
-        for part in _parts(means.shape):
+        for part in _blocks(means.shape, max(1, _ELEMENTS // (steps * means.shape[-1]))):
             block, out = means[part], result[part]
             out[..., 0, :] = block[..., 0, :]
             later = out[..., 1:, :]
@@ -96,12 +98,11 @@ def _earlier(counts: npt.ArrayLike | None, steps: int) -> Doubles:
     return np.asarray(totals[:-1] / batches)
 
 
-def _parts(shape: tuple[int, ...]) -> Iterator[tuple[int | slice, ...]]:
-    """Cut an array (..., T, d) into blocks of rounds that fit into a cache."""
+def _blocks(shape: tuple[int, ...], rounds: int) -> Iterator[Rounds]:
+    """Cut an array (..., T, d) into blocks of so many rounds."""
     if len(shape) == 2:
-        yield (slice(None),)
+        yield ()
         return
-    rounds = max(1, _ELEMENTS // (shape[-2] * shape[-1]))
     for index in np.ndindex(shape[:-3]):
         for start in range(0, shape[-3], rounds):
             yield *index, slice(start, start + rounds)
@@ -347,7 +348,7 @@ class _ScoredSteps:
         if self.targets.shape not in (shape[-1:], shape[-2:], shape):
             allowed = " or ".join(str(s) for s in dict.fromkeys((shape[-1:], shape[-2:], shape)))
             raise ValueError(f"target_gradients of shape {self.targets.shape} must be {allowed}")
-        law = noise_of(dim, *noise)
+        law = noise_given(*noise, dim)
         laws: dict[tuple[int, int], ScoredRelease] = {}
         self.laws = []
         none = np.empty((0, dim))
@@ -398,7 +399,9 @@ class _ScoredSteps:
                 release = self.laws[0].of(given, targets, targets.ndim == 2)
                 result[:] = llr_of(release, self.neighbours)
                 return result
-            for rounds in self._rounds(fresh):
+            few = _IN_CACHE if all(law.independent for law in self.laws) else _AT_ONCE
+            block = max(1, few // self.shape[-1]) if fresh else prod(self.shape)
+            for rounds in _blocks(self.shape, block):
                 for step, law in enumerate(self.laws):
                     place = (*rounds, step)
                     paired = targets.ndim > 2
@@ -420,18 +423,6 @@ class _ScoredSteps:
                 f"{name} and target_gradients must be so small that the ratios do not overflow"
             ) from None
         return result
-
-    def _rounds(self, fresh: bool) -> Iterator[Rounds]:
-        """Cut the trainings into blocks: few, unless their gradients must be computed."""
-        if len(self.shape) == 2:
-            yield ()
-            return
-        trainings, dim = self.shape[-3], self.shape[-1]
-        few = _IN_CACHE if all(law.independent for law in self.laws) else _AT_ONCE
-        block = max(1, few // dim) if fresh else trainings
-        for index in np.ndindex(self.shape[:-3]):
-            for start in range(0, trainings, block):
-                yield *index, slice(start, min(start + block, trainings))
 
 
 def _references(reference: object, count: int, dim: int) -> Sequence[Reference]:

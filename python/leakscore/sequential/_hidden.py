@@ -74,20 +74,13 @@ def semi_uniform(
     """
     ratios = _steps(llr, axis)
     if prior is None:
-        uniform: float | Doubles = _without_nan(_log_means(ratios))[()]
-        return uniform
-    _without_nan(ratios)
+        return _shaped(_core.allocated_llr(_flat(ratios), 1, 1, False), ratios)
     weights = probabilities("prior", prior, ratios.shape[-1])
-    if not weights.all():
-        ratios, weights = ratios[..., weights > 0.0], weights[weights > 0.0]
-    result: float | Doubles = (_log_means(ratios + np.log(weights)) + np.log(weights.size))[()]
+    used = weights > 0.0
+    ratios = _without_nan(ratios)[..., used] + np.log(weights[used])
+    means = _shaped(_core.allocated_llr(_flat(ratios), 1, 1, False), ratios)
+    result: float | Doubles = means + np.log(ratios.shape[-1])
     return result
-
-
-def _log_means(ratios: Doubles) -> Doubles:
-    """Return log of the mean of exp(ratios) over the last axis: one step of all, selected."""
-    means: Doubles = _core.allocated_llr(ratios.reshape(-1, ratios.shape[-1]), 1, 1, False)
-    return means.reshape(ratios.shape[:-1])
 
 
 @_of_steps
@@ -130,23 +123,35 @@ def semi_max(llr: npt.ArrayLike, axis: int = -1) -> float | Doubles:
     >>> leakscore.sequential.semi_max([[0.0, 2.0, 1.0], [-3.0, -1.0, -2.0]])
     array([ 2., -1.])
     """
-    largest: float | Doubles = _without_nan(_steps(llr, axis).max(axis=-1))[()]
-    return largest
+    ratios = _steps(llr, axis)
+    return _shaped(ratios.max(axis=-1).astype(np.float64), ratios)
 
 
-def _steps(llr: npt.ArrayLike, axis: int) -> Doubles:
-    """Return the ratios in float64, the steps in the last axis."""
+def _steps(llr: npt.ArrayLike, axis: int = -1) -> Array:
+    """Return ratios with the steps in the last axis, where they are."""
     given = validation.real_array("llr", llr)
-    if given.ndim == 0:
-        raise ValueError("llr must be an array of one or more steps, not a number")
-    place = validation.count("axis", axis, -given.ndim, given.ndim - 1)
-    if given.size == 0:
-        raise ValueError(f"llr of shape {given.shape} must have at least one step and round")
-    return np.moveaxis(given, place, -1).astype(np.float64, copy=False)
+    if given.ndim == 0 or given.size == 0:
+        raise ValueError(
+            f"llr of shape {given.shape} must have at least one step and round: (..., T), T >= 1"
+        )
+    return np.moveaxis(given, validation.count("axis", axis, -given.ndim, given.ndim - 1), -1)
 
 
-def _without_nan(ratios: Doubles) -> Doubles:
-    """Return ratios, or what was made of them: both hold NaN where the caller's do."""
+def _flat(ratios: Array) -> Array:
+    """Return the ratios of one training a row."""
+    return ratios.reshape(-1, ratios.shape[-1])
+
+
+def _shaped(result: Doubles, ratios: Array) -> float | Doubles:
+    """Give a number of each training the axes of the ratios; explain NaN."""
+    if np.isnan(result).any():
+        _without_nan(ratios)
+        raise ValueError("llr must not hold both -inf and inf, which contradict each other")
+    shaped: float | Doubles = result.reshape(ratios.shape[:-1])[()]
+    return shaped
+
+
+def _without_nan(ratios: Array) -> Array:
     if np.isnan(ratios).any():
         raise ValueError("llr must hold no NaN")
     return ratios
@@ -228,7 +233,7 @@ def allocation_llr(
     >>> leakscore.sequential.allocation_llr(steps, selected=2).round(4)
     array([   1.9291, 1598.2082])
     """
-    given = _steps_of(llr)
+    given = _steps(llr)
     hits = validation.steps("selected", selected)
     epochs = validation.steps("num_epochs", num_epochs)
     again = validation.flag("reallocate", reallocate)
@@ -237,7 +242,7 @@ def allocation_llr(
         raise ValueError(f"num_epochs={epochs} must divide the {steps} steps of llr")
     if hits > steps // epochs:
         raise ValueError(f"selected={hits} must be <= {steps // epochs}, the steps of an epoch")
-    return _shaped(_core.allocated_llr(given.reshape(-1, steps), epochs, hits, again), given)
+    return _shaped(_core.allocated_llr(_flat(given), epochs, hits, again), given)
 
 
 @_of_steps
@@ -284,26 +289,9 @@ def poisson_llr(llr: npt.ArrayLike, sample_rate: float) -> float | Doubles:
     >>> leakscore.sequential.poisson_llr([[0.0, 2.0, 1.0], [8.0, 0.0, -8.0]], 0.1).round(4)
     array([0.6526, 5.5951])
     """
-    given = _steps_of(llr)
+    given = _steps(llr)
     rate = validation.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
-    return _shaped(_core.sampled_llr(given.reshape(-1, given.shape[-1]), rate), given)
-
-
-def _steps_of(llr: npt.ArrayLike) -> Array:
-    """Return ratios with the steps in the last axis, where they are."""
-    given = validation.real_array("llr", llr)
-    if given.ndim == 0 or given.size == 0:
-        raise ValueError(f"llr of shape {given.shape} must be (..., T) with T >= 1, not empty")
-    return given
-
-
-def _shaped(ratios: Doubles, given: Array) -> float | Doubles:
-    if np.isnan(ratios).any():
-        if np.isnan(given).any():
-            raise ValueError("llr must hold no NaN")
-        raise ValueError("llr must not hold both -inf and inf, which contradict each other")
-    result: float | Doubles = ratios.reshape(given.shape[:-1])[()]
-    return result
+    return _shaped(_core.sampled_llr(_flat(given), rate), given)
 
 
 _NO_NOISE = np.zeros(1)
