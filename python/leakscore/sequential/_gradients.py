@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from leakscore import _core, validation
 from leakscore.reference import Reference, SingularCovarianceError
-from leakscore.reference.record import given as noise_given
+from leakscore.reference.record import noise_given
 from leakscore.scores.gaussian import ScoredRelease, llr_of
 from leakscore.typing import Array, Doubles
 
