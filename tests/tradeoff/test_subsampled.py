@@ -100,11 +100,12 @@ def test_epsilons_of_extreme_means(case: tuple[float, float]) -> None:
 @pytest.mark.filterwarnings("error")
 def test_rates_of_disjoint_laws() -> None:
     """A mean that reveals the record: non-members share what is not sampled, a part of 0.9."""
-    f = subsampled_mean([1e308, 1e308, 1.0], [0.1, 1.0, 0.1]).inverse()
+    f = subsampled_mean([1e308, 1e308, 1.0, 1e10, 1e20, 1e100], [0.1, 1.0, *[0.1] * 4]).inverse()
     alpha = np.array([0.0, 1e-300, 0.01, 0.45, 0.8, 0.95, 1.0])
     least = np.maximum(1.0 - alpha / 0.9, 0.0)
-    np.testing.assert_allclose(f(alpha)[0], least, rtol=1e-14)
-    np.testing.assert_allclose(f.power(alpha)[0], np.minimum(alpha / 0.9, 1.0), rtol=1e-13)
+    for i in (0, 3, 4, 5):
+        np.testing.assert_allclose(f(alpha)[i], least, rtol=1e-14)
+        np.testing.assert_allclose(f.power(alpha)[i], np.minimum(alpha / 0.9, 1.0), rtol=1e-13)
     assert f(alpha)[1].tolist() == [1.0] + [0.0] * 6
     alone = subsampled_mean(1.0, 0.1).inverse()
     np.testing.assert_allclose(f(alpha)[2], alone(alpha), rtol=1e-14)

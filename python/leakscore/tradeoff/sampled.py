@@ -415,8 +415,12 @@ def _matched(
         low = np.where(short, high - step, low)
     root = sign_change(lambda x: np.where(usual, excess(x), 0.0), low, high)
     root = np.where(usual, root, -np.inf)
-    at_start = np.where(np.isneginf(aim), aim, aim - np.maximum(log_rest, _LEAST))
-    return root, np.where(usual, log_power(root), at_start)
+    # Of a large shift the power has fewer digits than what x leaves of the whole.
+    part = np.minimum(log_share + root - np.where(usual, aim, 0.0), 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        remaining = aim + np.log1p(-np.exp(part)) - log_rest
+    caught = np.where(usual & (part > -0.7), log_power(root), remaining)
+    return root, np.where(np.isneginf(aim), aim, caught)
 
 
 def _polygon(curve: Polygon, rate: float, premise: Premise) -> Polygon:
