@@ -45,14 +45,6 @@ double every_p_value(const Counts& sizes, const Counts& right, double exposed) {
       [&] { return EveryCount(span_of(sizes), 0.0).p_value(span_of(right), exposed); });
 }
 
-bool gaussian_contradiction(double canaries, double guesses, double correct, double level,
-                            double mu) {
-  return without_gil([&] {
-    return one_run_contradiction(canaries, guesses, correct, level, gaussian_least_wrong(mu),
-                                 [](double) { return false; }) > 0.0;
-  });
-}
-
 double gaussian_excess(double canaries, double guesses, double correct, double level, double mu) {
   return without_gil([&] {
     return one_run_contradiction(canaries, guesses, correct, level, gaussian_least_wrong(mu),
@@ -94,8 +86,6 @@ void bind_one_run(py::module_& m) {
         py::arg("right").noconvert(), exposed, py::arg("share"), py::arg("epsilon"));
   m.def("one_run_every_p_value", &every_p_value, py::arg("sizes").noconvert(),
         py::arg("right").noconvert(), exposed);
-  m.def("one_run_gaussian_contradiction", &gaussian_contradiction, canaries, guesses, correct,
-        level, py::arg("mu"));
   m.def("one_run_gaussian_excess", &gaussian_excess, canaries, guesses, correct, level,
         py::arg("mu"));
   m.def("one_run_lines_contradiction", &lines_contradiction, canaries, guesses, correct, level,

@@ -170,10 +170,10 @@ def two_sided(correct: int, k: int, m: int) -> tuple[np.ndarray, np.ndarray, int
 def test_least_level_of_a_gaussian_curve(m: int, made: int, correct: int, mu: float) -> None:
     """The least double that refutes also refutes in 30 digits; one slightly smaller does not."""
     low, high = 0.0, 1.0
-    assert _core.one_run_gaussian_contradiction(m, made, correct, 1.0, mu)
+    assert _core.one_run_gaussian_excess(m, made, correct, 1.0, mu) > 0.0
     while np.nextafter(low, 1.0) < high:
         middle = 0.5 * (low + high)
-        refuted = _core.one_run_gaussian_contradiction(m, made, correct, middle, mu)
+        refuted = _core.one_run_gaussian_excess(m, made, correct, middle, mu) > 0.0
         low, high = (low, middle) if refuted else (middle, high)
     inverse = oracle.gaussian_inverse(mu)
     assert oracle.contradicted(m, made, correct, mpmath.mpf(high), inverse)

@@ -4,10 +4,9 @@ An `Audit` needs only scores of members and non-members. Larger scores mean memb
 flags a score as a member iff ``score > threshold``, so a tie is a non-member.
 """
 
-from leakscore.audit._audit import Audit
 from leakscore.audit.bands import critical_value
 from leakscore.audit.blind import BlindCheck, RankTest, blind_check, rank_test
-from leakscore.audit.certified import EpsilonBound, epsilons
+from leakscore.audit.certified import Audit, EpsilonBound, epsilons
 from leakscore.audit.methods import Credible, FourOutcomes, RateBands, SortedBits, Split
 from leakscore.audit.monitor import Monitor
 from leakscore.audit.required import RequiredRounds, required_rounds

@@ -111,19 +111,6 @@ Deviation: TypeAlias = tuple[Doubles, Doubles, Doubles]
 
 _HUGE = 1e150  # its square does not overflow
 _HALF_LOG_TWO_PI = 0.9189385332046727
-# log Gamma(a + 1/2) - log Gamma(a) - log(a) / 2 in powers of 1/a: DLMF 5.11.8 with h = 1/2 and 0.
-_SERIES = np.array(
-    [
-        -1 / 8,
-        1 / 192,
-        -1 / 640,
-        17 / 14336,
-        -31 / 18432,
-        691 / 180224,
-        -5461 / 425984,
-        929569 / 15728640,
-    ]
-)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 
@@ -158,16 +145,11 @@ def log_tail(z: Doubles, nu: Doubles) -> Doubles:
     return result
 
 
-def _log_gamma_excess(a: Doubles) -> Doubles:
-    """Return log Gamma(a + 1/2) - log Gamma(a) - log(a) / 2 for a > 0; 0 at inf."""
-    from scipy.special import gammaln
-
-    large = a >= 16.0
-    y = 1.0 / np.where(large, a, 16.0)
-    powers = y[..., np.newaxis] ** (2 * np.arange(_SERIES.size) + 1)
-    small = np.where(large, 1.0, a)
-    below = gammaln(small + 0.5) - gammaln(small) - 0.5 * np.log(small)
-    return np.where(large, powers @ _SERIES, below)
+def _log_at_centre(nu: Doubles) -> Doubles:
+    """Return the log of Student's density at 0 over the normal one."""
+    none, unit = np.zeros((1, nu.size)), np.ones(nu.size)
+    ratio: Doubles = log_ratio((none, unit, nu), (none, unit, np.full(nu.size, np.inf)))[0]
+    return ratio
 
 
 def _from_centre(z: Doubles, nu: Doubles) -> Doubles:
@@ -175,7 +157,7 @@ def _from_centre(z: Doubles, nu: Doubles) -> Doubles:
     u = 0.5 * z[..., np.newaxis] * (1.0 + _NODES)
     n = nu[..., np.newaxis]
     exponent = -0.5 * (n + 1.0) * np.log1p(u * u / n)
-    constant = np.exp(_log_gamma_excess(0.5 * nu) - _HALF_LOG_TWO_PI)
+    constant = np.exp(_log_at_centre(nu) - _HALF_LOG_TWO_PI)
     return 0.5 * z * constant * (np.exp(exponent) @ _WEIGHTS)
 
 
@@ -204,9 +186,9 @@ def _log_far_tail(z: Doubles, nu: Doubles) -> Doubles:
             break
     else:
         raise RuntimeError("The continued fraction of Student's tail did not converge")
-    # x^a y^b / B(a, b) over the fraction, B(a, 1/2) = sqrt(pi / a) / exp(excess)
+    # x^a y^b / B(a, b) over the fraction, B(a, 1/2) = sqrt(pi / a) over the density at 0
     log_power = -a * np.log1p(ratio) + 0.5 * np.log(y)
-    log_beta = 0.5 * np.log(np.pi / a) - _log_gamma_excess(a)
+    log_beta = 0.5 * np.log(np.pi / a) - _log_at_centre(nu)
     return np.asarray(log_power - log_beta - np.log(value) - np.log(2.0))
 
 
@@ -501,16 +483,15 @@ class Bayes:
 
     def scores(self, x: Doubles, sums: ModelSums) -> Doubles:
         """Score signals by both sides."""
-        outside, few_out = self._predictive(sums.sides.outside, "OUT")
+        outside, few_out = self._predictive(x, sums.sides.outside, "OUT")
         if self.kind == "offline":
-            d, scale2, nu = outside.deviation(x)
+            d, scale2, nu = outside
             return np.where(few_out, np.nan, -log_tail(d / np.sqrt(scale2), nu))
-        inside, few_in = self._predictive(sums.sides.inside, "IN")
-        ratio = log_ratio(inside.deviation(x), outside.deviation(x))
-        return arrays.decided(ratio, few_in | few_out)
+        inside, few_in = self._predictive(x, sums.sides.inside, "IN")
+        return arrays.decided(log_ratio(inside, outside), few_in | few_out)
 
-    def _predictive(self, side: Side, name: str) -> tuple[_PredictiveLaw, Flags]:
-        """Return the laws of a side, and which records have too few models for one."""
+    def _predictive(self, x: Doubles, side: Side, name: str) -> tuple[Deviation, Flags]:
+        """Return how far signals are from the laws of a side, and which records have none."""
         scale, mean, per_strength = self._prior(side, name)
         informed = np.isfinite(per_strength)
         few = ~informed & (side.models < 1)
@@ -527,7 +508,7 @@ class Bayes:
         dof = np.where(informed, side.models, count - 1.0)
         squares = side.squares + pull * side.models * gap * gap
         scale2 = (1.0 + per_total) * shrunk(squares, dof, scale)
-        return _PredictiveLaw(side.centre, side.rest + pull * gap, scale2, scale.dof + dof), few
+        return ((x - side.centre) - (side.rest + pull * gap), scale2, scale.dof + dof), few
 
     def _prior(self, side: Side, name: str) -> tuple[Scale, Doubles, Doubles]:
         """Return the law of variances, the mean of means, and 1 / k0: inf without knowledge."""
@@ -540,19 +521,6 @@ class Bayes:
         if self.prior == "flat-mean":
             return scale, np.asarray(0.0), np.asarray(np.inf)
         return scale, *_of_means(side, scale, name)
-
-
-class _PredictiveLaw(NamedTuple):
-    """Student's law of each record: location centre + rest, squared scale, degrees of freedom."""
-
-    centre: Doubles
-    rest: Doubles
-    scale2: Doubles
-    nu: Doubles
-
-    def deviation(self, x: Doubles) -> Deviation:
-        """Return how far signals are from the law."""
-        return (x - self.centre) - self.rest, self.scale2, self.nu
 
 
 def _of_means(side: Side, scale: Scale, name: str) -> tuple[Doubles, Doubles]:
