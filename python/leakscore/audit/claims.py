@@ -25,7 +25,7 @@ from leakscore.audit.scores import SampledAudit
 from leakscore.distributions import norm
 from leakscore.numeric import crossed
 from leakscore.tradeoff import TradeOff, gdp_epsilon
-from leakscore.tradeoff.premise import UNSTATED, Premise, joined, settled
+from leakscore.tradeoff.premise import UNSTATED, Premise, joined, premise_in, settled
 from leakscore.typing import Doubles, Flags
 
 _ULP = float(np.finfo(np.float64).eps)
@@ -76,7 +76,7 @@ class Family:
     def __call__(self, parameter: float) -> TradeOff:
         if parameter not in self._curves:
             curve = one_curve(f"family({parameter!r})", self._make(parameter))
-            settled(curve._premise, self._stated, curve)
+            settled(premise_in(curve), self._stated, curve)
             self._curves[parameter] = curve
         return self._curves[parameter]
 
@@ -88,7 +88,7 @@ class Family:
         """Give the premise of the curves made so far, at least of one parameter."""
         self(parameter)
         made = self._curves.items()
-        premise = joined((f"family({at!r})", curve._premise) for at, curve in made)
+        premise = joined((f"family({at!r})", premise_in(curve)) for at, curve in made)
         return premise._replace(neighbours=self._stated or premise.neighbours)
 
     def bracket(
@@ -543,7 +543,7 @@ class Refuted(SampledAudit):
         'refuted'
         """
         curve = one_curve("tradeoff", tradeoff)
-        between = settled(curve._premise, neighbours, curve)
+        between = settled(premise_in(curve), neighbours, curve)
         tests = bounded(self, confidence, method, orientation)
         index, margin = widest(curve, tests.fpr, tests.fnr)
         _, most = widest(curve, *tests.least)

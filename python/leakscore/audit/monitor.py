@@ -21,7 +21,7 @@ import numpy.typing as npt
 from leakscore import _core, results, validation
 from leakscore.audit.results import of_monitor
 from leakscore.tradeoff import GaussianTradeOff, TradeOff, gaussian
-from leakscore.tradeoff.premise import settled
+from leakscore.tradeoff.premise import premise_in, settled
 from leakscore.typing import Array, Doubles, Flags
 
 Rows = tuple[tuple[float, float, float], ...]
@@ -155,7 +155,7 @@ def claim_of(claim: Any) -> WatchedClaim:
     if claim is None:
         return WatchedClaim(None, (), None)
     if isinstance(claim, TradeOff):
-        settled(claim._premise, None, claim)
+        settled(premise_in(claim), None, claim)
         return WatchedClaim(repr(claim), tangents_of(claim), None, claim.assumptions)
     if not isinstance(claim, (tuple, list)) or len(claim) != 2:
         raise TypeError(

@@ -17,7 +17,7 @@ from leakscore.distributions import norm
 from leakscore.results import Result
 from leakscore.tradeoff import TradeOff
 from leakscore.tradeoff.polygon import Polygon
-from leakscore.tradeoff.premise import settled
+from leakscore.tradeoff.premise import premise_in, settled
 from leakscore.typing import Doubles, Flags, Indices
 
 _REPS = (500, 2000)  # simulated audits of each number of rounds tried
@@ -167,7 +167,7 @@ def required_rounds(
     (True, True)
     """
     curve = one_curve("tradeoff", tradeoff).upper
-    relation = settled(curve._premise, neighbours, tradeoff)
+    relation = settled(premise_in(curve), neighbours, tradeoff)
     goal = validation.scalar("epsilon", epsilon, 0.0)
     miss = validation.scalar("delta", delta, 0.0, 1.0, closed="left")
     level = validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")

@@ -17,7 +17,7 @@ from leakscore.audit.results import CLAIM, FAMILY, ONE_RUN, Assuming, Bound
 from leakscore.audit.training import Guesses, guesses_of, refuse_both
 from leakscore.numeric import bisect, crossed
 from leakscore.tradeoff import GaussianTradeOff, TradeOff, gaussian
-from leakscore.tradeoff.premise import settled
+from leakscore.tradeoff.premise import premise_in, settled
 from leakscore.typing import Doubles
 
 Family = Callable[[float], TradeOff]
@@ -272,7 +272,7 @@ def one_run_fdp(
     grid = guesses_of(scores, included, k_plus, k_minus)
     miss = 1.0 - level
     if isinstance(tradeoff, TradeOff):
-        relation = settled(tradeoff._premise, neighbours, tradeoff)
+        relation = settled(premise_in(tradeoff), neighbours, tradeoff)
         levels = [_p_value(Contradiction(tradeoff, guesses)) for guesses in grid]
         best = min(range(len(grid)), key=levels.__getitem__)
         p_value = min(1.0, len(grid) * levels[best])

@@ -105,6 +105,11 @@ class Premised:
         return other
 
 
+def premise_in(curve: Premised) -> Premise:
+    """Give what a curve is about."""
+    return curve._premise
+
+
 def about(curve: Curve, premise: Premise) -> Curve:
     """Give the same curve with another premise."""
     return curve._about(premise)
