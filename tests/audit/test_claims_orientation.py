@@ -97,3 +97,11 @@ def test_no_kind_of_curve_is_taken_with_h0_with_the_record(name: str, use: str) 
 @pytest.mark.parametrize("use", USES)
 def test_a_symmetric_curve_is_its_inverse(name: str, use: str) -> None:
     USES[use](SYMMETRIC[name].inverse())
+
+
+@pytest.mark.parametrize("most", [0.01, 1.0])
+def test_a_family_of_a_training_leaks_more_with_a_larger_parameter(most: float) -> None:
+    """Of curves that leak less, the number would mean nothing: whether or not the first is true."""
+    for make in (tradeoff.gaussian, tradeoff.laplace):
+        with pytest.raises(ValueError, match="leak more with a larger parameter"):
+            audit.one_run_fdp(SCORES, MEMBER, 300, 0, lambda x, make=make: make(most / x))
