@@ -133,17 +133,22 @@ LEAKSCORE_FN Extended inner_sum(double x, double rate) {
   return {low ? far : near.high, low ? 0.0 : near.low};
 }
 
-// Any ratios: a log for each.
+// Any ratios: a log for each. Beyond 600 the rest does not count beside rate exp(x), unless the
+// rate is tiny: then that is (rate exp(190)) exp(x - 190), up to e^40.
+template <bool tiny>
 double sampled_apart(const double* x, ptrdiff_t count, double rate) {
-  const double log_rate = log_positive(rate);
+  const double log_rate = log_positive(rate), far_rate = rate * 0x1.14ad418d3b94cp+274;
   double sum = 0.0;
   sum_rows<1>(
       Tile<double>{x, count}, 0, count,
       [=](double value, ptrdiff_t) {
-        const bool large = value > 600.0;  // far out the rest no longer counts
-        const Extended inner = inner_sum<true>(large ? 600.0 : value, rate);
+        const bool far = value > 600.0;
+        const double shifted = value < 790.0 ? value - 190.0 : 600.0;
+        const Extended inner =
+            inner_sum<true>(far ? (tiny ? shifted : 600.0) : value, tiny && far ? far_rate : rate);
         const double log = log_sum(inner.high, inner.low);
-        return large ? value + log_rate : (value == value ? log : value);
+        const bool alone = far && (!tiny || value + log_rate > 40.0);
+        return alone ? value + log_rate : (value == value ? log : value);
       },
       &sum);
   return sum;
@@ -189,7 +194,9 @@ double sampled_together(const double* x, ptrdiff_t count, double rate) {
 double sampled(const double* x, ptrdiff_t count, double rate) {
   bool apart = false;  // NaN is no smaller either
   for (ptrdiff_t j = 0; j < count; ++j) apart |= !(x[j] <= largest_ratio);
-  if (apart) return sampled_apart(x, count, rate);
+  if (apart)
+    return rate < 1e-240 ? sampled_apart<true>(x, count, rate)
+                         : sampled_apart<false>(x, count, rate);
   return rate > 0.5 ? sampled_together<true>(x, count, rate)
                     : sampled_together<false>(x, count, rate);
 }

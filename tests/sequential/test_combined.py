@@ -1,7 +1,8 @@
-"""semi_uniform and semi_max; what the functions of the room refuse."""
+"""semi_uniform and semi_max; tiny rates; what the functions of the room refuse."""
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.special import logsumexp
@@ -29,6 +30,14 @@ def test_uniform_is_a_sum_of_exponentials(scale) -> None:
     uniform, largest = sequential.semi_uniform(llr), sequential.semi_max(llr)
     assert (largest - np.log(6) <= uniform + 1e-12 * scale).all()
     assert (uniform <= largest + 1e-12 * scale).all()
+
+
+@pytest.mark.parametrize("rate", [1e-300, 5e-324])
+def test_poisson_of_a_tiny_rate_does_not_forget_the_other_steps(rate: float) -> None:
+    for llr in (612.9, 690.0, 721.1, 744.5, 760.0, 789.0, 1e4):
+        with mpmath.workdps(400):
+            known = mpmath.log1p(mpmath.mpf(rate) * mpmath.expm1(llr))
+        assert abs(sequential.poisson_llr([llr], rate) - known) <= 4e-15 * abs(float(known)), llr
 
 
 def test_small_probabilities_keep_their_digits() -> None:
