@@ -19,6 +19,11 @@ import numpy as np
 
 from leakscore.typing import Array
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVarTuple, Unpack
+
+    Parts = TypeVarTuple("Parts")
+
 __all__ = ["ByValue", "Drawn", "Result", "as_json", "pack", "unpack"]
 
 _LONG = 10  # entries of an array that a repr shows
@@ -148,36 +153,23 @@ def as_json(value: Any) -> Any:
     return value
 
 
-if TYPE_CHECKING:
-    from typing_extensions import TypeVarTuple, Unpack
+class Drawn(tuple["Unpack[Parts]"]):
+    """A tuple of what was drawn; `seed`, as `rng`, draws it again.
 
-    Parts = TypeVarTuple("Parts")
+    It is None where `rng` was a Generator or a BitGenerator, whose state moved on, or a
+    SeedSequence that no int stands for: their owner has them.
+    """
 
-    class Drawn(tuple[Unpack[Parts]]):
-        """What a checker sees: the types of the parts."""
+    seed: int | None
 
-        seed: int | None
+    def __new__(cls, parts: tuple[Unpack[Parts]], seed: int | None) -> Drawn[Unpack[Parts]]:
+        """Keep the seed beside the parts."""
+        drawn = super().__new__(cls, parts)
+        drawn.seed = seed
+        return drawn
 
-        def __new__(cls, parts: tuple[Unpack[Parts]], seed: int | None) -> Drawn[Unpack[Parts]]:
-            """Keep the seed beside the parts."""
-
-else:
-
-    class Drawn(tuple):
-        """A tuple of what was drawn; `seed`, as `rng`, draws it again.
-
-        It is None where `rng` was a Generator or a BitGenerator, whose state moved on, or a
-        SeedSequence that no int stands for: their owner has them.
-        """
-
-        def __new__(cls, parts, seed):
-            """Keep the seed beside the parts."""
-            drawn = super().__new__(cls, parts)
-            drawn.seed = seed
-            return drawn
-
-        def __getnewargs__(self):
-            return tuple(self), self.seed
+    def __getnewargs__(self) -> tuple[tuple[Any, ...], int | None]:
+        return tuple(self), self.seed
 
 
 def pack(kind: str, version: int, arrays: Sequence[Array]) -> bytes:
