@@ -157,7 +157,7 @@ def dpsgd(
     key, seed = key_from(rng)
     member = coins(key, rounds, False)
     step = draw_steps(key, member, law)
-    trainer = _FreshBatches(training, population, record, key)
+    trainer = _FreshBatches(training, population, record, rounds=rounds, key=key)
     return Drawn((trainer.released(rounds, step, score), member, step), seed)
 
 
@@ -281,18 +281,23 @@ class _LinearTable:
     are gathered, and how far a residual may go unclipped is found once for each row.
     """
 
-    def __init__(self, rows: _TableRecords, target: Doubles) -> None:
-        self.rows, self.training = rows, rows.training
+    def __init__(self, rows: _TableRecords, target: Doubles, rounds: int) -> None:
+        self.rows, self.training, self.target = rows, rows.training, target
         training, inputs = rows.training, target.size - 1
         drawn, moved = training.n * training.num_steps, inputs * (training.num_steps + 1)
         self.block = max(1, min(_BLOCK // drawn, _STREAM_BLOCK // moved))
-        # Inputs, responses and longest residuals of the rows, then of the target.
         X = rows.rows.X
-        table = _aligned_zeros(len(X) + 1, -(-inputs // _ROW) * _ROW)
-        table[:-1, :inputs], table[-1, :inputs] = X[:, :-1], target[:-1]
+        # The whole table is not copied for fewer records.
+        self.known = self._known(X) if rounds * drawn >= len(X) else None
+
+    def _known(self, X: Array) -> tuple[Doubles, Doubles, Doubles]:
+        """Return inputs, responses and longest residuals of some rows, then of the target."""
+        target, size = self.target, self.target.size - 1
+        inputs = _aligned_zeros(len(X) + 1, -(-size // _ROW) * _ROW)
+        inputs[:-1, :size], inputs[-1, :size] = X[:, :-1], target[:-1]
         responses = np.append(np.asarray(X[:, -1], dtype=np.float64), target[-1])
         with np.errstate(over="ignore", invalid="ignore"):
-            self.known = table, responses, training._longest(table[:, :inputs])
+            return inputs, responses, self.training._longest(inputs[:, :size])
 
     @staticmethod
     def fits(rows: _TableRecords) -> bool:
@@ -301,12 +306,18 @@ class _LinearTable:
         work = training.n * training.num_steps * rows.rows.X.shape[1]
         return training.model == "linear" and rows.rows.X.size <= _COPIED and work <= _WORK
 
-    def chosen(self, key: Key, first: int, steps: Indices) -> Indices:
-        """Return which rows each batch takes."""
+    def chosen(
+        self, key: Key, first: int, steps: Indices
+    ) -> tuple[tuple[Doubles, Doubles, Doubles], Indices]:
+        """Return inputs, responses and longest residuals, and which rows each batch takes."""
         chosen = self.rows.chosen(key, first, len(steps))
+        table = self.known
+        if table is None:
+            table = self._known(self.rows.rows.X[chosen.reshape(-1)])
+            chosen = np.arange(chosen.size).reshape(chosen.shape)
         present = np.flatnonzero(steps >= 0)
-        chosen[present, steps[present], 0] = len(self.known[0]) - 1
-        return chosen
+        chosen[present, steps[present], 0] = len(table[0]) - 1
+        return table, chosen
 
 
 def _aligned_zeros(rows: int, cols: int) -> Doubles:
@@ -342,7 +353,7 @@ class _FreshBatches(_Trainer):
     """Draws batches, puts the target into one, and takes the steps."""
 
     def __init__(
-        self, training: Training, population: Population, target: Doubles, key: Key
+        self, training: Training, population: Population, target: Doubles, *, rounds: int, key: Key
     ) -> None:
         super().__init__(training, population.dim - 1, key)
         self.target = target
@@ -353,16 +364,16 @@ class _FreshBatches(_Trainer):
         )
         self.table: _LinearTable | None = None
         if isinstance(self.records, _TableRecords) and _LinearTable.fits(self.records):
-            self.table = _LinearTable(self.records, target)
+            self.table = _LinearTable(self.records, target, rounds)
         self.block = self.records.block if self.table is None else self.table.block
 
     def _descend(
         self, first: int, out: Doubles, steps: npt.NDArray[Any], noise: Doubles | None
     ) -> None:
         if self.table is not None:
-            chosen = self.table.chosen(self.key, first, steps)
+            table, chosen = self.table.chosen(self.key, first, steps)
             rates = np.full(self.training.num_steps, self.training.learning_rate)
-            _core.linear_descents(*self.table.known, chosen, self.start, rates, noise, out)
+            _core.linear_descents(*table, chosen, self.start, rates, noise, out)
             return
         batch = self.records.batches(self.key, first, len(out))
 
