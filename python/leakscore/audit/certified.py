@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore import _core, _state, validation
+from leakscore import _core, results, validation
 from leakscore.audit.bands import BAND_METHODS, Band, band
 from leakscore.audit.claims import Refuted
 from leakscore.audit.methods import (
@@ -493,7 +493,7 @@ class Audit(Refuted, Rates):
         bytes
             For `from_bytes`: with the version of the format, and a digest that shows damage.
         """
-        return _state.pack("audit", _VERSION, arrays_of(self._samples))
+        return results.pack("audit", _VERSION, arrays_of(self._samples))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Audit:
@@ -522,7 +522,7 @@ class Audit(Refuted, Rates):
         >>> Audit.from_bytes(Audit([2.0, 1.0], [0.0]).to_bytes())
         Audit(n_members=2, n_nonmembers=1)
         """
-        arrays = _state.unpack("audit", _VERSION, data, "Audit.to_bytes()")
+        arrays = results.unpack("audit", _VERSION, data, "Audit.to_bytes()")
         audit = cls.__new__(cls)
         try:
             audit._samples = samples_of(arrays)

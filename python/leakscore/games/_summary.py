@@ -200,8 +200,19 @@ def _moments(values: Doubles) -> tuple[tuple[float, float], tuple[float, float]]
     if values.size == 1 or not np.isfinite(values[[0, -1]]).all():
         single = values.size == 1 and np.isfinite(values[0])
         return (float(values[0]) if single else nan, nan), (nan, nan)
-    with np.errstate(over="ignore", invalid="ignore"):  # infinite or NaN where squares are
-        mean, variance = float(values.mean()), float(values.var(ddof=1))
-        fourth = float(((values - mean) ** 4).mean())
-        spread = float(np.sqrt(np.maximum(fourth - np.square(variance), 0.0) / values.size))
-    return (mean, float(np.sqrt(variance / values.size))), (variance, spread)
+    # In units of a power of two, so that fourth powers of the largest do not overflow.
+    largest = float(np.abs(values[[0, -1]]).max())
+    unit = 2.0 ** max(int(np.frexp(largest)[1]) - 200, 0)
+    values = values / unit
+    mean, variance = float(values.mean()), float(values.var(ddof=1))
+    fourth = float(((values - mean) ** 4).mean())
+    spread = max(fourth - variance**2, 0.0) / values.size
+    square = unit * unit if unit < 2.0**500 else float("inf")
+
+    def grown(number: float, times: float) -> float:
+        return float(number * times) if number else number
+
+    return (
+        (grown(mean, unit), grown(float(np.sqrt(variance / values.size)), unit)),
+        (grown(variance, square), grown(float(np.sqrt(spread)), square)),
+    )

@@ -11,8 +11,9 @@ from typing import ClassVar, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from leakscore import validation
 from leakscore.reference import Moments
-from leakscore.statistics._statistic import Exactness, NoFitError, Predicting, Statistic, moments_of
+from leakscore.statistics._statistic import Exactness, NoFitError, Predicting, Statistic
 from leakscore.typing import Doubles, Flags
 
 _SQUARED = 1e-10  # share of a variance that squares still tell from none
@@ -342,6 +343,8 @@ class Regression(Predicting, Coefficients[_LeastSquares]):
         Parameters
         ----------
         values : (N, d) array_like or Moments
+            Moments hold squares: they tell no predictors apart that follow from each other but
+            for a part in 10^5.
 
         Returns
         -------
@@ -350,34 +353,30 @@ class Regression(Predicting, Coefficients[_LeastSquares]):
         Raises
         ------
         ValueError
-            If the predictors are linearly dependent, but for a part in 10^5, or the response
-            follows from them: then it is among them, perhaps in other units.
+            If the predictors are linearly dependent, or the response follows from them: then it
+            is among them, perhaps in other units.
         """
-        moments = moments_of(values)
-        at, y = self._numbers(self.response), self._index("response", self.response)
-        mean, cov = moments.mean, moments.cov
-        scale = np.sqrt(np.diag(cov)[at])
-        self._require_independent(scale > _LAST_DIGITS * np.abs(mean[at]))
-        part = cov[np.ix_(at, at)] / np.outer(scale, scale)
-        eigenvalues, vectors = np.linalg.eigh(part)
-        if eigenvalues[0] <= _SQUARED:
-            last = len(at) - 1 - int((np.abs(vectors[::-1, 0]) > 0.1).argmax())
-            self._require_independent(np.arange(len(at)) != last)
-        slopes = np.linalg.solve(part, cov[at, y] / scale)
-        residual = cov[y, y] - slopes @ part @ slopes
-        spread, size = float(np.sqrt(cov[y, y])), float(np.hypot(np.sqrt(cov[y, y]), mean[y]))
-        self._require_residual(float(np.sqrt(max(residual, 0.0))), spread, size, slopes)
-        triangle = np.linalg.cholesky(part * moments.count)
-        whitening = np.linalg.inv(triangle).T / scale[:, None]
-        fit = _LeastSquares(
-            mean[at],
-            moments.count,
-            slopes / scale,
-            float(mean[y]),
-            whitening,
-            rounding=1e-14 / float(eigenvalues[0]),
-        )
-        return replace(self, _fit=fit)
+        if isinstance(values, Moments):
+            return replace(self, _fit=self._of_moments(values))
+        array = np.asarray(validation.matrix("values", values), dtype=np.float64)
+        x, y = self._split(array)
+        means, level = x.mean(axis=0), float(y.mean())
+        centred, about = x - means, y - level
+        scale = np.linalg.norm(centred, axis=0)
+        size = np.sqrt(len(x)) * np.abs(means)
+        self._require_independent(scale > 1e-12 * size)
+        factor, triangle = np.linalg.qr(centred / scale)
+        if len(x) <= x.shape[1]:
+            self._require_independent(np.arange(x.shape[1]) < len(x) - 1)
+        self._require_independent(np.abs(np.diag(triangle)) > 1e-10)
+        inverse = np.linalg.inv(triangle)
+        whitening = inverse / scale[:, None]
+        slopes = whitening @ (factor.T @ about)
+        residual = float(np.linalg.norm(about - centred @ slopes))
+        spread, size = float(np.linalg.norm(about)), float(np.linalg.norm(y))
+        self._require_residual(residual, spread, size, slopes * scale)
+        error = 1e-14 * float(np.linalg.norm(inverse))
+        return replace(self, _fit=_LeastSquares(means, len(x), slopes, level, whitening, error))
 
     def _require_residual(
         self, residual: float, spread: float, size: float, parts: Doubles
@@ -397,6 +396,28 @@ class Regression(Predicting, Coefficients[_LeastSquares]):
                 f"response={self.response!r} must not follow from the predictors "
                 f"{', '.join(of)}: leave one of them out"
             )
+
+    def _of_moments(self, moments: Moments) -> _LeastSquares:
+        """Return the fit, in units of the standard deviations of the predictors."""
+        at, y = self._numbers(self.response), self._index("response", self.response)
+        mean, cov = moments.mean, moments.cov
+        scale = np.sqrt(np.diag(cov)[at])
+        self._require_independent(scale > 0)
+        part = cov[np.ix_(at, at)] / np.outer(scale, scale)
+        eigenvalues, vectors = np.linalg.eigh(part)
+        if eigenvalues[0] <= _SQUARED:
+            last = len(at) - 1 - int((np.abs(vectors[::-1, 0]) > 0.1).argmax())
+            self._require_independent(np.arange(len(at)) != last)
+        slopes = np.linalg.solve(part, cov[at, y] / scale)
+        residual = cov[y, y] - slopes @ part @ slopes
+        spread, size = float(np.sqrt(cov[y, y])), float(np.hypot(np.sqrt(cov[y, y]), mean[y]))
+        self._require_residual(float(np.sqrt(max(residual, 0.0))), spread, size, slopes)
+        triangle = np.linalg.cholesky(part * moments.count)
+        whitening = np.linalg.inv(triangle).T / scale[:, None]
+        error = 1e-14 / float(eigenvalues[0])
+        return _LeastSquares(
+            mean[at], moments.count, slopes / scale, float(mean[y]), whitening, error
+        )
 
     def _split(self, values: Doubles) -> tuple[Doubles, Doubles]:
         y = self._index("response", self.response)
