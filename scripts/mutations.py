@@ -960,8 +960,8 @@ COMPILED = (
     Mutation(
         "fdp-shares",
         AUDIT + "training_curves.py",
-        "OneRelation(tradeoff, neighbours), miss / len(grid)",
-        "OneRelation(tradeoff, neighbours), miss",
+        "Curves(tradeoff, neighbours), miss / len(grid)",
+        "Curves(tradeoff, neighbours), miss",
         FDP,
     ),
     Mutation(
