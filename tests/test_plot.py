@@ -10,7 +10,7 @@ import pytest
 
 from leakscore import tradeoff
 from leakscore.audit import Audit
-from leakscore.tradeoff.shapes import Between
+from tests.helpers.parts import Between
 from tests.runtime.test_isa import run_python
 
 matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")

@@ -12,7 +12,7 @@ from scipy import special
 
 from leakscore import _core
 from leakscore.audit import Audit, critical_value
-from leakscore.audit.bands import BAND_METHODS, Band, band, beta_bounds
+from tests.helpers.parts import BAND_METHODS, Band, band, beta_bounds
 from tests.oracles import audit as thresholds_of
 from tests.oracles import bands as oracle
 

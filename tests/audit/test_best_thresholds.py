@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from leakscore import _core
-from leakscore.audit.bands import Band, band
+from tests.helpers.parts import Band, band
 
 DELTAS = np.array([0.0, 1e-3, 0.3, 1.0])
 

@@ -19,7 +19,7 @@ from leakscore.tradeoff import (
     subsampled_gaussian,
     subsampled_mean,
 )
-from leakscore.tradeoff.shapes import Between
+from tests.helpers.parts import Between
 from tests.oracles import refuted as oracle
 
 

@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.special import betaincc, betaincinv, betaln
 
 from leakscore.audit import Audit
-from leakscore.audit.methods import ErrorCounts, credible_epsilon
+from tests.helpers.parts import ErrorCounts, credible_epsilon
 
 # Errors and scores of either class: alike, one class larger, none or all wrong, worse than chance.
 COUNTS = [

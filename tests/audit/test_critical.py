@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from leakscore.audit import bands, critical_value
-from leakscore.audit.bands import BAND_METHODS, band
 from leakscore.distributions import kolmogorov
+from tests.helpers.parts import BAND_METHODS, band
 from tests.oracles import bands as oracle
 
 

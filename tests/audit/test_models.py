@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leakscore.audit import Audit
-from leakscore.audit.claims import largest_mu
 from leakscore.tradeoff import (
     gaussian,
     gdp_epsilon,
     laplace,
 )
+from tests.helpers.parts import largest_mu
 from tests.oracles import refuted as oracle
 
 quantile = functools.cache(oracle.quantile)

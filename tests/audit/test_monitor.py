@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from leakscore.audit import Monitor
-from leakscore.audit.monitor import tangents_of
 from leakscore.tradeoff import TradeOff, gaussian, laplace
+from tests.helpers.parts import tangents_of
 from tests.oracles.monitor import bets_of, log_e_values
 
 PAIRS = {"design": "pairs"}

@@ -7,9 +7,8 @@ import pytest
 from mpmath import mp
 
 from leakscore.audit import Monitor
-from leakscore.audit.monitor import tangents_of
 from leakscore.tradeoff import gaussian, subsampled_gaussian
-from leakscore.tradeoff.shapes import Between
+from tests.helpers.parts import Between, tangents_of
 
 WITHIN = Between((gaussian(1.5), gaussian(1.0)))
 

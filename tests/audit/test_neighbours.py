@@ -12,7 +12,7 @@ import pytest
 from leakscore import audit, sequential, tradeoff
 from leakscore.audit import Audit
 from leakscore.tradeoff import TradeOff
-from leakscore.tradeoff.premise import UNSTATED
+from tests.helpers.parts import UNSTATED
 from tests.helpers.public import public_functions
 from tests.tradeoff.test_neighbours import hints, mentions_a_curve
 

@@ -10,11 +10,8 @@ import pytest
 
 from leakscore import _core, tradeoff
 from leakscore.audit import OneRunFamilyBound, OneRunTest, one_run_fdp
-from leakscore.audit.training import Guesses
-from leakscore.audit.training_curves import Contradiction
-from leakscore.tradeoff.polygon import Polygon
-from leakscore.tradeoff.shapes import Between
 from tests.audit.test_one_run import played
+from tests.helpers.parts import Between, Contradiction, Guesses, Polygon
 from tests.oracles import one_run as oracle
 
 FAMILIES = [

@@ -13,7 +13,7 @@ from scipy.stats import binom
 from leakscore import _core
 from leakscore.audit import one_run_fdp
 from leakscore.tradeoff import gaussian
-from leakscore.tradeoff.polygon import Polygon
+from tests.helpers.parts import Polygon
 from tests.oracles import one_run as oracle
 
 # Laws of one canary's best score, out and in: the curve between them is the claim.

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binom
 
 from leakscore.audit import Audit
-from leakscore_app.audits.scores import BinCounts, read_scores
+from tests.helpers.parts import BinCounts, read_scores
 
 LOW, MIDDLE, HIGH = range(3)
 EDGES = [0.0, 1.0, 2.0]  # MIDDLE and HIGH have a bin each, LOW is below

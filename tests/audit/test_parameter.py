@@ -20,9 +20,8 @@ from leakscore.tradeoff import (
     subsampled_gaussian,
     subsampled_mean,
 )
-from leakscore.tradeoff.premise import UNSTATED
-from leakscore.tradeoff.shapes import Between
 from tests.audit.test_models import sampled
+from tests.helpers.parts import UNSTATED, Between
 from tests.oracles import refuted as oracle
 
 quantile = functools.cache(oracle.quantile)

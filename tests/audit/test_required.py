@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from leakscore.audit import Audit, Monitor, RequiredRounds, required, required_rounds
-from leakscore.audit.required import BandPlan
 from leakscore.tradeoff import (
     TradeOff,
     approximate_dp,
@@ -18,7 +17,7 @@ from leakscore.tradeoff import (
     relaxed_laplace,
     subsampled_mean,
 )
-from leakscore.tradeoff.shapes import Between
+from tests.helpers.parts import BandPlan, Between
 
 REPS = 800
 

@@ -11,17 +11,18 @@ import pytest
 
 from leakscore import _core
 from leakscore.audit import Audit, Split, one_run
-from leakscore.audit.bands import Band, band
-from leakscore.audit.claims import (
-    _ROUNDING,
+from leakscore.audit.claims import _ROUNDING
+from leakscore.distributions import clopper_pearson
+from leakscore.tradeoff import gaussian
+from tests.helpers.parts import (
+    Band,
     Family,
+    band,
     gaussian_epsilon,
     largest_mu,
     largest_parameter,
     margins,
 )
-from leakscore.distributions import clopper_pearson
-from leakscore.tradeoff import gaussian
 
 MISS = 1.0 - 0.95
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from leakscore import _core
 from leakscore.audit import Audit
-from leakscore.audit.methods import ErrorCounts, credible_epsilon
+from tests.helpers.parts import ErrorCounts, credible_epsilon
 from tests.oracles import one_threshold as oracle
 
 SCORES = st.sampled_from([-math.inf, -2.0, -0.0, 0.5, 3.0, math.inf])

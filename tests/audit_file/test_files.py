@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from leakscore.audit import Audit
-from leakscore_app.audits.scores import BinCounts, Rounds, Samples, read_scores
+from tests.helpers.parts import BinCounts, Rounds, Samples, read_scores
 
 SCORES = np.array([0.25, -1.5, 3.0, np.inf, -np.inf, 0.25, 1e-300, 7.0])
 MEMBER = np.array([1, 0, 1, 1, 0, 0, 0, 1], dtype=bool)

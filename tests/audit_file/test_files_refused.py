@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore_app.audits.scores import read_scores
-from leakscore_app.tables.cells import ReadingOptions
+from tests.helpers.parts import ReadingOptions, read_scores
 
 
 def archive(**arrays: Any) -> bytes:

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from leakscore_app.audits.rounds import LineStream, RoundParser
+from tests.helpers.parts import LineStream, RoundParser
 
 
 def read(text: str, **options: str) -> tuple[list[float], list[bool]]:

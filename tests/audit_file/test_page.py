@@ -11,11 +11,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from leakscore_app import Judgement
 from leakscore_app.audits import sections, words
-from leakscore_app.audits.judge import Judgement, judge
-from leakscore_app.audits.model import Claim, Setting
-from leakscore_app.audits.scores import read_scores
 from tests.helpers.page_policy import require_policy
+from tests.helpers.parts import Claim, Setting, judge, read_scores
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
 SETTING = Setting()

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from leakscore.audit.certified import EPSILON_METHODS
 from tests.helpers.audited import parsed, write_scores
+from tests.helpers.parts import EPSILON_METHODS
 from tests.helpers.versions import OLD_SCIPY
 
 

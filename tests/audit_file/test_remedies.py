@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from leakscore_app.audits.scores import read_scores
-from leakscore_app.tables.cells import ReadingOptions
+from tests.helpers.parts import ReadingOptions, read_scores
 
 ROWS = "".join(f"{i % 7 + 0.5},{i % 2}\n" for i in range(12))
 

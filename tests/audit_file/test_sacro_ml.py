@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from leakscore_app.audits.scores import Rounds, read_scores
+from tests.helpers.parts import Rounds, read_scores
 
 FILES = Path(__file__).parent / "files"
 ARCHIVE = FILES / "sacro_ml_2.0.1_lira.npz"

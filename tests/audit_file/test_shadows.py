@@ -11,9 +11,9 @@ import pytest
 
 from leakscore import shadow
 from leakscore.audit import Audit, one_run
-from leakscore_app.audits.scores import Rounds, read_scores
 from tests.helpers.audited import parsed, run
 from tests.helpers.audited import write_models as write
+from tests.helpers.parts import Rounds, read_scores
 
 RNG = np.random.default_rng(3)
 N, K = 240, 8

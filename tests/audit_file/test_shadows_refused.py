@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore_app.audits.scores import Rounds, read_scores
 from tests.audit_file.test_shadows import (
     INCLUDED,
     MARGINS,
@@ -22,6 +21,7 @@ from tests.audit_file.test_shadows import (
     write,
 )
 from tests.helpers.audited import run, write_scores
+from tests.helpers.parts import Rounds, read_scores
 
 LOGITS = np.stack([SIGNALS, np.zeros_like(SIGNALS)], axis=-1)
 LABELS = np.zeros(N, dtype=int)

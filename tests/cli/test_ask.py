@@ -14,7 +14,7 @@ import pytest
 
 from leakscore import leakage
 from leakscore_app.cli import main
-from leakscore_app.questions.answering import opened
+from tests.helpers.parts import opened
 
 N = 400
 RNG = np.random.default_rng(4)

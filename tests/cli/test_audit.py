@@ -11,9 +11,9 @@ import pytest
 
 from leakscore import tradeoff
 from leakscore.audit import Audit
-from leakscore.audit.certified import EPSILON_METHODS
 from leakscore_app.cli import main
 from tests.helpers.audited import MEMBER, SCORES, parsed, run, write_scores
+from tests.helpers.parts import EPSILON_METHODS
 
 
 @pytest.fixture

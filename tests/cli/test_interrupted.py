@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from leakscore_app.cli import main
-from leakscore_app.tables.sources.blocks import Block, Source
+from tests.helpers.parts import Block, Source
 
 TOLD = "leakscore: interrupted\n"
 # Reads one block, says so, and waits for the signal in the middle of the pass.

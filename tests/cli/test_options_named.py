@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from leakscore_app import report
-from leakscore_app.audits.scores import MEMBER_NAMES
 from leakscore_app.cli import main
+from tests.helpers.parts import MEMBER_NAMES
 
 REGRESSION = "--statistic regression --response total"
 COX = "--statistic cox --time a"

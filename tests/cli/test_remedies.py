@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from leakscore_app.cli import main
-from leakscore_app.tables.doubts import option
+from tests.helpers.parts import option
 
 _WORD = r"(?:'[^']*'(?:\\''[^']*')*|[^\s'\";:()=]*[^\s'\";:()=,?.]|[,.])"
 _ONE = rf"--[a-z-]+(?:=| (?!--)){_WORD}"

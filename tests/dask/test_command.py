@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from leakscore_app.cli import main
-from leakscore_app.report import _report
+from tests.helpers.sizes import sizes
 
 pytest.importorskip("distributed", reason="dask.distributed is not installed")
 
@@ -30,7 +30,7 @@ def report(folder: Path, name: str, *words: str) -> int:
 def test_workers_write_the_same_bytes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_report, "LONG", 1000)
+    sizes(monkeypatch, long=1000)
     rng = np.random.default_rng(5)
     np.save(tmp_path / "part-0.npy", rng.normal(size=(500, 2)))
     lines = [

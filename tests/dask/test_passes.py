@@ -19,14 +19,21 @@ parquet = pytest.importorskip("pyarrow.parquet")
 from leakscore import Moments  # noqa: E402
 from leakscore.dask import ClusterError, cluster  # noqa: E402
 from leakscore_app import report  # noqa: E402
-from leakscore_app.passes.rows import first  # noqa: E402
-from leakscore_app.passes.runner import run, run_on  # noqa: E402
-from leakscore_app.report import _report  # noqa: E402
-from leakscore_app.tables.categories import Categories  # noqa: E402
-from leakscore_app.tables.cells import ReadingOptions, numbered  # noqa: E402
 from leakscore_app.tables.sources import opened as opened_sources  # noqa: E402
-from leakscore_app.tables.sources.blocks import Block, NpyPart, Source  # noqa: E402
-from leakscore_app.tables.sources.frames import CallablePart, ParquetPart  # noqa: E402
+from tests.helpers.parts import (  # noqa: E402  # noqa: E402  # noqa: E402  # noqa: E402
+    Block,
+    CallablePart,
+    Categories,
+    NpyPart,
+    ParquetPart,
+    ReadingOptions,
+    Source,
+    first,
+    numbered,
+    run,
+    run_on,
+)
+from tests.helpers.sizes import sizes  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -126,7 +133,7 @@ def test_files_that_workers_do_not_have(client: Any, source: Source, tmp_path: P
 
 
 def test_a_report_is_the_same(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_report, "LONG", 1000)
+    sizes(monkeypatch, long=1000)
     rng = np.random.default_rng(3)
     values = rng.standard_t(4, size=(3000, 4)) @ rng.normal(size=(4, 4))
     opened = opened_sources.of_array(values).with_size(SIZE)

@@ -13,14 +13,10 @@ import numpy as np
 import pytest
 
 from leakscore import audit, games, leakage, statistics, tradeoff
-from leakscore_app import report
-from leakscore_app.audits.alike import blind
-from leakscore_app.audits.judge import judge
-from leakscore_app.audits.model import Claim, Setting
-from leakscore_app.audits.scores import read_scores
-from leakscore_app.audits.synthetic import audit_synthetic
+from leakscore_app import audit_synthetic, report
 from leakscore_app.cli import main
 from tests import ROOT
+from tests.helpers.parts import Claim, Setting, blind, judge, read_scores
 
 DOCS = ROOT / "docs"
 SCHEMAS = files("leakscore_app") / "data" / "schemas"

@@ -22,12 +22,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore_app.audits.scores import BinCounts, Read, Rounds, Samples, read_scores
+from leakscore_app import Table, read_table
 from leakscore_app.cli import main
-from leakscore_app.tables.cells import ReadingOptions
-from leakscore_app.tables.table import Table, read_table
 from tests.fuzz.mutations import mutated
 from tests.fuzz.seed_files import SEEDS
+from tests.helpers.parts import BinCounts, Read, ReadingOptions, Rounds, Samples, read_scores
 
 LIMIT = 1 << 20
 _SLACK = 4 << 20  # what the interpreter and its modules take beside

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from leakscore.games.projections import Bins
+from tests.helpers.parts import Bins
 
 LAWS = {
     "normal": lambda rng, size: rng.normal(3.0, 2.0, size),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from leakscore.games.projections import Bins
 from tests.games.test_bins import LAWS, SMALL, all_counts, table
+from tests.helpers.parts import Bins
 
 
 @pytest.mark.parametrize("replace", [True, False])

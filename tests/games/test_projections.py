@@ -10,8 +10,8 @@ from scipy.stats import ks_2samp
 
 import leakscore
 from leakscore.games import Empirical, EmpiricalMean, average_target, fixed_target, projections
-from leakscore.games.projections import Binned, Bins, Projections
 from tests.games.test_bins import table
+from tests.helpers.parts import Binned, Bins, Projections
 
 
 def binned(values: np.ndarray, *, replace: bool = True) -> Binned:

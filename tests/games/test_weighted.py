@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscore.games.projections import weighted_sums
+from tests.helpers.parts import weighted_sums
 
 ROUNDS = 4000
 RNG = np.random.default_rng(11)

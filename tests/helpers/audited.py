@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore_app.audits.words import DOUBTS
 from leakscore_app.cli import main
+from tests.helpers.parts import DOUBTS
 
 _RNG = np.random.default_rng(5)
 MEMBER = _RNG.integers(0, 2, 600).astype(bool)

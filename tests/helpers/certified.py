@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from leakscore.tradeoff.composition.laws import Losses, lower_curve, upper_curve
-from leakscore.tradeoff.polygon import Polygon
+from tests.helpers.parts import Losses, Polygon, lower_curve, upper_curve
 
 
 def curves(losses: Losses) -> tuple[Polygon, Polygon]:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscore_app.report._model import Game
-from leakscore_app.report.engine.attack import attack_on, projected
-from leakscore_app.report.engine.game import played
-from leakscore_app.report.engine.population import Population
+from tests.helpers.parts import Game, Population, attack_on, played, projected
 
 
 def play(

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore_app.passes.runner import Tree
-from leakscore_app.report import Report, _report
-from leakscore_app.tables.sources import opened, texts
+from leakscore_app.report import Report
+from tests.helpers.parts import Tree
+from tests.helpers.sizes import sizes
 
 
 def assert_alike(found: Report, whole: Report) -> None:
@@ -37,7 +37,4 @@ def joined(trees: Iterable[Tree[Any]]) -> Any:
 
 def short_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take tables of more than 1000 rows for long ones, and read csv 16 kB at a time."""
-    for module in (_report, opened):
-        monkeypatch.setattr(module, "LONG", 1000)
-    monkeypatch.setattr(texts, "PIECE", 1 << 14)
-    monkeypatch.setattr(texts, "_REST", 1 << 10)
+    sizes(monkeypatch, long=1000, piece=1 << 14, piece_rest=1 << 10)

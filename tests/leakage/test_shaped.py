@@ -9,7 +9,7 @@ import pytest
 
 from leakscore import Reference
 from leakscore.leakage import leakage_score, noise_for
-from leakscore.leakage.noise.interior import lower_bound, lower_bound_independent
+from tests.helpers.parts import lower_bound, lower_bound_independent
 from tests.oracles import shaped as oracle
 from tests.oracles.leakage import group_leakage
 

@@ -10,7 +10,7 @@ from scipy import stats
 
 from leakscore import Reference, SingularCovarianceError
 from leakscore.leakage import noise_for, noise_for_table
-from leakscore.leakage.noise.problem import regular
+from tests.helpers.parts import regular
 from tests.leakage.test_shaped import SHAPES, case
 from tests.oracles import shaped as oracle
 

@@ -9,8 +9,13 @@ import pytest
 
 from leakscore import Reference
 from leakscore.leakage import noise_for
-from leakscore.leakage.noise.interior import lower_bound, lower_bound_independent
-from leakscore.leakage.noise.problem import PersonBlock, PersonsProblem, Problem
+from tests.helpers.parts import (
+    PersonBlock,
+    PersonsProblem,
+    Problem,
+    lower_bound,
+    lower_bound_independent,
+)
 from tests.leakage.test_shaped import SHAPES
 
 

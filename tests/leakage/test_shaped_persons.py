@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 from leakscore import Reference, SingularCovarianceError
 from leakscore.leakage import leave_group_out, noise_for_table
-from leakscore.leakage.noise.problem import PersonsProblem
+from tests.helpers.parts import PersonsProblem
 from tests.leakage.test_shaped import SHAPES
 
 both = pytest.mark.parametrize("shape", SHAPES)

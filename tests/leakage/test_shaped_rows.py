@@ -10,7 +10,7 @@ import pytest
 
 from leakscore import Reference
 from leakscore.leakage import _noise, noise_for
-from leakscore.leakage._shaped import solve
+from tests.helpers.parts import solve
 from tests.leakage.test_shaped import SHAPES
 
 both = pytest.mark.parametrize("shape", SHAPES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscore.leakage.table_law import TableLaw
+from tests.helpers.parts import TableLaw
 
 
 def test_repeated_rows_score_as_each_alone() -> None:

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from leakscore_app.document import document as doc
-from leakscore_app.document.document import (
+from tests.helpers.parts import (
     Bar,
     Card,
     Cards,

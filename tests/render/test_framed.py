@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from leakscore_app import report
-from leakscore_app.audits.judge import judge
-from leakscore_app.audits.model import Setting
-from leakscore_app.audits.scores import read_scores
+from tests.helpers.parts import Setting, judge, read_scores
 
 EVIL = '"><script>alert(1)</script>&<b>'
 

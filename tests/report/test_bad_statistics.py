@@ -11,8 +11,7 @@ import pytest
 from leakscore import statistics
 from leakscore_app import report
 from leakscore_app.cli import main
-from leakscore_app.report.engine import features as featured
-from leakscore_app.tables import files
+from tests.helpers.sizes import sizes
 
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(60, 2))
@@ -110,11 +109,11 @@ def test_refused(
 
 def test_features_of_a_long_table_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     table = report.table_of(X, ["a", "b"], groups={"g": ["u", "v", "w"] * (len(X) // 3)})
-    monkeypatch.setattr(files, "MAX_MEMORY", 8 * len(X) * 8)
+    sizes(monkeypatch, memory=8 * len(X) * 8)
     report.analyse(table, statistic=statistics.GroupMeans("g"), rounds=200)  # it is short
-    monkeypatch.setattr(featured, "ROWS", len(X) - 1)
+    sizes(monkeypatch, block_rows=len(X) - 1)
     report.analyse(table, statistic=statistics.GroupMeans("g"), rounds=200)  # it just fits
-    monkeypatch.setattr(files, "MAX_MEMORY", 8 * len(X) * 8 - 1)
+    sizes(monkeypatch, memory=8 * len(X) * 8 - 1)
     with pytest.raises(ValueError, match=r"^8 features of 60 records need 3\.75 KiB of memory, "):
         report.analyse(table, statistic=statistics.GroupMeans("g"), rounds=200)
 

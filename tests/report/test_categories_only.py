@@ -11,7 +11,7 @@ from scipy import stats
 
 from leakscore_app import report
 from leakscore_app.cli import main
-from leakscore_app.tables.cells import plain
+from tests.helpers.parts import plain
 
 
 @pytest.fixture

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from leakscore_app.report import Table, analyse, table_of
-from leakscore_app.report._model import ReportInput
-from leakscore_app.tables.table import independent_columns
+from tests.helpers.parts import ReportInput, independent_columns
 
 
 def judged(

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from leakscore import statistics
-from leakscore.leakage.table_law import TableLaw
-from leakscore_app.report.engine.pooled import Pooled, PooledCells, PooledLaw
-from leakscore_app.report.engine.population import Population
+from tests.helpers.parts import Pooled, PooledCells, PooledLaw, Population, TableLaw
 
 LEVELS = {"g": tuple("abcdef")}
 COUNTS = statistics.Counts("g").on(("g",), LEVELS)

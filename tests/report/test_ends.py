@@ -9,8 +9,7 @@ import pytest
 from scipy import stats
 
 from leakscore_app import report
-from leakscore_app.report.engine.game import highest, mean_upper
-from leakscore_app.report.engine.sums import Summands, laws, quantity_of
+from tests.helpers.parts import Summands, highest, laws, mean_upper, quantity_of
 
 LEVEL = 0.05
 SHARES = [0.0, 1e-6, 1e-4, 1e-3, 0.03, 0.3, 0.9, 0.999]

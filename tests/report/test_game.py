@@ -8,9 +8,7 @@ import pytest
 from leakscore import Reference, games, scores
 from leakscore.audit import Audit
 from leakscore_app import report
-from leakscore_app.report._model import Game
-from leakscore_app.report.engine.game import default_rounds
-from leakscore_app.report.engine.population import Population
+from tests.helpers.parts import Game, Population, default_rounds
 from tests.helpers.played import play
 
 N, DIM = 60, 4

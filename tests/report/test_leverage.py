@@ -11,8 +11,8 @@ from scipy.stats import norm
 from leakscore import statistics
 from leakscore_app import report
 from leakscore_app.cli import main
-from leakscore_app.report import _report
-from leakscore_app.report.engine.leakage import narrowed
+from tests.helpers.parts import narrowed
+from tests.helpers.sizes import sizes
 
 N, ROUNDS = 300, 20_000
 
@@ -78,7 +78,7 @@ def test_the_law_is_total_variation() -> None:
 def test_the_verdict_names_record_and_column(
     holders: int, decision: str, held: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_report, "LONG", 100 if held == "blocks" else 10**6)
+    sizes(monkeypatch, long=100 if held == "blocks" else 10**6)
     table = report.table_of(designed(0.0, holders), ["x", "flag", "y"])
     regression = statistics.Regression(response="y")
     verdict = report.analyse(

@@ -13,8 +13,8 @@ import pytest
 from leakscore import statistics
 from leakscore_app import report
 from leakscore_app.cli import main
-from leakscore_app.report import _report
 from leakscore_app.tables.sources import opened as sources
+from tests.helpers.sizes import sizes
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -26,7 +26,7 @@ NAMES = ("id", "height", "weight", "dose")
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take tables of more than 1000 rows for long ones."""
-    monkeypatch.setattr(_report, "LONG", 1000)
+    sizes(monkeypatch, long=1000)
 
 
 def table(rows: int = N) -> np.ndarray:
@@ -65,7 +65,7 @@ def test_columns_that_are_asked_for(
     parquet.write_table(frame(table()), path)
     found = command(capsys, path, "--n", "200", *options)
     assert found["input"]["columns_judged"] == judged
-    monkeypatch.setattr(_report, "LONG", 10**6)
+    sizes(monkeypatch, long=10**6)
     whole = command(capsys, path, "--n", "200", *options)
     for key in ("columns_left_out", "columns_published", "columns_unjudged", "sha256", "name"):
         assert found["input"][key] == whole["input"][key]
@@ -73,7 +73,7 @@ def test_columns_that_are_asked_for(
     np.testing.assert_allclose(worst, [one["leakage"] for one in whole["records"]], rtol=1e-12)
     assert main(["report", path, "--exclude", "age"]) == 1
     refusal = capsys.readouterr().err
-    monkeypatch.setattr(_report, "LONG", 1000)
+    sizes(monkeypatch, long=1000)
     assert main(["report", path, "--exclude", "age"]) == 1
     assert capsys.readouterr().err == refusal
 
@@ -83,7 +83,7 @@ def test_a_column_of_one_value_with_holes_is_not_judged(monkeypatch: pytest.Monk
     values = np.random.default_rng(1).normal(size=(1500, 3))
     values[:, 1] = np.where(np.arange(1500) % 9, 5.0, np.nan)
     for longest in (10**6, 1000):
-        monkeypatch.setattr(_report, "LONG", longest)
+        sizes(monkeypatch, long=longest)
         seen = report.analyse(values, n=200, rounds=400, missing="columns").input
         assert seen.columns_unjudged == ("column 2",)
         assert seen.columns_published == 3
@@ -180,7 +180,7 @@ def test_blocks_without_a_row_to_judge(monkeypatch: pytest.MonkeyPatch, last: st
     if last == "another":  # all others are alike in a column: the row alone is left out
         values[:-1, 1] = 7
     streamed = report.analyse(sources.of_array(values).with_size(256), rounds=400, n=200)
-    monkeypatch.setattr(_report, "LONG", 10**6)
+    sizes(monkeypatch, long=10**6)
     whole = report.analyse(values, rounds=400, n=200)
     assert streamed.input.rows_judged == whole.input.rows_judged
     assert streamed.counts[0].above == whole.counts[0].above
@@ -195,9 +195,9 @@ def test_records_with_nearly_all_variance_are_not_subtracted(
         values = np.random.default_rng(seed).normal(size=(1500, 3))
         values[3, 0], values[4, 1] = 1e9, 1e6
         streamed = report.analyse(sources.of_array(values).with_size(256), rounds=400)
-        monkeypatch.setattr(_report, "LONG", 10**6)
+        sizes(monkeypatch, long=10**6)
         whole = report.analyse(values, rounds=400, noise_shape="same")
-        monkeypatch.setattr(_report, "LONG", 1000)
+        sizes(monkeypatch, long=1000)
         expected = {one.what: one.leakage for one in whole.remedies}
         for one in streamed.remedies:
             if one.kind == "fewer records":

@@ -6,20 +6,17 @@ import numpy as np
 import pytest
 
 from leakscore_app import report
-from leakscore_app.passes import rows as judged_rows
-from leakscore_app.passes import scores as second
-from leakscore_app.report import _report
 from leakscore_app.tables.sources import opened as sources
+from tests.helpers.sizes import sizes
 
 
 def both(
     monkeypatch: pytest.MonkeyPatch, values: np.ndarray, n: int = 100
 ) -> tuple[report.Report, report.Report]:
     """Judge a table in blocks of 256 records, of which 300 are kept, and as a whole."""
-    monkeypatch.setattr(second, "KEPT", 300)
-    monkeypatch.setattr(_report, "LONG", 1000)
+    sizes(monkeypatch, kept=300, long=1000)
     streamed = report.analyse(sources.of_array(values).with_size(256), rounds=400, n=n)
-    monkeypatch.setattr(_report, "LONG", 10**9)
+    sizes(monkeypatch, long=10**9)
     return streamed, report.analyse(values, rounds=400, n=n, noise_shape="same")
 
 
@@ -54,7 +51,7 @@ def test_of_equal_leakages_the_first_record_is_named(
 
 def test_values_are_clipped_at_quantiles_of_one_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table in memory that is longer than the sample has the limits of one in blocks."""
-    monkeypatch.setattr(judged_rows, "SAMPLED", 300)
+    sizes(monkeypatch, sampled=300)
     values = np.random.default_rng(2).standard_t(4, size=(2000, 3)) + 7
     clipped = [
         [(one.mean_shift, one.worst_row, one.leakage) for one in each.remedies if one.clipped]

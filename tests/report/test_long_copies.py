@@ -7,7 +7,7 @@ import pytest
 
 from leakscore_app import report
 from leakscore_app.passes import rows
-from leakscore_app.report import _report
+from tests.helpers.sizes import sizes
 
 SIZES = (1, 7, 300, 692)
 
@@ -35,7 +35,7 @@ def test_of_more_rows_than_are_kept_a_sample_has_all_its_copies(
 ) -> None:
     values = np.random.default_rng(0).integers(0, 12, (1000, 3)).astype(float)
     every = merged(values)
-    monkeypatch.setattr(rows, "_MOST", 200)
+    sizes(monkeypatch, hashes=200)
     sample = merged(values)
     assert not sample.whole
     assert (sample.hashes == every.hashes[:200]).all()
@@ -51,7 +51,7 @@ def test_one_pair_of_many_records_is_seen_with_the_words_of_memory(
     values[69_000] = values[100]
     doubts = []
     for long in (10**6, 65_536):
-        monkeypatch.setattr(_report, "LONG", long)
+        sizes(monkeypatch, long=long)
         doubts.append(report.analyse(values, rounds=200).verdict.doubt)
     assert "2 of 70000 records are equal to another one" in doubts[0]
     assert doubts[0] == doubts[1]

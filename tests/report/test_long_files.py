@@ -11,8 +11,8 @@ import pytest
 
 from leakscore_app import report
 from leakscore_app.cli import main
-from leakscore_app.report import _report
 from leakscore_app.tables.sources import blocks, opened
+from tests.helpers.sizes import sizes
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -24,7 +24,7 @@ NAMES = ("height", "weight", "dose")
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take tables of more than 1000 rows for long ones."""
-    monkeypatch.setattr(_report, "LONG", 1000)
+    sizes(monkeypatch, long=1000)
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_one_result_for_every_source(values: np.ndarray, tmp_path: Path) -> None
 
 
 def test_short_sources_are_judged_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_report, "LONG", blocks.ROWS)
+    sizes(monkeypatch, long=blocks.ROWS)
     values = np.random.default_rng(0).normal(size=(60, 3))
     plain = numbers(report.analyse(report.table_of(values, NAMES), rounds=400))
     for source in (frame(values), Stranger(frame(values)), lambda: iter([frame(values)])):

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from leakscore.games import EmpiricalMean, fixed_target
-from leakscore.games.projections import Projections
 from leakscore_app import open_table, report
+from tests.helpers.parts import Projections
 from tests.helpers.streamed import short_files
 
 

@@ -13,16 +13,11 @@ import pytest
 
 from leakscore import statistics
 from leakscore.statistics import Statistic
-from leakscore_app import report
-from leakscore_app.passes.cells import FOLLOWS
-from leakscore_app.passes.runner import Passes, run
-from leakscore_app.passes.scores import InCells, ScoreRows
-from leakscore_app.report import _report
-from leakscore_app.report.engine import blocks as _blocks
+from leakscore_app import Table, report
 from leakscore_app.report.engine import features as featured
-from leakscore_app.tables import files
 from leakscore_app.tables.sources import opened as sources
-from leakscore_app.tables.table import CONSTANT, Table
+from tests.helpers.parts import CONSTANT, FOLLOWS, InCells, Passes, ScoreRows, run
+from tests.helpers.sizes import sizes
 from tests.helpers.streamed import assert_alike, joined
 
 N, NAMES = 2000, ("a", "b", "c")
@@ -54,10 +49,10 @@ def both(
     monkeypatch: pytest.MonkeyPatch, one: Table, statistic: Statistic, **more: Any
 ) -> tuple[report.Report, report.Report]:
     asked: dict[str, Any] = {"n": 200, "rounds": 200, "records": "all", **more}
-    monkeypatch.setattr(_report, "LONG", 1000)
+    sizes(monkeypatch, long=1000)
     opened = sources.of_table(one).with_size(256)
     streamed = report.analyse(opened, statistic=statistic, **asked)
-    monkeypatch.setattr(_report, "LONG", 10**9)
+    sizes(monkeypatch, long=10**9)
     return streamed, report.analyse(one, statistic=statistic, **asked)
 
 
@@ -139,7 +134,7 @@ def test_cells_of_few_records_are_pooled(monkeypatch: pytest.MonkeyPatch, by: An
 
 
 def test_a_column_of_too_many_levels_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_report, "LONG", 1000)
+    sizes(monkeypatch, long=1000)
     size = 200_000
     one = report.table_of(np.eye(size, 1), groups={"who": np.arange(size).astype(str)})
     for statistic, message in (
@@ -152,11 +147,11 @@ def test_a_column_of_too_many_levels_is_refused(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_more_features_than_a_sample_may_have_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_report, "LONG", 1000)
+    sizes(monkeypatch, long=1000)
     one = table(who=(np.arange(N) // 25).astype(str))
-    monkeypatch.setattr(files, "MAX_MEMORY", 8 * 65_536 * 79)
+    sizes(monkeypatch, memory=8 * 65_536 * 79)
     assert report.analyse(one, statistic=statistics.Counts("who"), rounds=200).cells
-    monkeypatch.setattr(files, "MAX_MEMORY", 8 * 65_536 * 78)
+    sizes(monkeypatch, memory=8 * 65_536 * 78)
     with pytest.raises(ValueError, match=r"79 features of .* need 39\.5 MiB of memory"):
         report.analyse(one, statistic=statistics.Counts("who"), rounds=200)
 
@@ -167,14 +162,14 @@ def test_records_are_left_out_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -
     alone[[5, 90, 1500]] = ["p", "q", "r"]
     found = []
     for together in (1, 9 * 3, 1 << 23):
-        monkeypatch.setattr(_blocks, "_TOGETHER", together)
+        sizes(monkeypatch, covariances=together)
         streamed, _ = both(monkeypatch, table(kind=alone), statistics.Counts("kind"))
         found.append(streamed.to_json())
     assert found[0] == found[1] == found[2]
 
 
 def test_statistics_of_numbers_refuse_categories(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_report, "LONG", 1000)
+    sizes(monkeypatch, long=1000)
     with pytest.raises(ValueError, match="column 'region' must hold numbers, not categories"):
         report.analyse(table(), statistic=statistics.Covariance())
     with pytest.raises(ValueError, match="by='town' must be one of"):
@@ -195,8 +190,7 @@ def test_tasks_travel_and_blocks_may_be_smaller(monkeypatch: pytest.MonkeyPatch)
     for ours, theirs in zip((*found.cells, found.kept), (*other.cells, other.kept), strict=True):
         for field in dataclasses.fields(ours):
             np.testing.assert_array_equal(getattr(ours, field.name), getattr(theirs, field.name))
-    monkeypatch.setattr(featured, "_BY_GROUP", 64 * len(bound.names))
-    monkeypatch.setattr(featured, "_FEWEST", 8)
+    sizes(monkeypatch, block_by_group=64 * len(bound.names), fewest_rows=8)
     small, _ = featured.features_of(opened, Passes(), asked)
     assert small.source.size == 64
     np.testing.assert_allclose(small.law.cov, judged.law.cov, rtol=1e-11, atol=1e-13)

@@ -7,9 +7,8 @@ import pytest
 
 from leakscore import Reference, leakage
 from leakscore_app import report
-from leakscore_app.passes import scores as second
-from leakscore_app.report import _report
 from leakscore_app.tables.sources import opened as sources
+from tests.helpers.sizes import sizes
 
 N, COLUMNS = 3000, 4
 
@@ -28,8 +27,7 @@ def test_noise_hides_records_that_are_not_kept(
     monkeypatch: pytest.MonkeyPatch, shape: str, population: str, kept: int
 ) -> None:
     """Every record, left out by a plain fit with the noise, keeps the limit; none costs less."""
-    monkeypatch.setattr(second, "KEPT", kept)
-    monkeypatch.setattr(_report, "LONG", 1000)
+    sizes(monkeypatch, kept=kept, long=1000)
     values, n, limit = table(), 60, 0.02
     asked = {"n": n, "max_advantage": limit, "max_noise": 99.0, "rounds": 400}
     asked |= {"noise_shape": shape, "population": population}
@@ -59,7 +57,7 @@ def test_noise_hides_records_that_are_not_kept(
         known = Reference(others.mean(axis=0), share * np.cov(others.T, bias=True) + n * cov)
         found = float(leakage.leakage_score(values[[row]], known, n)[0])
         assert found <= noise.leakage * (1 + 1e-9)
-    monkeypatch.setattr(_report, "LONG", 10**9)
+    sizes(monkeypatch, long=10**9)
     whole = report.analyse(values, **asked).noise  # type: ignore[arg-type]
     assert whole is not None
     assert set(noise.rows_at_limit) == set(whole.rows_at_limit)
@@ -69,15 +67,14 @@ def test_noise_hides_records_that_are_not_kept(
 
 def test_a_record_that_hides_another_with_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """The worst without noise stands out in a rare direction, where little noise is enough."""
-    monkeypatch.setattr(_report, "LONG", 1000)
-    monkeypatch.setattr(second, "KEPT", 40)
+    sizes(monkeypatch, long=1000, kept=40)
     values = np.random.default_rng(2).normal(size=(N, 2)) * [1.0, 1e-3]
     values[:, 1] += values[:, 0]
     values[:60, 1] += 0.02 * np.where(np.arange(60) % 2, 1, -1)
     asked = {"n": 100, "rounds": 400, "max_advantage": 0.05, "max_noise": 99.0}
     opened = sources.of_array(values).with_size(256)
     found = report.analyse(opened, **asked).noise  # type: ignore[arg-type]
-    monkeypatch.setattr(_report, "LONG", 10**9)
+    sizes(monkeypatch, long=10**9)
     whole = report.analyse(values, **asked).noise  # type: ignore[arg-type]
     assert found is not None
     assert whole is not None

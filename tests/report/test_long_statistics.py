@@ -13,12 +13,10 @@ import pytest
 from leakscore import Moments, statistics
 from leakscore.statistics import Statistic
 from leakscore_app import report
-from leakscore_app.passes.rows import first
-from leakscore_app.passes.runner import Passes, run
-from leakscore_app.report import _report
 from leakscore_app.report.engine import features as featured
-from leakscore_app.report.engine.features import Features
 from leakscore_app.tables.sources import opened as sources
+from tests.helpers.parts import Features, Passes, first, run
+from tests.helpers.sizes import sizes
 from tests.helpers.streamed import assert_alike, joined
 
 N, NAMES = 2000, ("a", "b", "c", "w")
@@ -47,7 +45,7 @@ def values() -> np.ndarray:
 def streamed(
     monkeypatch: pytest.MonkeyPatch, values: np.ndarray, statistic: Statistic, **more: Any
 ) -> report.Report:
-    monkeypatch.setattr(_report, "LONG", 1000)
+    sizes(monkeypatch, long=1000)
     opened = sources.of_table(report.table_of(values, NAMES)).with_size(256)
     asked: dict[str, Any] = {"n": 200, "rounds": 200, "records": "all", **more}
     return report.analyse(opened, statistic=statistic, **asked)
@@ -59,7 +57,7 @@ def test_blocks_tell_what_the_whole_table_tells(
 ) -> None:
     values[:, 2] = 2 * values[:, 1] if statistic.kind == "covariance" else values[:, 2]
     found = streamed(monkeypatch, values, statistic)
-    monkeypatch.setattr(_report, "LONG", 10**9)
+    sizes(monkeypatch, long=10**9)
     whole = report.analyse(
         report.table_of(values, NAMES), statistic=statistic, n=200, rounds=200, records="all"
     )
@@ -163,8 +161,7 @@ def test_tasks_and_smaller_blocks(monkeypatch: pytest.MonkeyPatch, values: np.nd
     there = pickle.loads(pickle.dumps(source))
     trees = [run(there, first, span) for span in reversed(source.spans(3))]
     assert joined(trees).moments.to_bytes() == judged.seen.moments.to_bytes()
-    monkeypatch.setattr(featured, "_NUMBERS", 64 * 14)
-    monkeypatch.setattr(featured, "_FEWEST", 8)
+    sizes(monkeypatch, block_numbers=64 * 14, fewest_rows=8)
     small, _ = featured.features_of(opened, Passes(), asked)
     assert small.source.size == 64
     np.testing.assert_allclose(small.law.cov, judged.law.cov, rtol=1e-12)
@@ -184,7 +181,7 @@ def test_tables_of_few_columns_use_one_thread_of_blas(
 
     with threadpoolctl.threadpool_limits(2, "blas"):
         for most, threads in ((table.values.shape[1], {1}), (table.values.shape[1] - 1, {2})):
-            monkeypatch.setattr(_report, "_FEW_COLUMNS", most)
+            sizes(monkeypatch, few_columns=most)
             seen.clear()
             report.analyse(table, shrinkage=0.1, rounds=200, progress=progress)
             assert seen

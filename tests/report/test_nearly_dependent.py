@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from leakscore_app import report
-from leakscore_app.report import _report
+from tests.helpers.sizes import sizes
 
 N = 600
 
@@ -24,7 +24,7 @@ def analyse(values: np.ndarray | report.Table) -> report.Report:
 def held(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Judge in memory, and block by block."""
     if request.param == "blocks":
-        monkeypatch.setattr(_report, "LONG", 100)
+        sizes(monkeypatch, long=100)
     return str(request.param)
 
 

@@ -10,8 +10,8 @@ from scipy import stats
 
 from leakscore import tradeoff
 from leakscore_app import report
-from leakscore_app.report._model import ALPHA
 from leakscore_app.report.engine.game import _averaged, _counted, _Drawn
+from tests.helpers.parts import ALPHA
 
 TRIES = 400
 LEAST = 0.95 - 4 * np.sqrt(0.95 * 0.05 / TRIES)  # of the upper ends above the truth

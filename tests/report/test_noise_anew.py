@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 from leakscore import leakage, tradeoff
-from leakscore.leakage.table_law import rough_noise
 from leakscore_app import report
 from leakscore_app.report.engine import noise as anew
-from leakscore_app.report.engine.population import Population
+from tests.helpers.parts import Population, rough_noise
+from tests.helpers.sizes import sizes
 from tests.report.test_noise_shape import advantage, refitted, skewed
 
 LIMIT = 0.03
@@ -63,7 +63,7 @@ def test_noise_that_does_not_depend_on_the_table_tells_nothing_more(
     people = Population(values, n, finite=False, shrinkage=None)
     noise = np.diag([0.002, 0.001])
     monkeypatch.setattr(anew, "rough_noise", lambda *_: noise)
-    monkeypatch.setattr(anew, "_MOST_TABLES", 2000)
+    sizes(monkeypatch, anew_tables=2000)
     found = anew.play_anew(people, 0, 0.1, rounds=10**6, rng=np.random.default_rng(2))
     away = people.values[0] - people.without(0).mean
     score = away @ np.linalg.solve(people.without(0).cov + n * noise, away) / n

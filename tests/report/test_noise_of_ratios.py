@@ -13,7 +13,7 @@ import pytest
 
 from leakscore import statistics
 from leakscore_app import report
-from leakscore_app.report.engine.noise import Slopes
+from tests.helpers.parts import Slopes
 
 ROUNDS, SIZE, FEW = 40_000, 150, 30
 ERROR = 4 * np.sqrt(0.5 / ROUNDS)  # of an advantage

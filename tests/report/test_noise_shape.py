@@ -13,7 +13,7 @@ from leakscore import leakage
 from leakscore.statistics import Sum
 from leakscore_app import report
 from leakscore_app.cli import main
-from leakscore_app.report.engine.population import Population
+from tests.helpers.parts import Population
 
 
 def skewed(size: int = 120, dim: int = 4) -> np.ndarray:

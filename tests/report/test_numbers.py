@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from leakscore_app import report
-from leakscore_app.report.engine.leakage import interval_of
+from tests.helpers.parts import interval_of
 
 
 @pytest.fixture(scope="module")

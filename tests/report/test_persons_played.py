@@ -9,8 +9,7 @@ import pytest
 from scipy import stats
 
 from leakscore_app import report
-from leakscore_app.report._published import Published
-from leakscore_app.report.engine.population import Population
+from tests.helpers.parts import Population, Published
 from tests.helpers.played import play
 from tests.oracles.leakage import groups_left_out
 

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from leakscore import statistics
-from leakscore.leakage.groups import Groups
 from leakscore_app import report
-from leakscore_app.report._published import Published
-from leakscore_app.report.engine.pooled import Pooled, PooledCells
+from tests.helpers.parts import Groups, Pooled, PooledCells, Published
 
 SIZES = [50, 12, 6, 2, 1]
 DIM = 2

@@ -10,8 +10,7 @@ from scipy import stats
 
 from leakscore import Reference, leakage
 from leakscore_app import report
-from leakscore_app.report._published import Published
-from leakscore_app.report.engine.population import Population
+from tests.helpers.parts import Population, Published
 
 COUNTS, SIZE, DIM = [60, 150], 180, 3
 ROUNDS = 20_000

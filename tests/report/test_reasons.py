@@ -9,8 +9,8 @@ import pytest
 from scipy import optimize, stats
 
 from leakscore_app import report
-from leakscore_app.report._model import Game
 from leakscore_app.report.engine.attack import _expanded
+from tests.helpers.parts import Game
 from tests.oracles import edgeworth
 
 

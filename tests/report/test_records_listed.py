@@ -10,7 +10,7 @@ import pytest
 
 from leakscore_app import report
 from leakscore_app.cli import main
-from leakscore_app.report.engine.setup import listed_of
+from tests.helpers.parts import listed_of
 
 SIZE = 70
 

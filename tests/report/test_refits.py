@@ -10,8 +10,8 @@ from scipy import optimize, special
 
 import leakscore_app
 from leakscore import statistics
-from leakscore_app.report import _report
 from leakscore_app.tables.sources import opened as sources
+from tests.helpers.sizes import sizes
 
 ROUNDS = 20_000
 
@@ -169,7 +169,7 @@ def test_leverages_are_those_beside_the_records_that_are_fitted() -> None:
 def test_a_long_table_is_not_played_to_first_order(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = _six_holders()
     table = leakscore_app.table_of(np.column_stack([x, y]), columns=["x", "y"])
-    monkeypatch.setattr(_report, "LONG", 100)
+    sizes(monkeypatch, long=100)
     source = sources.of_table(table).with_size(64)
     report = leakscore_app.analyse(
         source, statistic=statistics.Regression("y"), max_advantage=0.99, rounds=400

@@ -10,7 +10,7 @@ from scipy import stats
 
 from leakscore.audit import Audit
 from leakscore_app import report
-from leakscore_app.report.engine.leakage import Budget, least_size
+from tests.helpers.parts import Budget, least_size
 from tests.report.test_numbers import advantage, power
 
 

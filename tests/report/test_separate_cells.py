@@ -14,7 +14,7 @@ import pytest
 import leakscore_app
 from leakscore import statistics
 from leakscore_app import report
-from leakscore_app.passes import scores
+from tests.helpers.sizes import sizes
 
 ROUNDS, LIMIT = 40_000, 0.4
 ERROR = 4 * np.sqrt(0.5 / ROUNDS)  # of an advantage
@@ -80,7 +80,7 @@ def test_records_of_such_a_cell_of_a_long_table_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Three records are kept by the covariance of all cells, and three by each cell's own."""
-    monkeypatch.setattr(scores, "KEPT", 3)
+    sizes(monkeypatch, kept=3)
     rng = np.random.default_rng(2)
     cell = np.repeat([0, 1, 2], [18, 15, 69_968])
     values = rng.normal(0.0, np.where(cell == 0, 0.6, 1.6))

@@ -10,7 +10,7 @@ from scipy import stats
 
 from leakscore import Reference
 from leakscore_app import report
-from leakscore_app.report.engine.population import Population
+from tests.helpers.parts import Population
 
 
 @pytest.mark.parametrize("finite", [False, True])

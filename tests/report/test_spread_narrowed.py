@@ -9,7 +9,7 @@ import pytest
 
 import leakscore_app
 from leakscore import statistics
-from leakscore_app.report import _report
+from tests.helpers.sizes import sizes
 
 N, ROUNDS = 200, 8000
 OF = {
@@ -128,7 +128,7 @@ def test_samples_of_the_records_are_computed_again(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["correlations", "ratio"])
 def test_long_tables_are_refused_by_leverage(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_report, "LONG", 100)
+    sizes(monkeypatch, long=100)
     verdict = _report_of(kind, _table(kind), max_advantage=0.9).verdict
     assert verdict.decision == "do not publish"
     assert "record 1 has leverage" in verdict.why

@@ -10,7 +10,7 @@ from scipy import integrate, stats
 
 import leakscore_app
 from leakscore import statistics
-from leakscore_app.report.engine.leakage import thinned
+from tests.helpers.parts import thinned
 
 N, DIM, ROUNDS = 300, 6, 20_000
 COLUMNS = [f"x{j}" for j in range(DIM)]

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from leakscore_app import report
-from leakscore_app.passes import scores as second
-from leakscore_app.report import _report
 from leakscore_app.tables.sources import opened as sources
+from tests.helpers.sizes import sizes
 
 N, D = 3000, 5
 
@@ -19,8 +18,7 @@ N, D = 3000, 5
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take tables of more than 1000 rows for long ones, and keep few rows of them."""
-    monkeypatch.setattr(_report, "LONG", 1000)
-    monkeypatch.setattr(second, "KEPT", 300)
+    sizes(monkeypatch, long=1000, kept=300)
 
 
 def table(seed: int = 1, size: int = N) -> np.ndarray:
@@ -33,7 +31,7 @@ def both(
 ) -> tuple[report.Report, report.Report]:
     asked = {"rounds": 2000, "noise_shape": "same", **asked}
     streamed = report.analyse(sources.of_array(values).with_size(256), **asked)
-    monkeypatch.setattr(_report, "LONG", 10**9)
+    sizes(monkeypatch, long=10**9)
     return streamed, report.analyse(report.table_of(values), **asked)
 
 

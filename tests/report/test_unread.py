@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscore.leakage.table_law import TableLaw
 from leakscore_app.report.engine import crowd as changes
-from leakscore_app.report.engine.crowd import Crowd
+from tests.helpers.parts import Crowd, TableLaw
 
 
 def law_of(values: np.ndarray, rows: int, units: float = 1.0) -> TableLaw:

@@ -13,11 +13,7 @@ from scipy import stats
 
 from leakscore_app import report
 from leakscore_app.cli import main
-from leakscore_app.report._model import Game
-from leakscore_app.report._verdict import verdict_of
-from leakscore_app.report.engine.leakage import Budget
-from leakscore_app.report.engine.noise import Search, TheoryNoise
-from leakscore_app.report.engine.population import Population
+from tests.helpers.parts import Budget, Game, Population, Search, TheoryNoise, verdict_of
 from tests.helpers.played import play
 
 LIMITS = {"max_advantage": "advantage", "max_power": "power"}

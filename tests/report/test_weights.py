@@ -12,7 +12,7 @@ from leakscore import statistics
 from leakscore.statistics import KnownWeights
 from leakscore_app import report
 from leakscore_app.cli import main
-from leakscore_app.report.engine import attack
+from tests.helpers.sizes import sizes
 
 SIZE = 120
 RNG = np.random.default_rng(12)
@@ -165,7 +165,7 @@ def test_games_of_long_tables_draw_weight_by_weight(monkeypatch: pytest.MonkeyPa
     """The game of the heaviest record, whose place is not that of the last one, is the same."""
     asked: dict[str, Any] = {"statistic": KnownWeights("w"), "rounds": 8000}
     plain = report.analyse(table(), **asked).games[0]
-    monkeypatch.setattr(attack, "LARGEST_DRAWN", SIZE - 1)
+    sizes(monkeypatch, drawn=SIZE - 1)
     found = report.analyse(table(), **asked).games[0]
     assert found.row == plain.row
     assert found.advantage.simulated != plain.advantage.simulated  # other draws

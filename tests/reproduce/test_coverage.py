@@ -10,10 +10,10 @@ import pytest
 from scipy import stats
 
 from leakscore.audit import Audit
-from leakscore.audit.certified import EPSILON_METHODS
 from reproduce import _alarms, _audit_laws, coverage
 from reproduce._outcome import AtMost
 from reproduce.coverage import Cell, Coverage, Design, Method
+from tests.helpers.parts import EPSILON_METHODS
 
 # Laws of the scores of members and non-members, from scipy.
 DENSITIES: dict[str, tuple[Any, Any]] = {

@@ -14,8 +14,8 @@ from flint import fmpz_poly
 from scipy.stats import ncx2
 
 from leakscore.sequential import _uniform
-from leakscore.sequential._octaves import Ratio
-from leakscore.sequential._uniform import _BELOW, _Lattice, _means, _Sum, uniform_error_rates
+from leakscore.sequential._uniform import _BELOW, _Lattice, _means, _Sum
+from tests.helpers.parts import Ratio, uniform_error_rates
 
 U = 2.0**-53
 

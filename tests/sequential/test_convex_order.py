@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import trapezoid
 
 from leakscore.sequential import _octaves
-from leakscore.sequential._octaves import OctaveCurves, average
+from tests.helpers.parts import OctaveCurves, average
 from tests.sequential.test_octaves import UNIFORM, uniform_sum
 
 PRIORS = {

@@ -9,8 +9,7 @@ import pytest
 
 from leakscore import sequential
 from leakscore.sequential import _octaves
-from leakscore.sequential._octaves import OctaveCurves, rates
-from leakscore.tradeoff.composition.octaves import Octaves
+from tests.helpers.parts import OctaveCurves, Octaves, rates
 from tests.sequential.test_octaves import UNIFORM, equal_sum
 
 

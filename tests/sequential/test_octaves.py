@@ -13,8 +13,7 @@ import pytest
 from leakscore import sequential
 from leakscore.distributions import ncx2
 from leakscore.sequential import _octaves
-from leakscore.sequential._octaves import OctaveCurves, Ratio, average, rates, ratio_law
-from leakscore.tradeoff.composition.octaves import Octaves
+from tests.helpers.parts import OctaveCurves, Octaves, Ratio, average, rates, ratio_law
 
 # With n = 2, d = 2 and M = 0 the ratio of a step is uniform on (0, 2).
 UNIFORM = Ratio(0.0, 2, 2)

@@ -13,8 +13,7 @@ import pytest
 
 from leakscore.distributions import ncx2
 from leakscore.sequential import _octaves
-from leakscore.sequential._octaves import OctaveCurves, Ratio, average, rates, ratio_law
-from leakscore.tradeoff.composition.octaves import Octaves
+from tests.helpers.parts import OctaveCurves, Octaves, Ratio, average, rates, ratio_law
 from tests.sequential.test_octaves import UNIFORM, law, uniform_sum
 
 HALF_ULP = 2.0**-53  # below 1

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from leakscore import shadow
-from leakscore.shadow._power import log_tail, student_isf
+from tests.helpers.parts import log_tail, student_isf
 from tests.shadow.test_scores import example, rmia
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from leakscore.shadow import risk
-from leakscore.shadow.records import ranking
+from tests.helpers.parts import ranking
 
 RNG = np.random.default_rng(0)
 INCLUDED = RNG.random((40, 300)) < 0.5

@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 
 from leakscore.audit import Audit
-from leakscore.audit.blind import holm
 from leakscore.shadow import records as record_tests
 from leakscore.shadow import risk
+from tests.helpers.parts import holm
 from tests.shadow.test_risk import INCLUDED, SCORES
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import beta, binom
 
 from leakscore.shadow import risk
-from leakscore.shadow.records import DistinctHits
+from tests.helpers.parts import DistinctHits
 
 MODELS, RECORDS, MISS = 40, 200, 0.1
 

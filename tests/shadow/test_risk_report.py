@@ -11,7 +11,7 @@ from scipy import stats
 
 import leakscore_app
 from leakscore import shadow
-from leakscore.shadow.records import ranking
+from tests.helpers.parts import ranking
 from tests.shadow.test_risk import GAIN, INCLUDED, SCORES
 
 TABLE = shadow.risk({"one": SCORES, "<b>two</b>": -SCORES}, INCLUDED, delta=0.01)

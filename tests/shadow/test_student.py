@@ -8,7 +8,7 @@ import pytest
 
 from leakscore import shadow
 from leakscore.shadow import arrays
-from leakscore.shadow._gains import OneStep
+from tests.helpers.parts import OneStep
 from tests.oracles import shadow as oracle
 from tests.oracles import shadow_fits
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscore.leakage import table_law as laws
-from leakscore.leakage.table_law import TableLaw
+from tests.helpers.parts import TableLaw
+from tests.helpers.sizes import sizes
 
 
 def law_of(values: np.ndarray, limits: np.ndarray | None = None, scale: float = 3.0) -> TableLaw:
@@ -63,7 +63,7 @@ def test_layouts_have_the_same_bits(dim: int, monkeypatch: pytest.MonkeyPatch) -
     for row in (0, 17, 100):
         alone = law.both(values[row : row + 1])
         assert (alone[0][0], alone[1][0]) == (informed[row], weaker[row])
-    monkeypatch.setattr(laws, "_LANES", 0)
+    sizes(monkeypatch, law_lanes=0)
     for found, expected in zip(law.both(values), (informed, weaker), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-11)
 

@@ -13,16 +13,27 @@ import pytest
 
 import leakscore
 from leakscore import Reference, leakage, single_threaded_blas
-from leakscore.leakage.table_law import TableLaw
-from leakscore_app.passes import scores as second
-from leakscore_app.passes.rows import First, first
-from leakscore_app.passes.runner import Tree, run
-from leakscore_app.passes.scores import ScorePass, ScoreRows
-from leakscore_app.tables.categories import Categories
-from leakscore_app.tables.cells import ReadingOptions, numbered
-from leakscore_app.tables.sources.blocks import ArrayPart, NpyPart, Part, Source, cut
-from leakscore_app.tables.sources.frames import CallablePart, ParquetPart
-from leakscore_app.tables.sources.opened import of_frame
+from leakscore_app.tables.sources.blocks import Part
+from tests.helpers.parts import (
+    ArrayPart,
+    CallablePart,
+    Categories,
+    First,
+    NpyPart,
+    ParquetPart,
+    ReadingOptions,
+    ScorePass,
+    ScoreRows,
+    Source,
+    TableLaw,
+    Tree,
+    cut,
+    first,
+    numbered,
+    of_frame,
+    run,
+)
+from tests.helpers.sizes import sizes
 from tests.helpers.streamed import joined
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -124,7 +135,7 @@ def test_leakages_are_those_of_leave_one_out(values: np.ndarray) -> None:
 
 
 def test_only_the_worst_rows_are_kept(values: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(second, "KEPT", 20)
+    sizes(monkeypatch, kept=20)
     source = Source((ArrayPart(values, "array", numbered(D)),), numbered(D), SIZE)
     law = law_of(run(source, first).result())
     found = run(source, ScoreRows(law, np.zeros(0), every=True)).result()

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscore_app.passes.projections import SINGLE, Line, cuts_of
-from leakscore_app.passes.scores import SparseHistogram, Ties, bin_of
-from leakscore_app.report.engine.attack import bins_of
+from tests.helpers.parts import SINGLE, Line, SparseHistogram, Ties, bin_of, bins_of, cuts_of
 
 
 @pytest.mark.parametrize("law", ["normal", "t2", "few values", "outlier"])

@@ -9,15 +9,24 @@ import numpy as np
 import pytest
 
 from leakscore import Moments
-from leakscore.leakage.table_law import TableLaw
-from leakscore_app.passes import lattices, scores
-from leakscore_app.passes import rows as judged_rows
-from leakscore_app.passes.lattices import ColumnSteps
-from leakscore_app.passes.projections import Direction, Project, Remaining, Triangulate, Without
-from leakscore_app.passes.rows import First, JudgedRows, first
-from leakscore_app.passes.scores import Count, ScoreRows
-from leakscore_app.tables.sources.blocks import Block
-from leakscore_app.tables.table import Explained, combinations
+from tests.helpers.parts import (
+    Block,
+    ColumnSteps,
+    Count,
+    Direction,
+    Explained,
+    First,
+    JudgedRows,
+    Project,
+    Remaining,
+    ScoreRows,
+    TableLaw,
+    Triangulate,
+    Without,
+    combinations,
+    first,
+)
+from tests.helpers.sizes import sizes
 
 D, SIZE = 70, 900
 
@@ -119,9 +128,7 @@ def test_columns_that_follow_from_others_in_few_different_rows() -> None:
 
 
 def test_the_other_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scores, "KEPT", 40)
-    monkeypatch.setattr(judged_rows, "SAMPLED", 300)
-    monkeypatch.setattr(lattices, "_MOST", 20 * D)
+    sizes(monkeypatch, kept=40, sampled=300, step_values=20 * D)
     once, every = blocks()
     law = law_of(joined(judged(every), first))
     seen = np.concatenate([block.values[:, :D] for block in every])

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import leakscore_app
+from leakscore_app import read_table
 from leakscore_app.cli import main
-from leakscore_app.tables.table import read_table
 
 ROWS = 40
 NAMES = ["age", "bmi", "dose", "sbp"]

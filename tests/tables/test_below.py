@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakscore_app.tables.doubts import Columns
-from leakscore_app.tables.table import read_table
+from leakscore_app import read_table
+from tests.helpers.parts import Columns
 
 ROWS = [[1, 2], [2, 3], [4, 1], [5, 8]]
 SUMS: dict[str, tuple[list[str], int]] = {

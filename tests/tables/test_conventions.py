@@ -8,14 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from leakscore_app.tables.numbers import (
-    ALL,
-    CONVENTIONS,
-    Convention,
-    conventions_of,
-    parse,
-    shape_of,
-)
+from tests.helpers.parts import ALL, CONVENTIONS, Convention, conventions_of, parse, shape_of
 
 ALPHABET = "01.,' "
 

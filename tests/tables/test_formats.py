@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakscore_app.tables.table import Table, embedded_table, read_table
+from leakscore_app import Table, embedded_table, read_table
 
 
 def write(path: Path, text: str | bytes) -> str:

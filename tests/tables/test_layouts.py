@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore_app.tables.table import Table, read_table
+from leakscore_app import Table, read_table
 
 NAN = float("nan")
 ROWS = "1,2,3\n2,3,5\n4,1,0\n"

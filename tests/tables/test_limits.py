@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore_app.audits.scores import read_scores
 from leakscore_app.cli import main
 from leakscore_app.report import read_table
 from leakscore_app.tables import files
+from tests.helpers.parts import read_scores
 
 MIB = 1 << 20
 READERS: list[Callable[..., Any]] = [read_table, read_scores]

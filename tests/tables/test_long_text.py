@@ -8,21 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore_app.tables.categories import Categories
-from leakscore_app.tables.cells import ReadingOptions
+from leakscore_app import read_table
 from leakscore_app.tables.formats import delimited
-from leakscore_app.tables.sources import texts
-from leakscore_app.tables.sources.blocks import Source
-from leakscore_app.tables.sources.texts import KeptPieces, TextPart, text_part
-from leakscore_app.tables.table import read_table
+from tests.helpers.parts import Categories, KeptPieces, ReadingOptions, Source, TextPart, text_part
+from tests.helpers.sizes import sizes
 
 RNG = np.random.default_rng(4)
 
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(texts, "PIECE", 300)
-    monkeypatch.setattr(texts, "_REST", 100)
+    sizes(monkeypatch, piece=300, piece_rest=100)
 
 
 def rows(count: int, line: str) -> str:

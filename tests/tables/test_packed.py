@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore_app.tables.table import read_table
+from leakscore_app import read_table
 from tests.tables.test_reading import read
 
 NAN = float("nan")

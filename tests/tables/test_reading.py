@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import leakscore_app
-from leakscore_app.tables.table import Table, read_table
+from leakscore_app import Table, read_table
 
 NAN = float("nan")
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore_app.audits.scores import read_scores
+from leakscore_app import read_table
 from leakscore_app.cli import main
-from leakscore_app.tables.table import read_table
+from tests.helpers.parts import read_scores
 from tests.helpers.versions import OLD_NUMPY
 from tests.tables.test_limits import READERS, described, npy, npz
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from leakscore_app.tables.table import Table, read_table
+from leakscore_app import Table, read_table
 
 LEFT: dict[str, tuple[str, str]] = {
     # name of the first column, its cells: what is said

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakscore_app import report
-from leakscore_app.tables.table import read_table
+from leakscore_app import read_table, report
 
 pytest.importorskip("pyarrow")
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore_app.tables.table import read_table
+from leakscore_app import read_table
 
 openpyxl = pytest.importorskip("openpyxl")
 pytest.importorskip("python_calamine")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from leakscore import tradeoff
-from leakscore.tradeoff.polygon import Polygon
+from tests.helpers.parts import Polygon
 
 
 def exact_delta(losses: np.ndarray, masses: np.ndarray, epsilon: float) -> mp.mpf:

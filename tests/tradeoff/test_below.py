@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from leakscore.tradeoff import TradeOff, gaussian, random_allocation, shuffled_gaussian
-from leakscore.tradeoff.polygon import Polygon, below, lower_hull
+from tests.helpers.parts import Polygon, below, lower_hull
 
 ALPHA = np.concatenate([np.logspace(-14, -1, 140), np.linspace(0.1, 1, 130)])
 

@@ -9,7 +9,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from leakscore.tradeoff.polygon import below
+from tests.helpers.parts import below
 
 ERROR = 4e-12  # of a rate, and of 1 less the rate
 ROUNDING = 4 * 2.0**-53  # of the log of a rate

@@ -22,12 +22,12 @@ from leakscore.tradeoff import (
     subsampled_mean,
 )
 from leakscore.tradeoff.composition import steps as lattices
-from leakscore.tradeoff.composition.ends import ends
-from leakscore.tradeoff.composition.steps import (
+from tests.helpers.parts import (
     GaussianMagnitude,
     GaussianStep,
     LaplaceStep,
     Step,
+    ends,
     revealed,
     shrunk,
 )

@@ -12,7 +12,7 @@ import pytest
 from leakscore.tradeoff import gaussian
 from leakscore.tradeoff._calibrate import _above
 from leakscore.tradeoff.operations import _cell_bounds
-from leakscore.tradeoff.premise import Certificate
+from tests.helpers.parts import Certificate
 
 
 def convex(rng: np.random.Generator, x: list[Fraction], top: Fraction) -> list[Fraction]:

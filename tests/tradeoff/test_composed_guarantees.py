@@ -21,7 +21,7 @@ from leakscore.tradeoff import (
     laplace,
     subsampled_gaussian,
 )
-from leakscore.tradeoff.polygon import Polygon
+from tests.helpers.parts import Polygon
 
 ALPHA = np.array([1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 0.9])
 

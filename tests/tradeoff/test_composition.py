@@ -11,16 +11,16 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from leakscore.tradeoff import compose, gaussian, subsampled_gaussian, subsampled_laplace
-from leakscore.tradeoff.composition.ends import ends
-from leakscore.tradeoff.composition.plan import Cumulants
-from leakscore.tradeoff.composition.steps import (
+from tests.helpers.parts import (
+    Cumulants,
     GaussianMagnitude,
     GaussianStep,
     LaplaceMagnitude,
     LaplaceStep,
+    Polygon,
     Step,
+    ends,
 )
-from leakscore.tradeoff.polygon import Polygon
 from tests.oracles import composition as oracle
 
 ALPHAS = np.concatenate([10.0 ** -np.arange(1.0, 13.0), np.linspace(0.02, 0.98, 25)])

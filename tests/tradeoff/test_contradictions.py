@@ -10,7 +10,7 @@ import pytest
 
 from leakscore import sequential, tradeoff
 from leakscore.tradeoff import TradeOff
-from leakscore.tradeoff.shapes import Between
+from tests.helpers.parts import Between
 
 SAMPLED = (2.0, 0.25, 3)
 WHOLE = (2.0, 1.0, 3)

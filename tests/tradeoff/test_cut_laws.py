@@ -9,8 +9,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from leakscore.tradeoff.composition.laws import Losses, StatedPair, lower_curve, upper_curve
 from leakscore.typing import Doubles
+from tests.helpers.parts import Losses, StatedPair, lower_curve, upper_curve
 
 
 def law(seed: int) -> Losses:

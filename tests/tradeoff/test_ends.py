@@ -13,9 +13,16 @@ import pytest
 from leakscore import _core
 from leakscore.tradeoff import gaussian
 from leakscore.tradeoff.composition import ends as _ends
-from leakscore.tradeoff.composition.ends import _binomial, absolute_sum, ends
-from leakscore.tradeoff.composition.steps import GaussianStep, LaplaceStep, Parts, Step
-from leakscore.tradeoff.composition.sums import BlockMasses
+from leakscore.tradeoff.composition.ends import _binomial
+from tests.helpers.parts import (
+    BlockMasses,
+    GaussianStep,
+    LaplaceStep,
+    Parts,
+    Step,
+    absolute_sum,
+    ends,
+)
 from tests.oracles import composition as oracle
 
 WIDE = np.longdouble

@@ -10,20 +10,22 @@ from scipy.stats import norm
 
 from leakscore.tradeoff import TradeOff
 from leakscore.tradeoff.composition import ends as _ends
-from leakscore.tradeoff.composition.ends import ends
-from leakscore.tradeoff.composition.laws import Losses, ReplacedStep, StatedPair
-from leakscore.tradeoff.composition.steps import (
+from leakscore.tradeoff.composition.steps import Part
+from tests.helpers.parts import (
     AllocatedSteps,
+    BlockMasses,
     GaussianMagnitude,
     GaussianStep,
     LaplaceStep,
-    Part,
+    Losses,
     Parts,
+    Premise,
+    ReplacedStep,
+    StatedPair,
     Step,
+    ends,
     on_lattice,
 )
-from leakscore.tradeoff.composition.sums import BlockMasses
-from leakscore.tradeoff.premise import Premise
 
 ALPHA = np.array([1e-6, 1e-3, 0.05, 0.3, 0.7, 0.95])
 

@@ -8,7 +8,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from leakscore.tradeoff.composition.sums import _U, EqualSteps, _Tilt
+from leakscore.tradeoff.composition.sums import _U, _Tilt
+from tests.helpers.parts import EqualSteps
 
 
 def logs(size: int, seed: int, rise: float = 3.0) -> Any:

@@ -9,8 +9,14 @@ import pytest
 
 from leakscore.tradeoff.composition import octaves
 from leakscore.tradeoff.composition.ends import _ROUNDING, _moved
-from leakscore.tradeoff.composition.laws import MixedStep, log_losses, ratio_losses
-from leakscore.tradeoff.composition.octaves import Component, loss_step, ratio_step
+from tests.helpers.parts import (
+    Component,
+    MixedStep,
+    log_losses,
+    loss_step,
+    ratio_losses,
+    ratio_step,
+)
 
 U = 2.0**-53
 

@@ -16,8 +16,8 @@ from flint import fmpz_poly
 
 from leakscore.numeric import by_squaring
 from leakscore.tradeoff.composition import sums as composition
-from leakscore.tradeoff.composition.plan import Window
-from leakscore.tradeoff.composition.sums import _U, EqualSteps, _Range, _Tilt, compose_lattices
+from leakscore.tradeoff.composition.sums import _U, _Range, _Tilt
+from tests.helpers.parts import EqualSteps, Window, compose_lattices
 from tests.helpers.versions import OLD_NUMPY
 from tests.oracles import lattices as oracle
 

@@ -12,11 +12,17 @@ import pytest
 
 from leakscore.distributions import norm
 from leakscore.tradeoff import fixed_batch_gaussian
-from leakscore.tradeoff.batches import _TAIL, _cases, truncated_poisson_gaussian
-from leakscore.tradeoff.composition.ends import ends
-from leakscore.tradeoff.composition.laws import _CELL, KnownLaw, Losses, MixedStep, _largest
-from leakscore.tradeoff.composition.octaves import Component
-from leakscore.tradeoff.composition.steps import GaussianStep
+from leakscore.tradeoff.batches import _TAIL, _cases
+from leakscore.tradeoff.composition.laws import _CELL, _largest
+from tests.helpers.parts import (
+    Component,
+    GaussianStep,
+    KnownLaw,
+    Losses,
+    MixedStep,
+    ends,
+    truncated_poisson_gaussian,
+)
 from tests.oracles.octaves import polygon_beta
 
 ALPHA = np.linspace(0.0, 1.0, 201)

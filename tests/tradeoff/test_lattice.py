@@ -7,20 +7,19 @@ import numpy as np
 import pytest
 
 from leakscore.distributions import norm
-from leakscore.tradeoff.composition.ends import ends
-from leakscore.tradeoff.composition.steps import (
+from leakscore.tradeoff.composition.steps import _cells, _check
+from leakscore.tradeoff.composition.sums import _U, _UNIT
+from tests.helpers.parts import (
     AllocatedSteps,
     GaussianMagnitude,
     GaussianStep,
     LaplaceMagnitude,
     LaplaceStep,
     Step,
-    _cells,
-    _check,
+    ends,
     lattice,
     on_lattice,
 )
-from leakscore.tradeoff.composition.sums import _U, _UNIT
 from tests.oracles.lattices import Cells
 
 STEPS = [GaussianStep, GaussianMagnitude, LaplaceStep, LaplaceMagnitude]

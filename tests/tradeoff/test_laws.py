@@ -10,11 +10,12 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from leakscore.tradeoff.composition.laws import (
-    _CELL,
+from leakscore.tradeoff.composition.laws import _CELL
+from tests.helpers.parts import (
     AllocatedEpoch,
     LargestOutput,
     Losses,
+    Octaves,
     ReplacedStep,
     StatedPair,
     log_losses,
@@ -22,7 +23,6 @@ from leakscore.tradeoff.composition.laws import (
     ratio_losses,
     stated_pair,
 )
-from leakscore.tradeoff.composition.octaves import Octaves
 
 H0 = np.array([[0.25, 0.5, 0.0, 0.0, 0.125, 0.0, 0.0, 0.0]])
 H1 = np.array([[0.125, 0.0, 0.0, 0.25, 0.5, 0.0, 0.0, 0.0]])

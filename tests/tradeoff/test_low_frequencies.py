@@ -10,8 +10,8 @@ import pytest
 
 from leakscore import tradeoff
 from leakscore.tradeoff.composition import sums
-from leakscore.tradeoff.composition.plan import MANY
-from leakscore.tradeoff.composition.sums import EqualSteps, _Tilt, block_size, low_frequencies
+from leakscore.tradeoff.composition.sums import _Tilt
+from tests.helpers.parts import MANY, EqualSteps, block_size, low_frequencies
 from tests.oracles import lattices as oracle
 
 

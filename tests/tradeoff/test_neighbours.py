@@ -14,9 +14,8 @@ import pytest
 
 from leakscore import tradeoff
 from leakscore.tradeoff import Certificate, TradeOff
-from leakscore.tradeoff.premise import Premise
-from leakscore.tradeoff.premise import about as give
-from leakscore.tradeoff.shapes import Between
+from tests.helpers.parts import Between, Premise
+from tests.helpers.parts import about as give
 from tests.helpers.public import named, public_functions
 from tests.tradeoff.public_curves import MADE, MEANS
 

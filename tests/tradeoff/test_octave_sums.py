@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from leakscore.tradeoff.composition import octaves
-from leakscore.tradeoff.composition.octaves import (
+from tests.helpers.parts import (
     Component,
     Octaves,
     in_use,

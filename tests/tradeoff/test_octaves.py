@@ -12,9 +12,17 @@ import pytest
 
 from leakscore import _core
 from leakscore.tradeoff.composition import octaves as laws
-from leakscore.tradeoff.composition.laws import Losses, log_losses, ratio_losses
-from leakscore.tradeoff.composition.octaves import Component, Octaves, loss_step, power, ratio_step
 from tests.helpers.certified import curves
+from tests.helpers.parts import (
+    Component,
+    Losses,
+    Octaves,
+    log_losses,
+    loss_step,
+    power,
+    ratio_losses,
+    ratio_step,
+)
 from tests.oracles import octaves as oracle
 
 U = 2.0**-53

@@ -17,7 +17,7 @@ from scipy.optimize import brentq
 
 from leakscore import tradeoff
 from leakscore.tradeoff import TradeOff
-from leakscore.tradeoff.premise import Premise, settled
+from tests.helpers.parts import Premise, settled
 
 # Guarantees, attacks and brackets that are not their own inverse.
 ASYMMETRIC: dict[str, TradeOff] = {

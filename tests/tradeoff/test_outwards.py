@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from leakscore.tradeoff import subsampled_gaussian
-from leakscore.tradeoff.polygon import Polygon
+from tests.helpers.parts import Polygon
 
 # Vertices whose logs are exact in binary, so that the polygon itself has no error.
 LOG_ALPHA = np.array([-np.inf, -40.0, -9.5, -1.25, -0.0625, -(2.0**-30), -(2.0**-45)])

@@ -9,7 +9,7 @@ import pytest
 from mpmath import mp, mpf
 
 from leakscore.tradeoff import approximate_dp, subsampled_gaussian
-from leakscore.tradeoff.polygon import certified_lower, certified_upper
+from tests.helpers.parts import certified_lower, certified_upper
 
 pytestmark = pytest.mark.usefixtures("digits")
 

@@ -19,8 +19,7 @@ from leakscore.tradeoff import (
     from_zcdp,
     gaussian,
 )
-from leakscore.tradeoff.polygon import Polygon, log_slopes, lower_hull
-from leakscore.tradeoff.shapes import Between
+from tests.helpers.parts import Between, Polygon, log_slopes, lower_hull
 
 N, P, Q = 300, 0.3, 0.45
 COUNTS = np.arange(N + 1)

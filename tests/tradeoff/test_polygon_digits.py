@@ -8,7 +8,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from leakscore.tradeoff.polygon import Polygon
+from tests.helpers.parts import Polygon
 
 INF = np.inf
 # Vertices whose logs are exact in binary; power at alpha = 0 or none, beta = 0 before 1 or at it.

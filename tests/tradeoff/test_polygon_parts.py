@@ -9,7 +9,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from leakscore.tradeoff.polygon import Polygon, below, joined_tests, lower_hull, moved_beta
+from tests.helpers.parts import Polygon, below, joined_tests, lower_hull, moved_beta
 
 INF = np.inf
 

@@ -7,16 +7,20 @@ import pytest
 
 from leakscore.tradeoff import subsampled_gaussian, subsampled_laplace, subsampled_mean
 from leakscore.tradeoff.composition import ends as _ends
-from leakscore.tradeoff.composition.ends import rare_losses
-from leakscore.tradeoff.composition.laws import (
+from tests.helpers.certified import curves
+from tests.helpers.parts import (
+    Component,
+    GaussianStep,
+    Parts,
     log_losses,
+    loss_step,
     lower_curve,
+    power,
+    rare_losses,
     ratio_losses,
+    ratio_step,
     upper_curve,
 )
-from leakscore.tradeoff.composition.octaves import Component, loss_step, power, ratio_step
-from leakscore.tradeoff.composition.steps import GaussianStep, Parts
-from tests.helpers.certified import curves
 
 
 @pytest.mark.parametrize(

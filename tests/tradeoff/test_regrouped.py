@@ -9,10 +9,15 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from leakscore.tradeoff.batches import _TAIL, truncated_poisson_gaussian
-from leakscore.tradeoff.composition.laws import Losses, ratio_losses
-from leakscore.tradeoff.composition.octaves import Octaves
-from leakscore.tradeoff.composition.steps import AllocatedSteps, on_lattice
+from leakscore.tradeoff.batches import _TAIL
+from tests.helpers.parts import (
+    AllocatedSteps,
+    Losses,
+    Octaves,
+    on_lattice,
+    ratio_losses,
+    truncated_poisson_gaussian,
+)
 from tests.tradeoff.test_known import Given
 
 SPACING = 1e-3

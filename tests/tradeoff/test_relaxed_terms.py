@@ -11,7 +11,8 @@ from mpmath import mp, mpf
 
 from leakscore.distributions import gx2
 from leakscore.tradeoff import compose_relaxed_gaussian, relaxed_gaussian
-from leakscore.tradeoff.relaxed import cut, log_ratio, tails
+from leakscore.tradeoff.relaxed import cut
+from tests.helpers.parts import log_ratio, tails
 from tests.oracles import relaxed as oracle
 
 # mu, coordinates and squared lengths: near and far laws, short and long lengths.

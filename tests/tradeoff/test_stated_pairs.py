@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from leakscore.tradeoff import approximate_dp, compose
-from leakscore.tradeoff.composition.laws import stated_pair
-from leakscore.tradeoff.polygon import Polygon, lower_hull
+from tests.helpers.parts import Polygon, lower_hull, stated_pair
 
 
 def polygon(rng: np.random.Generator) -> tuple[Any, Any]:

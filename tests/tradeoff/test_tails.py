@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from leakscore.tradeoff.composition import sums as composition
-from leakscore.tradeoff.composition.plan import Window
-from leakscore.tradeoff.composition.sums import EqualSteps, _Range, _Tilt, compose_lattices
+from leakscore.tradeoff.composition.sums import _Range, _Tilt
+from tests.helpers.parts import EqualSteps, Window, compose_lattices
 from tests.oracles import lattices as oracle
 from tests.tradeoff.test_errors import masses
 

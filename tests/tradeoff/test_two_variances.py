@@ -11,7 +11,7 @@ import pytest
 from mpmath import mp, mpf
 
 from leakscore.tradeoff import TradeOff, averaged_gaussian_attack, gaussian_mean
-from leakscore.tradeoff.curve import log_rest
+from tests.helpers.parts import log_rest
 
 CASES = [(22, 0.5), (3, 0.7)]  # ratios of variances 1.21 and 4
 ALPHA = [1e-300, 1e-30, 1e-4, 0.05, 0.3, 0.5, 0.7, 0.999, 1 - 2.0**-40]

@@ -1,0 +1,34 @@
+"""Sizes at which the work is divided, so that a test reaches what only long inputs do.
+
+Numbers do not depend on them, or a test says how.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+SIZES = {
+    "long": "leakscore_app.report._report.LONG",  # rows beyond which a table is read in blocks
+    "kept": "leakscore_app.passes.scores.KEPT",  # rows of largest score
+    "sampled": "leakscore_app.passes.rows.SAMPLED",
+    "hashes": "leakscore_app.passes.rows._MOST",
+    "step_values": "leakscore_app.passes.lattices._MOST",
+    "block_rows": "leakscore_app.report.engine.features.ROWS",
+    "block_numbers": "leakscore_app.report.engine.features._NUMBERS",
+    "block_by_group": "leakscore_app.report.engine.features._BY_GROUP",
+    "fewest_rows": "leakscore_app.report.engine.features._FEWEST",
+    "covariances": "leakscore_app.report.engine.blocks._TOGETHER",  # numbers of those in one pass
+    "few_columns": "leakscore_app.report._report._FEW_COLUMNS",
+    "memory": "leakscore_app.tables.files.MAX_MEMORY",
+    "piece": "leakscore_app.tables.sources.texts.PIECE",  # characters of a csv read together
+    "piece_rest": "leakscore_app.tables.sources.texts._REST",
+    "drawn": "leakscore_app.report.engine.attack.LARGEST_DRAWN",
+    "anew_tables": "leakscore_app.report.engine.noise._MOST_TABLES",
+    "law_lanes": "leakscore.leakage.table_law._LANES",
+}
+
+
+def sizes(monkeypatch: pytest.MonkeyPatch, **given: int) -> None:
+    """Set some of the sizes, by their names in `SIZES`."""
+    for name, size in given.items():
+        monkeypatch.setattr(SIZES[name], size)
