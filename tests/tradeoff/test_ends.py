@@ -14,15 +14,7 @@ from leakscore import _core
 from leakscore.tradeoff import gaussian
 from leakscore.tradeoff.composition import ends as _ends
 from leakscore.tradeoff.composition.ends import _binomial
-from tests.helpers.parts import (
-    BlockMasses,
-    GaussianStep,
-    LaplaceStep,
-    Parts,
-    Step,
-    absolute_sum,
-    ends,
-)
+from tests.helpers.parts import BlockMasses, GaussianStep, LaplaceStep, Parts, Step
 from tests.oracles import composition as oracle
 
 WIDE = np.longdouble
@@ -138,7 +130,7 @@ def test_running_sums_of_many_masses() -> None:
 def test_hidden_mass_is_given_to_the_attacker() -> None:
     """Rare and huge losses are cut off: beyond the cut, delta is still no less than the truth."""
     mu, rate = 9.0, 1e-12
-    low, _ = ends([(GaussianStep(mu, rate), 1)], "guarantee", "informed")
+    low, _ = _ends.ends([(GaussianStep(mu, rate), 1)], "guarantee", "informed")
     with mp.workdps(40):
         for epsilon in (1.0, 5.0, 20.0, 60.0):
             inner = mp.expm1(epsilon) / mp.mpf(rate) + 1
@@ -151,7 +143,7 @@ def test_hidden_mass_is_given_to_the_attacker() -> None:
 def test_hidden_mass_of_either_end_is_given_to_the_attacker() -> None:
     """Thirteen deviations out, in both directions."""
     curve = gaussian(1.0)
-    low, _ = ends([(GaussianStep(1.0, 1.0), 1)], "guarantee", "informed")
+    low, _ = _ends.ends([(GaussianStep(1.0, 1.0), 1)], "guarantee", "informed")
     for direction in ("forward", "reverse"):
         for epsilon in (12.0, 12.6, 13.5):
             exact = float(curve.delta(epsilon))
@@ -163,7 +155,7 @@ def test_laws_that_hardly_differ_are_no_closer_than_they_are(
     mu: float, rate: float, n: int
 ) -> None:
     """Total variation, in closed form."""
-    low, high = ends([(GaussianStep(mu, rate), n)], "guarantee", "informed")
+    low, high = _ends.ends([(GaussianStep(mu, rate), n)], "guarantee", "informed")
     exact = np.sqrt(n) * rate * mu / np.sqrt(2 * np.pi)
     assert exact < low.delta(0.0) <= 3.0 * np.sqrt(n) * exact
     assert high.delta(0.0) == 0.0
@@ -178,7 +170,7 @@ def test_laws_that_hardly_differ_are_no_closer_than_they_are(
 )
 def test_the_absolute_sum_errs_no_more_often_than_said(n: int, rate: float, mu: float) -> None:
     """Both error rates of every threshold, in 40 digits; alpha and beta are rounded up."""
-    log_alpha, log_beta = absolute_sum([(GaussianStep(mu, rate), n)])
+    log_alpha, log_beta = _ends.absolute_sum([(GaussianStep(mu, rate), n)])
     assert log_beta.max() <= 0.0
     counts = _binomial(n, rate)[0]
     bound = np.linspace(0.0, float(mu / np.sqrt(n) * counts[-1]) + 8.0, 257)[1:]
@@ -218,7 +210,7 @@ def test_counts_of_any_rate(n: int, rate: float) -> None:
 
 def test_the_ends_of_what_hardly_tells_anything() -> None:
     distance = 1e-14
-    low, high = ends([(GaussianStep(distance, 1.0), 1)], "guarantee", "informed")
+    low, high = _ends.ends([(GaussianStep(distance, 1.0), 1)], "guarantee", "informed")
     rest = np.log1p(-distance)
     np.testing.assert_array_equal(low.vertices, [[-np.inf, rest], [rest, -np.inf]])
     np.testing.assert_array_equal(high.vertices, [[-np.inf, 0.0], [0.0, -np.inf]])

@@ -13,16 +13,7 @@ import pytest
 from leakscore import _core
 from leakscore.tradeoff.composition import octaves as laws
 from tests.helpers.certified import curves
-from tests.helpers.parts import (
-    Component,
-    Losses,
-    Octaves,
-    log_losses,
-    loss_step,
-    power,
-    ratio_losses,
-    ratio_step,
-)
+from tests.helpers.parts import Component, Losses, Octaves, log_losses, ratio_losses
 from tests.oracles import octaves as oracle
 
 U = 2.0**-53
@@ -132,7 +123,7 @@ def test_mass_beyond_a_lattice_is_an_error() -> None:
 
 @pytest.mark.parametrize("mu", [0.3, 16.0])
 def test_masses_of_one_step(mu: float) -> None:
-    law = ratio_step(mu, 10, 64)
+    law = laws.ratio_step(mu, 10, 64)
     points = law.numbers
     with mp.workdps(22):
         x = [mp.log(mp.mpf(float(y))) / mu + mp.mpf(mu) / 2 for y in points[1:]]
@@ -163,8 +154,8 @@ def test_masses_of_one_step(mu: float) -> None:
 @pytest.mark.parametrize(("mu", "steps"), [(1.0, 2), (1.0, 7), (0.2, 33), (3.0, 5), (2.0, 1000)])
 def test_both_ends_are_nested_at_any_fineness(mu: float, steps: int, half: int) -> None:
     """A statistic whose shifted step were always the last would beat the guarantee."""
-    finest = curves(ratio_losses(power(ratio_step(mu, steps, 512), steps)))
-    lower, upper = curves(ratio_losses(power(ratio_step(mu, steps, half), steps)))
+    finest = curves(ratio_losses(laws.power(laws.ratio_step(mu, steps, 512), steps)))
+    lower, upper = curves(ratio_losses(laws.power(laws.ratio_step(mu, steps, half), steps)))
     alpha = np.concatenate([np.logspace(-25.0, -0.1, 200), 1.0 - np.logspace(-12.0, -1.0, 100)])
     assert (lower(alpha) <= upper(alpha)).all()
     assert (lower(alpha) <= finest[1](alpha)).all()
@@ -173,8 +164,8 @@ def test_both_ends_are_nested_at_any_fineness(mu: float, steps: int, half: int) 
 
 def test_sums_of_logs_keep_both_masses() -> None:
     steps = 300
-    one, least = loss_step([Component(1.0, 2.0, 1e-3)], steps, 128)
-    law = power(one, steps)
+    one, least = laws.loss_step([Component(1.0, 2.0, 1e-3)], steps, 128)
+    law = laws.power(one, steps)
     found = log_losses(law, steps * least)
     for logs in (*found.dominating, found.statistic[1]):
         assert abs(np.exp(logs).sum() - 1.0) <= law.rounding + sum(law.lost)
@@ -185,10 +176,10 @@ def test_sums_of_logs_keep_both_masses() -> None:
 
 def test_dropped_mass_is_given_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a thousandth is dropped at every sum, the bounds hold all the same."""
-    finest = curves(ratio_losses(power(ratio_step(1.0, 20, 512), 20)))
+    finest = curves(ratio_losses(laws.power(laws.ratio_step(1.0, 20, 512), 20)))
     for share in (1e-2, 1e-4):
         monkeypatch.setattr(laws, "_RARE", share)
-        law = power(ratio_step(1.0, 20, 512), 20)
+        law = laws.power(laws.ratio_step(1.0, 20, 512), 20)
         assert law.lost[0] > 0.01 * share
         assert law.lost[1] > 0.1 * share
         lower, upper = curves(ratio_losses(law))
