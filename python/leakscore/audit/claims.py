@@ -87,8 +87,8 @@ class Family:
     def about(self, parameter: float) -> Premise:
         """Give the premise of the curves made so far, at least of one parameter."""
         self(parameter)
-        made = self._curves.items()
-        premise = joined((f"family({at!r})", premise_in(curve)) for at, curve in made)
+        curves = self._curves.items()
+        premise = joined((f"family({at!r})", premise_in(curve)) for at, curve in curves)
         return premise._replace(neighbours=self._stated or premise.neighbours)
 
     def bracket(
