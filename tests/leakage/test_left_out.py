@@ -126,6 +126,18 @@ def test_is_larger_than_in_the_sample(dim: int, seed: int) -> None:
         assert (leave_one_out(X, reference, 9) > leakage_score(X, reference, 9)).all()
 
 
+def test_knows_its_table_by_a_column_of_last_digits() -> None:
+    # The mean is rounded to 1/8: products about it are not quite those about the mean.
+    X = table()
+    X[:, 0] = np.random.default_rng(2).integers(0, 64, len(X)) / 8
+    moved = X + np.array([1e15, 0, 0, 0])
+    assert (moved[:, 0] - 1e15 == X[:, 0]).all()
+    for options in ({"ridge": 1.0}, {"shrinkage": 0.5}, {}):
+        expected = leave_one_out(X, Reference.fit(X, **options), 7)
+        scores = leave_one_out(moved, Reference.fit(moved, **options), 7)
+        np.testing.assert_allclose(scores, expected, rtol=0.2)
+
+
 def test_refuses_another_table() -> None:
     X = table()
     reference = Reference.fit(X)

@@ -193,18 +193,18 @@ def estimate(
             "the covariance is singular otherwise. Pass shrinkage='auto', ridge > 0 or "
             "cov='diagonal'"
         )
-    mean, scatter = moments("X", table)
+    mean, squares = moments("X", table)
     options = method, extra, freedom
     if kind == "diagonal":
-        return of_scatter(mean, scatter, rows, options, products_of(table, mean))
+        return of_scatter(mean, squares, rows, options, products_of(table, mean))
     large = table.dtype == np.float32 and rows * dim * dim >= _SINGLE_FROM
     for single in (True, False) if large else (False,):
         scatter = covariances.scatter(table, mean, single=single)
-        result = of_scatter(mean, scatter, rows, options, products_of(table, mean))
-        full = result[1]
+        _, full, fit = of_scatter(mean, scatter, rows, options, products_of(table, mean))
         if isinstance(full, covariances.Full) and single and full.smallest_share > _SINGLE_SHARE:
             break
-    return result
+    # A table is recognised by its moments: products in float32, or about a rounded mean, differ.
+    return mean, full, replace(fit, variances=squares / freedom)
 
 
 def moments(name: str, table: Table) -> tuple[Doubles, Doubles]:
