@@ -208,3 +208,13 @@ def test_reverse_epsilons_of_almost_the_whole_sample() -> None:
         epsilon = f.epsilon(0.1, "reverse")
         assert f.delta(epsilon * (1 + 1e-9), "reverse") <= 0.1
         assert f.delta(epsilon * (1 - 1e-9), "reverse") >= 0.1
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.5, 1.0])
+@pytest.mark.parametrize("mu", [1e-150, 1e-12])
+def test_epsilons_of_the_faintest_means(mu: float, rate: float) -> None:
+    """To first order in mu, delta(rate mu y) = rate mu (phi(y) - y Phi(-y)) in both directions."""
+    f, y = subsampled_mean(rate * mu**2, rate), np.array([0.1, 1.0, 5.0])
+    delta = rate * mu * (norm.pdf(y) - y * norm.sf(y))
+    for direction in ("forward", "reverse"):
+        np.testing.assert_allclose(f.epsilon(delta, direction), rate * mu * y, rtol=1e-10)

@@ -191,7 +191,8 @@ class InverseMixture(SampledCurve[Value]):
         with np.errstate(divide="ignore"):
             sure = inside - outside + np.log1p(-aim) - np.log(aim)  # the root of perfect tests
         furthest = np.where(usual, np.maximum(sure, 0.0), 0.0)
-        high = doubled(np.ones(delta.shape), lambda high: (high < furthest) & (gap(high) > 0.0))
+        first = np.minimum(8.0 * (most / rate), 1.0)  # of the curve's scale, however small that is
+        high = doubled(first, lambda high: (high < furthest) & (gap(high) > 0.0))
         high = np.minimum(high, furthest)
         inner = np.where(usual, sign_change(gap, np.zeros(delta.shape), high), edge)
         epsilon, steps = _outer(inner, rate), 4
