@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from leakscore.numeric import by_squaring, crossed, doubled, sign_change
+from leakscore.typing import Doubles
 
 
 def test_roots_of_any_size() -> None:
@@ -20,6 +23,59 @@ def test_a_root_beyond_either_end() -> None:
     for sign in (-1.0, 1.0):
         root = sign_change(lambda x, sign=sign: sign * (away - x), np.zeros(5), np.ones(5))  # type: ignore[misc]
         np.testing.assert_allclose(root, [0.0, 0.3, 1.0, 1.0, 0.0], rtol=1e-14)
+
+
+SMOOTH: tuple[tuple[Callable[[Doubles], Doubles], float, float], ...] = (
+    (lambda x: np.cos(x) - x, 0.0, 1.0),
+    (lambda x: 1.0 / (1.0 + x) - 0.3, 0.0, 10.0),
+    (lambda x: np.exp(-x) - 1e-3, 0.0, 64.0),
+    (lambda x: 2.0 - x**3, 0.0, 4.0),
+    (lambda x: 0.3**9 - x**9, 0.0, 1.0),
+    (lambda x: np.tanh(x - 3.0), 0.0, 50.0),
+    (lambda x: np.log(x) - 7.0, 1.0, 1e4),
+    (lambda x: np.log1p(-x) + 3.0, 0.0, 0.999999),
+    (lambda x: 1.0 / x - 1.0 / 7.0 - 0.01 * x, 1e-3, 90.0),
+)
+
+
+def test_smooth_functions_take_few_evaluations() -> None:
+    """Bisection takes 460, and interpolation with a wrong term at least 129."""
+    count = 0
+    for function, low, high in SMOOTH:
+
+        def counted(x: Doubles, function: Callable[[Doubles], Doubles] = function) -> Doubles:
+            nonlocal count
+            count += 1
+            return function(x)
+
+        sign_change(counted, np.array([low]), np.array([high]))
+    assert count <= 112
+
+
+def test_the_end_with_the_value_nearer_to_0() -> None:
+    root = sign_change(lambda x: 2.0 - x**3, np.zeros(1), np.full(1, 4.0), rtol=1e-3)
+    np.testing.assert_allclose(root, np.cbrt(2.0), rtol=1e-4)
+
+
+def test_a_value_of_1_ends_no_search() -> None:
+    root = sign_change(lambda x: 4.0 * (0.75 - x), np.zeros(1), np.ones(1))
+    np.testing.assert_allclose(root, 0.75, rtol=2.0**-47)
+
+
+def test_steps_are_within_the_width() -> None:
+    """The end with the smaller value is the far one for half of the steps."""
+    root = np.linspace(1.0, 2.0, 400)[1:-1]
+    for above, below in ((1e300, -1e-300), (1e-300, -1e300)):
+        at = [
+            sign_change(
+                lambda x, r=r, ends=(above, below): np.where(x < r, *ends),  # type: ignore[misc]
+                np.ones(1),
+                np.full(1, 2.0),
+                rtol=2.0**-12,
+            )[0]
+            for r in root
+        ]
+        np.testing.assert_allclose(at, root, rtol=2.0**-11)
 
 
 @pytest.mark.parametrize("root", [1.0 + 1e-9, 1.2345, 1.5, 2.0])
