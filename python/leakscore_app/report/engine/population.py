@@ -321,26 +321,12 @@ class Population:
         scores[self.published.given_away(slice(-1, None))] = np.inf
         return scores
 
-    def _shaped(self, noise_cov: Doubles) -> Doubles:
-        """Leakage of every record if one mean is published with noise of a covariance, (N,).
-
-        In units of these values, without shrinkage. By the formula of Sherman and Morrison, as in
-        `leakage.noise_for_table`.
-        """
-        grow = self.size / (self.size - 1)
-        noisy = self.correction * grow * self.reference.cov + self.n * noise_cov
-        weights = Reference(np.zeros(self.dim), noisy).solve(self.centred)
-        distances = np.einsum("ij,ij->i", self.centred, weights)
-        remaining = 1 - self.correction * grow / (self.size - 1) * distances
-        with np.errstate(divide="ignore"):
-            return np.asarray(grow**2 * distances / np.maximum(remaining, 0.0) / self.n)
-
     def noisy(self, noise_cov: Doubles, earlier: Doubles) -> Doubles:
         """Leakage of every person with noise of a covariance on the present mean, (P,).
 
         `earlier` is what counts of the earlier means; no shrinkage.
         """
-        return self._shaped(noise_cov) if self.plain else earlier + self._table.added(noise_cov)
+        return earlier + self._table.added(noise_cov)
 
     def least_noise(
         self, most: float, shape: Shape, earlier: Doubles, without: int | None = None
@@ -365,10 +351,8 @@ class Population:
 
     def can_spare_person(self, person: int) -> bool:
         """Tell whether noise of any shape can be found without a person."""
-        rest = self.size - int(self.owned.sizes[person])
-        if rest - 1 <= self.dim or (self.finite and self.n >= rest):
-            return False
-        return self.plain or self._table.can_spare(person)
+        drawn = not self.finite or self.n < self.size - int(self.owned.sizes[person])
+        return drawn and self._table.can_spare(person)
 
     @cached_property
     def _table(self) -> OwnedTable:
