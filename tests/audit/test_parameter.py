@@ -151,6 +151,8 @@ def test_limits_of_the_parameter() -> None:
     assert inside.parameter == pytest.approx(free, abs=1e-11)
     tiny = audit.parameter_lower_bound(lambda x: gaussian(1e4 * x), high=1e-2)
     assert 1e4 * tiny.parameter == pytest.approx(free, abs=1e-9)
+    far = audit.parameter_lower_bound(lambda x: gaussian(max(x, 0.0)), low=-1e3, high=0.1)
+    assert far.parameter == far.max_certifiable == 0.1  # -1000 + 1000.1 is more
     shifted = audit.parameter_lower_bound(lambda x: gaussian(x + 50), low=-50.0)
     assert shifted.parameter + 50 == pytest.approx(free, abs=1e-9)
     # At rate .3 no leakage explains the scores; the saturated family is refuted throughout.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -98,27 +99,27 @@ class Family:
 
         Twice 0 if the least step goes to none that is refuted, and twice the last if `high` is.
         """
-        last = high - low
+        at, last = partial(stepped, low, high), high - low
         bottom = top = first = min(1.0, last)
-        if not refuted(self(low + first)):
+        if not refuted(self(at(first))):
             while bottom > _LEAST_STEP * first:
                 bottom, top = 0.25 * bottom, bottom
-                if refuted(self(low + bottom)):
-                    self._require_order(low + bottom, low + top)
+                if refuted(self(at(bottom))):
+                    self._require_order(at(bottom), at(top))
                     return bottom, top
-            self._require_order(low + bottom, low + first)
+            self._require_order(at(bottom), at(first))
             return 0.0, 0.0
         factor = 2.0
         while top < last:
             bottom, top, factor = top, min(top * factor, last), 2.0 * factor
             if top > _LARGEST_STEP:
-                self._require_order(low + first, low + bottom)
+                self._require_order(at(first), at(bottom))
                 raise AllRefutedError(
-                    f"The family is refuted at every parameter up to {low + bottom!r}: pass high=, "
-                    "or a family that leaks more with a larger parameter"
+                    f"The family is refuted at every parameter up to {at(bottom)!r}: pass one that "
+                    "leaks more with a larger parameter, or high= to Audit.parameter_lower_bound"
                 )
-            if not refuted(self(low + top)):
-                self._require_order(low + bottom, low + top)
+            if not refuted(self(at(top))):
+                self._require_order(at(bottom), at(top))
                 return bottom, top
         return top, top
 
@@ -132,6 +133,11 @@ class Family:
             )
 
 
+def stepped(low: float, high: float, step: float) -> float:
+    """Return low + step; the whole way is `high` itself, which the sum may miss or exceed."""
+    return high if step == high - low else low + step
+
+
 def largest_parameter(
     family: Family, fpr: Doubles, fnr: Doubles, limits: tuple[float, float]
 ) -> tuple[float, int]:
@@ -139,10 +145,11 @@ def largest_parameter(
 
     Raises RuntimeError if every parameter is refuted and the upper limit is infinite.
     """
-    low, index = limits[0], np.flatnonzero(fpr + fnr < 1.0)  # no curve is above the diagonal
+    at = partial(stepped, *limits)
+    index = np.flatnonzero(fpr + fnr < 1.0)  # no curve is above the diagonal
     closest = int(np.argmin(fpr + fnr))
     if not index.size:
-        return low, closest
+        return limits[0], closest
 
     def log_ratios(curve: TradeOff) -> Doubles:
         """Return the log of f(fpr) over fnr: positive at points that refute, finite at all."""
@@ -151,7 +158,7 @@ def largest_parameter(
 
     def excess(step: float) -> float:
         nonlocal index
-        ratios = log_ratios(family(low + step))
+        ratios = log_ratios(family(at(step)))
         if ratios.max() > 0.0:  # a larger parameter has a lower curve: others cannot refute it
             index = index[ratios > 0.0]
         return float(ratios.max())
@@ -160,8 +167,8 @@ def largest_parameter(
     if bottom < top:
         bottom, _ = crossed(excess, bottom, top, _CLOSE)
     if bottom == 0.0:
-        return low, closest
-    return low + bottom, int(index[np.argmax(log_ratios(family(low + bottom)))])
+        return limits[0], closest
+    return at(bottom), int(index[np.argmax(log_ratios(family(at(bottom))))])
 
 
 def largest_certifiable(
