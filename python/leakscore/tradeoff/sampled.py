@@ -235,7 +235,7 @@ class _OfGaussian(SampledCurve[Value]):
         return Mirrored(SubsampledTradeOff(self._curve, rate, self._premise), start, end, area)
 
     def _each(
-        self, quantity: str, argument: Doubles, *, swapped: bool = False, part: Any = None
+        self, quantity: str, argument: Doubles, *, swapped: object = None, part: Any = None
     ) -> Any:
         del swapped  # the curves are symmetric
         axes = argument.ndim if part is None else part.ndim
