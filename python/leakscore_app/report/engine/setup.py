@@ -50,16 +50,16 @@ class AnalysisOptions:
     audit: bool
     confidence: float
     show_values: bool
-    statistic: Statistic | None = None
-    min_cell: int = 10
-    drop_small_cells: bool = False
-    noise_shape: str | None = None
-    records: str | None = None
-    draw_noise: int | bool | None = None
-    decimals: int | None = None
-    distinct_records: bool = False
-    sensitive: str | None = None
-    synthetic: bool = False
+    statistic: Statistic | None
+    min_cell: int
+    drop_small_cells: bool
+    noise_shape: str | None
+    records: str | None
+    draw_noise: int | bool | None
+    decimals: int | None
+    distinct_records: bool
+    sensitive: str | None
+    synthetic: bool
 
 
 def checked(options: AnalysisOptions) -> AnalysisOptions:
