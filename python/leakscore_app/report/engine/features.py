@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import prod
 from typing import Any, TypeAlias, cast
 
@@ -27,9 +28,9 @@ from leakscore.statistics import (
 from leakscore.typing import Flags
 from leakscore_app._visible import visible
 from leakscore_app.passes.cells import FOLLOWS, MeasureCells
-from leakscore_app.passes.rows import SAMPLED, Copies, First, Group, GroupedRecords, Lost, first
+from leakscore_app.passes.rows import SAMPLED, First, Group, GroupedRecords, first
 from leakscore_app.report._model import Doubles
-from leakscore_app.report.engine.pooled import GroupedSource, PooledCells, PooledLaw
+from leakscore_app.report.engine.pooled import CellsByGroup, GroupedSource, PooledCells, PooledLaw
 from leakscore_app.report.engine.setup import AnalysisOptions
 from leakscore_app.report.engine.survey import (
     Judged,
@@ -38,6 +39,7 @@ from leakscore_app.report.engine.survey import (
     in_memory,
     in_one_block,
     judged_of,
+    law_of,
     records_of,
 )
 from leakscore_app.tables import files
@@ -298,65 +300,6 @@ class _Needed:
         return first(Block(block.number, block.start, values))
 
 
-@dataclass(frozen=True, eq=False)
-class _Bound:
-    """A statistic that has all it must know, and the rows that it is of; see `Judged`."""
-
-    base: Judged | _Base
-    source: Features
-    opened: Opened
-    separate: tuple[str, ...]
-    missing: Lost
-    infinite: Lost
-    groupless: Lost
-    copies: Copies | None
-    by_cell: GroupedSource | PooledCells | None = None
-
-    @property
-    def excluded(self) -> tuple[LeftColumn, ...]:
-        """Which columns of the table are not judged."""
-        excluded = [column for column in self.base.excluded if column.name not in self.separate]
-        if isinstance(self.source.statistic, KnownWeights):
-            excluded += [LeftColumn(name, _WEIGHTS) for name in self.separate]
-        return tuple(excluded)
-
-    def judged(self, passes: Passes) -> Judged:
-        """Judge the features."""
-        base = self.base
-        features = replace(
-            self.opened,
-            source=self.source,
-            columns=self.source.statistic.names,
-            excluded={},
-            shares={},
-            refused={},
-            index=frozenset(),
-            sums=False,
-            codes=False,
-            understood=True,
-            requested=None,
-        )
-        judged = _judged(features, passes, base, self.by_cell)
-        if isinstance(self.source.statistic, Counts):
-            judged = replace(judged, law=PooledLaw.of_counts(judged.law))
-        return replace(
-            judged,
-            seen=replace(
-                judged.seen,
-                missing=self.missing,
-                infinite=self.infinite,
-                copies=self.copies or judged.seen.copies,
-            ),
-            excluded=(*self.excluded, *judged.excluded),
-            dependent=(*base.dependent, *judged.dependent),
-            unjudged=base.unjudged,
-            published=base.published + len(self.separate),
-            groupless=self.groupless,
-            absent=base.absent,
-            infinite=base.infinite,
-        )
-
-
 def features_of(
     opened: Opened, passes: Passes, options: AnalysisOptions
 ) -> tuple[Judged, Statistic]:
@@ -371,11 +314,11 @@ def features_of(
     if isinstance(statistic, Mean):
         judged = judged_of(opened, passes, **reading)
         return judged, statistic.on(judged.columns)
-    bound = _bound_of(opened, passes, statistic, reading, whole=False)
-    judged = bound.judged(passes)
-    cells = any(by_group(bound.source.statistic))
+    base, features = _bound_of(opened, passes, statistic, reading, whole=False)
+    judged = _judged(opened, features, passes, base, base.by_cell)
+    cells = any(by_group(features.statistic))
     source = replace(cast(Features, judged.source), cells=cells)
-    return replace(judged, source=source), bound.source.statistic
+    return replace(judged, source=source), features.statistic
 
 
 def _reading(options: AnalysisOptions) -> dict[str, Any]:
@@ -389,7 +332,7 @@ def _reading(options: AnalysisOptions) -> dict[str, Any]:
 
 def _bound_of(
     opened: Opened, passes: Passes, statistic: Statistic, reading: Mapping[str, Any], *, whole: bool
-) -> _Bound:
+) -> tuple[Judged, Features]:
     """Judge the columns of a statistic, and let it learn what it must know of the records.
 
     `whole` says that all records are in one block: then it learns from these, not from moments.
@@ -401,46 +344,38 @@ def _bound_of(
     groups, seen = opened.groups, base.seen
     source = replace(base.source, columns=(*groups, *base.source.columns, *separate))
     bound = statistic.on((*groups, *base.columns, *separate), groups)
-    groupless, copies = Lost(0, ()), None if seen is None else seen.copies
     numbers: Mapping[str, npt.NDArray[np.int64]] = {}
-    by_cell: GroupedSource | None = None
     if groups:
         crossed = isinstance(statistic, GroupMeans) and not whole
         levels, numbers, counted = levels_of(source, passes, groups, crossed=crossed)
-        groupless, copies = counted.lost, counted.copies
+        seen = replace(seen, copies=counted.copies)
         bound = statistic.on(bound.columns, levels)
-        if not whole:
+        by_cell: GroupedSource | None = None
+        if isinstance(bound, GroupMeans) and not whole:
             by_cell = _grouped(source, passes, bound, base, of=(groups, numbers, counted))
+        base = replace(base, groupless=counted.lost, by_cell=by_cell)
     _require_room(opened.source.rows if whole else None, len(bound.names))
     if separate or learns(bound):
         at = tuple(source.columns.index(name) for name in bound.columns)
         needed = _Needed(at, len(groups), getattr(bound, "weights", None))
         seen = passes(source, needed, "estimating what features need")
-        copies = seen.copies
     most = None if whole else _BY_GROUP if groups else _NUMBERS
     features = _source_of(source, bound, numbers, most)
     if learns(bound):
-        bound = _prepared(features, None if whole or seen is None else seen)
+        bound = _prepared(features, None if whole else seen)
         features = replace(features, statistic=bound, columns=bound.names)
-    nobody = Lost(0, ())
-    return _Bound(
-        base=base,
-        source=features,
-        opened=opened,
-        separate=separate,
-        missing=nobody if seen is None else seen.missing,
-        infinite=nobody if seen is None else seen.infinite,
-        groupless=groupless,
-        copies=copies,
-        by_cell=by_cell,
-    )
+    excluded = [column for column in base.excluded if column.name not in separate]
+    if isinstance(bound, KnownWeights):
+        excluded += [LeftColumn(name, _WEIGHTS) for name in separate]
+    published = base.published + len(separate)
+    return replace(base, seen=seen, excluded=tuple(excluded), published=published), features
 
 
 def _grouped(
     source: Source,
     passes: Passes,
-    statistic: Statistic,
-    base: Judged | _Base,
+    statistic: GroupMeans,
+    base: Judged,
     *,
     of: tuple[Levels, Mapping[str, Integers], GroupedRecords],
 ) -> GroupedSource | None:
@@ -448,8 +383,6 @@ def _grouped(
 
     `of` are all levels, the numbers of levels as in `Features`, and how many records have each.
     """
-    if not isinstance(statistic, GroupMeans) or not isinstance(base, Judged):
-        return None
     levels, numbers, counted = of
     sizes, crossed = tuple(map(len, levels.values())), np.flatnonzero(counted.cells)
     codes = np.zeros((len(crossed), len(statistic.columns)))
@@ -462,26 +395,53 @@ def _grouped(
 
 
 def _judged(
-    features: Opened,
+    opened: Opened,
+    source: Features,
     passes: Passes,
-    base: Judged | _Base,
-    by_cell: GroupedSource | PooledCells | None,
+    base: Judged,
+    by_cell: CellsByGroup | None,
 ) -> Judged:
     """Judge the features: by their moments, or by those of cells of few records."""
-    if by_cell is None or isinstance(base, _Base):
-        return judged_of(
+    if by_cell is None or isinstance(source.statistic, Counts):
+        features = replace(
+            opened,
+            source=source,
+            columns=source.statistic.names,
+            excluded={},
+            shares={},
+            refused={},
+            index=frozenset(),
+            sums=False,
+            codes=False,
+            understood=True,
+            requested=None,
+        )
+        judged = judged_of(
             features, passes, columns=None, exclude=(), missing="rows", rounding=COMPUTED
         )
-    chosen, others = by_cell.moments.named(by_cell.statistic.names, by_cell.numbers)
+        if isinstance(source.statistic, Counts):
+            judged = replace(judged, law=PooledLaw.of_counts(judged.law))
+    else:
+        chosen, others = by_cell.moments.named(by_cell.statistic.names, by_cell.numbers)
+        judged = replace(
+            base,
+            source=replace(source, columns=chosen),
+            law=by_cell.law,
+            columns=chosen,
+            excluded=tuple(others),
+            dependent=tuple(column.name for column in others if column.reason == FOLLOWS),
+            counting=(),
+        )
+    seen, read = judged.seen, base.seen  # features are missing wherever a column that is read is
     return replace(
         base,
-        source=replace(features.source, columns=chosen),
-        law=by_cell.law,
-        columns=chosen,
-        excluded=tuple(others),
-        dependent=tuple(column.name for column in others if column.reason == FOLLOWS),
-        counting=(),
-        by_cell=by_cell if isinstance(by_cell, GroupedSource) else None,
+        source=judged.source,
+        seen=replace(seen, missing=read.missing, infinite=read.infinite, copies=read.copies),
+        law=judged.law,
+        columns=judged.columns,
+        excluded=(*base.excluded, *judged.excluded),
+        dependent=(*base.dependent, *judged.dependent),
+        counting=judged.counting,
     )
 
 
@@ -510,21 +470,6 @@ def _require_room(rows: int | None, features: int) -> None:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Base:
-    """What of the table's columns is judged; see `Judged`."""
-
-    source: Source
-    seen: First | None
-    columns: tuple[str, ...]
-    excluded: tuple[LeftColumn, ...]
-    dependent: tuple[str, ...]
-    unjudged: tuple[str, ...]
-    published: int
-    absent: dict[str, int] = field(default_factory=dict)
-    infinite: dict[str, int] = field(default_factory=dict)
-
-
 def _base_of(
     opened: Opened,
     passes: Passes,
@@ -533,7 +478,7 @@ def _base_of(
     columns: Sequence[str] | None,
     exclude: Sequence[str],
     missing: str,
-) -> Judged | _Base:
+) -> Judged:
     """Judge the columns of numbers; of counts alone, or of a model of factors alone, none is."""
     among = opened.requested if columns is None else columns
     requested = {name for name in opened.columns if among is None or name in among} - set(exclude)
@@ -550,12 +495,15 @@ def _base_of(
         )
     why = dict.fromkeys(opened.columns, ASKED if alone else UNCOUNTED)
     why |= dict.fromkeys(separate, APART) | opened.excluded
-    return _Base(
+    none = np.empty(0)
+    return Judged(
         source=replace(opened.source, columns=()),
-        seen=None,
+        seen=first(Block(0, 0, none[:, np.newaxis])),
+        law=law_of(none, np.empty((0, 0)), 0, (), np.empty(0, np.intp)),
         columns=(),
         excluded=tuple(LeftColumn(name, reason) for name, reason in why.items()),
         dependent=(),
+        counting=(),
         unjudged=(),
         published=sum(why[name] not in NOT_PUBLISHED for name in requested),
     )
@@ -591,14 +539,6 @@ def _source_of(
 
 
 @dataclass(frozen=True, eq=False)
-class Tabled:
-    """A table by group: the names of its cells, and the cell of each record (N,)."""
-
-    names: tuple[str, ...]
-    cell: Integers
-
-
-@dataclass(frozen=True, eq=False)
 class Featured:
     """What is judged.
 
@@ -611,24 +551,29 @@ class Featured:
         The features of the records.
     statistic : Statistic
         Of the table's columns.
-    tables : tuple of Tabled
-        The tables by group in it.
-    weights : (N,) ndarray or None
-        Of each record, where everybody knows them.
+    block : ndarray
+        Records as `Statistic.features` takes them; of a mean or a sum, `records.values`.
     pooled : PooledCells or None
         The cells, where some hold too few records for a covariance of their own.
-    block : ndarray or None
-        Records as `Statistic.features` takes them; of a mean or a sum, `records.values`.
     """
 
     opened: Opened
     judged: Judged
     records: Records
     statistic: Statistic
-    tables: tuple[Tabled, ...] = ()
-    weights: Doubles | None = None
+    block: Doubles
     pooled: PooledCells | None = None
-    block: Doubles | None = None
+
+    @cached_property
+    def tables(self) -> list[tuple[tuple[str, ...], Integers]]:
+        """The tables by group in it: the names of the cells, and the cell of each record, (N,)."""
+        tables = by_group(self.statistic)
+        return [(table.cells, table.cell_of(self.block[:, places])) for table, places in tables]
+
+    @cached_property
+    def weights(self) -> Doubles | None:
+        """Of each record, where everybody knows them, (N,)."""
+        return self.statistic.weights_of(self.block)
 
 
 def featured(table: Table, options: AnalysisOptions) -> Featured:
@@ -639,21 +584,18 @@ def featured(table: Table, options: AnalysisOptions) -> Featured:
     opened, statistic = in_one_block(table), options.statistic or Mean()
     if isinstance(statistic, Mean):
         judged, mean = features_of(opened, in_memory, options)
-        return Featured(opened, judged, records_of(table, judged), mean)
-    bound = _bound_of(opened, in_memory, statistic, _reading(options), whole=True)
-    ((_, complete, block),) = bound.source.inputs()
-    chosen, cells = bound.source.statistic, None
-    tables = tuple(
-        Tabled(part.cells, part.cell_of(block[:, places])) for part, places in by_group(chosen)
-    )
+        records = records_of(table, judged)
+        return Featured(opened, judged, records, mean, records.values)
+    base, source = _bound_of(opened, in_memory, statistic, _reading(options), whole=True)
+    ((_, complete, block),) = source.inputs()
+    chosen, cells = source.statistic, None
     ids = None if table.ids is None else table.ids[complete]
     single = ids is None or len(np.unique(ids)) == len(ids)
     if isinstance(chosen, (Counts, GroupMeans)) and options.shrinkage is None and single:
         numbers = np.ascontiguousarray(block[:, len(opened.groups) :])
-        cells = PooledCells.of(numbers, tables[0].cell, chosen)
+        cells = PooledCells.of(numbers, chosen.cell_of(block), chosen)
         cells = cells if cells is not None and cells.apart else None
     if cells is None:
-        bound = replace(bound, source=replace(bound.source, owners=opened.owners))
-    judged = replace(bound, by_cell=cells).judged(in_memory)
-    records = records_of(table, judged)
-    return Featured(opened, judged, records, chosen, tables, chosen.weights_of(block), cells, block)
+        source = replace(source, owners=opened.owners)
+    judged = _judged(opened, source, in_memory, base, cells)
+    return Featured(opened, judged, records_of(table, judged), chosen, block, cells)

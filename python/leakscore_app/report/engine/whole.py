@@ -119,8 +119,7 @@ class WholeTable(JudgedTable):
     @property
     def means(self) -> Doubles:
         """Of the features."""
-        block = self.records.values if self.featured.block is None else self.featured.block
-        return np.asarray(self.statistic.features(block).mean(axis=0))
+        return np.asarray(self.statistic.features(self.featured.block).mean(axis=0))
 
     @property
     def estimates(self) -> Doubles:
@@ -158,7 +157,7 @@ class WholeTable(JudgedTable):
     def refits(self, rounds: int) -> Refits | None:
         """Return the refits of each round of a game, of coefficients."""
         model, block, rows = self.statistic, self.featured.block, self.records.rows
-        if block is None or not isinstance(model, Fitted):
+        if not isinstance(model, Fitted):
             return None
         return Refits.of(model, block, self.columns, rows=rows, n=self.released.n, rounds=rounds)
 
@@ -298,19 +297,18 @@ class WholeTable(JudgedTable):
 
     def _refitted(self) -> tuple[Refit, ...]:
         """Return the shifts of the records without which a model was fitted again."""
-        model, block = self.statistic, self.featured.block
-        if not isinstance(model, GLM | Cox) or block is None or not self.persons.owned.alone.all():
+        if not isinstance(self.statistic, GLM | Cox) or not self.persons.owned.alone.all():
             return ()
-        return refits_of(model, block, self.rows)
+        return refits_of(self.statistic, self.featured.block, self.rows)
 
     def narrowing(self, leakage: Doubles) -> Narrowing | None:
         """Return the record, or the person, that narrows the spread of what is published most."""
-        regression, block, persons = self.statistic, self.featured.block, self.persons.owned.of_row
-        if not isinstance(regression, Regression) or block is None:
+        regression, persons = self.statistic, self.persons.owned.of_row
+        if not isinstance(regression, Regression):
             return thinning_of(self.population, self.rows, leakage, self.budget)
         return narrowing_of(
             regression,
-            block,
+            self.featured.block,
             self.rows[persons],
             leakage[persons],
             n=self.released.n,
@@ -338,7 +336,7 @@ def without_small_cells(table: Table, options: AnalysisOptions) -> tuple[Table, 
             )
         if not small.any():
             return table, of, dropped
-        single = all(np.ptp(each.cell[~small]) == 0 for each in of.tables)
+        single = all(np.ptp(cell[~small]) == 0 for _, cell in of.tables)
         if single and only_counts(of.statistic):
             raise ValueError(
                 f"only one cell holds {options.min_cell} records or more, and their number is that "
@@ -356,9 +354,9 @@ def small_cells(featured: Featured, least: int) -> npt.NDArray[np.bool_]:
     ids, size = featured.records.ids, len(featured.records.rows)
     owner = np.arange(size) if ids is None else np.unique(ids, return_inverse=True)[1]
     small = np.zeros(size, np.bool_)
-    for table in featured.tables:
-        pairs = np.unique(np.column_stack([table.cell, owner]), axis=0)
-        small |= np.bincount(pairs[:, 0])[table.cell] < least
+    for _, cell in featured.tables:
+        pairs = np.unique(np.column_stack([cell, owner]), axis=0)
+        small |= np.bincount(pairs[:, 0])[cell] < least
     return small
 
 
@@ -485,8 +483,7 @@ def cells_of(
     leakage : (P,) ndarray
         Of each person.
     """
-    for table in featured.tables:
-        names = table.names
-        cell, person = np.divmod(np.unique(table.cell * len(rows) + owner), len(rows))
+    for names, of_record in featured.tables:
+        cell, person = np.divmod(np.unique(of_record * len(rows) + owner), len(rows))
         persons = InCells.of(cell, len(names), rows[person], leakage[person], THRESHOLDS)
-        yield from cells_named(names, persons, persons.worst, np.bincount(table.cell).tolist())
+        yield from cells_named(names, persons, persons.worst, np.bincount(of_record).tolist())
