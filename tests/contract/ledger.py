@@ -63,6 +63,12 @@ LEDGER: dict[str, list[Call]] = {
             scalars=QUESTION,
         )
     ],
+    "leakage.Ledger.least_noise": [
+        Call(
+            lambda **given: KEPT.least_noise(**given),
+            scalars={"record": (2, (-1, len(TABLE), 0.5, None)), "column": (1, (-1, 4, 0.5, None))},
+        )
+    ],
     "leakage.Ledger.from_bytes": [
         Call(
             lambda raw, table: Ledger.from_bytes(raw, table).leakage,

@@ -99,3 +99,41 @@ def test_numbers_whose_sums_may_be_infinite(
     ledger = ("--ledger", str(tmp_path / "l.json"), "--max-advantage", "0.9")
     assert main(["ask", str(path), *ledger, "--statistic", "sum", "--columns", "b"]) == 1
     assert "values of column 'b' must be at most 2.56813e+307 in size" in capsys.readouterr().err
+
+
+def alike(odd: int) -> np.ndarray:
+    """Incomes of which the first forces noise, and two parts are alike but for one record."""
+    income = incomes(47_000)
+    income[125:150] = income[100:125]
+    income[[0, 120]] = 900_000, income[120] + odd
+    return income
+
+
+def test_sums_whose_noise_is_in_common(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Each has noise of many steps, their difference has none, and that is warned of before."""
+    warned, sums = [], []
+    more = ("--statistic", "sum", "--max-noise", "5")
+    parts = ["number >= 100 and number < 125", "number >= 125 and number < 150"]
+    for where in ("number < 100", *parts):
+        question = (capsys, alike(300), tmp_path, "--where", where, *more)
+        preview, early = asked(*question, "--preview")
+        answer, steps = asked(*question)
+        assert early == steps
+        assert not preview["values"]
+        assert answer["noise_std"][0] > 10_000
+        warned.append("but for 1 record (121)" in "".join(steps))
+        sums.append(answer["values"][0])
+    assert sums[1] - sums[2] == pytest.approx(300, rel=0.3)
+    assert warned == [False, True, False]
+
+
+def test_an_answer_without_the_record_uncovers_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The noise of the larger sum is in the smaller one again."""
+    warned = []
+    for where in ("number < 130", "number < 100"):
+        more = ("--statistic", "sum", "--max-noise", "5", "--where", where)
+        warned.append(asked(capsys, alike(300), tmp_path, *more)[1])
+    assert not warned[0]
+    assert "but for 1 record (121)" in warned[1][0]

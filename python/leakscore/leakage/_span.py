@@ -125,6 +125,13 @@ class FeatureBits:
         codes = [each for _, each in groups]
         _core.add_by_code(codes, self.columns, tables, sizes, vectors)
 
+    def holding(self, record: int) -> Flags:
+        """Return which features a record is in, (size,)."""
+        result = np.zeros(self.size, dtype=np.bool_)
+        for features, (codes, _) in self._groups():
+            result[features] = _BITS[codes[record], : len(features)]
+        return result
+
     def rows(self, part: slice) -> Doubles:
         """Return all features of some records, (size, k)."""
         result = np.empty((self.size, len(range(*part.indices(self.columns.shape[1])))))
@@ -329,6 +336,24 @@ class Directions:
         self.published = np.append(self.published, published)
         self.noise = np.append(self.noise, noise)
         self.variances = np.append(self.variances, np.full(len(noise), variance))
+
+    def least_noise(self, record: int, column: int) -> float:
+        """Return the least noise of a weighted sum of the answers that has one value once.
+
+        The sums of one column that hold the record are e of the features, and the noise of all is
+        K^-T times that of the directions, of variances v: the least variance of a combination a
+        with a'e = 1 is 1 / sum((K'e)_k^2 / v_k) (Gauss and Markov).
+        """
+        features = self.span.features
+        of_column = np.array(features.origins)[self.span.places] == column
+        held = features.holding(record)[self.span.places] * of_column
+        along = self.span.basis.T @ held
+        along[np.abs(along) <= _ROUNDING * (np.abs(self.span.basis.T) @ held)] = 0.0
+        exact = self.variances == 0.0
+        if along[exact].any():
+            return 0.0
+        precision = float(np.square(along[~exact]) @ (1.0 / self.variances[~exact]))
+        return precision**-0.5 if precision else np.inf
 
     def take(self, used: Doubles) -> None:
         """Take t of every record as it was kept, if that of some follows from the features."""

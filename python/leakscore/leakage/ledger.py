@@ -284,6 +284,24 @@ class Ledger:
         """
         return self._judged(where, statistic, columns)[1]
 
+    def least_noise(self, record: int, column: int) -> float:
+        """Return the least noise in which all answers hide a value from who knows all others.
+
+        Parameters
+        ----------
+        record, column : int
+
+        Returns
+        -------
+        float
+            The standard deviation in the weighted sum of answers that has it; +inf if none has.
+        """
+        record = validation.count("record", record, 0, self._rows - 1)
+        column = validation.count("column", column, 0, len(self._powers) - 1)
+        ((directions, (origin,)),) = self._directions_of("sum", self._checked("sum", (column,)))
+        unit = self._law.spread(column) if self._law else np.ldexp(1.0, self._powers[column])
+        return float(unit * directions.least_noise(record, origin))
+
     def _selected(self, where: npt.ArrayLike | Callable[[Doubles], npt.ArrayLike]) -> Flags:
         """Return the selection, (N,)."""
         if callable(where):

@@ -14,11 +14,11 @@ import numpy as np
 
 from leakscore import Reference
 from leakscore.leakage import Answer, Ledger, Refusal
-from leakscore.typing import Doubles
+from leakscore.typing import Doubles, Flags
 from leakscore_app._visible import counted, listed, no_column, visible
 from leakscore_app.document import document as doc
 from leakscore_app.document.document import Findings
-from leakscore_app.passes.lattices import Off, lattices_of, share_of
+from leakscore_app.passes.lattices import ColumnSteps, Off, lattices_of, share_of
 from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.questions import grammar
 from leakscore_app.tables import outputs
@@ -237,13 +237,12 @@ def ask(
         with _named(table, numbers):
             ledger = _ledger(file, values, options)
         parts = (mask, question.statistic, chosen)
+        remainders = _Remainders.of(ledger, parts, values, missing)
         outcome = ledger.preview(*parts) if preview else ledger.ask(*parts, label=question.words)
-        answer = outcome if ledger.rule == "exact" else None
-        rows = JudgedRows(np.flatnonzero(mask), values[np.ix_(mask, chosen)])
-        remainders = tuple(_remainders(question, rows, answer))
         # What a ledger is begun with holds even if its first question is refused.
         if not preview and (isinstance(outcome, Answer) or file.content is None):
             file.write(ledger.to_bytes())
+        shown = () if isinstance(outcome, Refusal) else remainders.shown(ledger, question, preview)
     collides = outcome.collides if isinstance(outcome, Refusal) else ()
     # Whoever knows all values but one finds that by the digest.
     secret_input = {"sha256": table.sha256, "notes": table.notes}
@@ -255,28 +254,62 @@ def ask(
         collides=tuple((number, ledger.labels[number - 1]) for number in collides),
         preview=preview,
         input={"table": table.name} | (secret_input if ledger.rule == "exact" else {}),
-        remainders=remainders,
+        remainders=tuple(shown),
     )
 
 
-def _remainders(
-    question: Question, rows: JudgedRows, outcome: Answer | Refusal | None
-) -> Iterator[doc.Notice]:
-    """Warn of records off the steps of all others, unless noise of a step on the sum hides them."""
-    if not isinstance(outcome, Answer):
-        return
-    n = len(rows.rows)
-    for steps in lattices_of(rows, share_of(n), n):
-        off, name = Off.of(steps, rows, at_hand=True), question.columns[steps.column]
-        noise = outcome.noise_std[steps.column] * (n if question.statistic == "mean" else 1)
-        if 0 < off.count <= share_of(n) * n and noise < steps.width:
-            yield doc.warning(
-                "steps",
-                f"{visible(name)} goes in steps of {steps.width:g}, but for "
-                f"{counted(off.count, 'record')} ({listed([str(row + 1) for row in off.rows])}): "
-                "the sum shows by its remainder who of these is in it, whatever the leakage. Round "
-                "such values before the first question.",
-            )
+@dataclass(frozen=True, eq=False)
+class _Remainders:
+    """Records off the steps of all others in a selection or the table, before a question.
+
+    A sum of whole multiples of sums on steps is on them, so it shows such a record if its noise is
+    less than a step. Noise is of all answers together: two sums may have the same.
+    """
+
+    parts: tuple[Any, str, Any]
+    off: Sequence[tuple[ColumnSteps, Off]]
+    before: Sequence[Doubles]
+
+    @classmethod
+    def of(
+        cls, ledger: Ledger, parts: tuple[Any, str, Any], values: Doubles, missing: Flags
+    ) -> _Remainders:
+        """Look for them; by the public rule nothing is said of values."""
+        mask, _, chosen = parts
+        off: list[tuple[ColumnSteps, Off]] = []
+        for each in (mask, ~missing[:, chosen].any(axis=1)) if ledger.rule == "exact" else ():
+            rows = JudgedRows(np.flatnonzero(each), values[np.ix_(each, chosen)])
+            share = share_of(len(rows.rows))
+            for steps in lattices_of(rows, share, len(rows.rows)):
+                records = Off.of(steps, rows, at_hand=True)
+                if 0 < records.count <= share * len(rows.rows):
+                    off.append((steps, records))
+        return cls(parts, off, [_noise_of(ledger, chosen, *each) for each in off])
+
+    def shown(self, ledger: Ledger, question: Question, preview: bool) -> Iterator[doc.Notice]:
+        """Warn of those that an answer holds or uncovers, unless noise of a step hides them."""
+        mask, _, chosen = self.parts
+        if preview and self.off:
+            ledger.ask(*self.parts)  # for its noise alone: it is neither written nor shown
+        messages: dict[str, None] = {}
+        for (steps, off), before in zip(self.off, self.before, strict=True):
+            noise = _noise_of(ledger, chosen, steps, off)
+            new = mask[off.rows] | (before >= steps.width)
+            if ((noise < steps.width) & new).any():
+                name = visible(question.columns[steps.column])
+                records = listed([str(row + 1) for row in off.rows])
+                messages[
+                    f"{name} goes in steps of {steps.width:g}, but for "
+                    f"{counted(off.count, 'record')} ({records}): the answers can show by a "
+                    "remainder who of these is in a sum, whatever the leakage. Round such values "
+                    "before the first question."
+                ] = None
+        yield from (doc.warning("steps", message) for message in messages)
+
+
+def _noise_of(ledger: Ledger, chosen: Sequence[int], steps: ColumnSteps, off: Off) -> Doubles:
+    column = chosen[steps.column]
+    return np.array([ledger.least_noise(int(row), column) for row in off.rows])
 
 
 def _ledger(file: LedgerFile, values: Any, limits: Mapping[str, Any]) -> Ledger:
