@@ -36,6 +36,7 @@ def test_is_that_of_the_best_combination(rule: str) -> None:
         held = np.array([False, *masks[:, record]])
         expected = least(features, stds, held)
         assert ledger.least_noise(record, 0) == pytest.approx(expected, rel=1e-9)
+    ledger.preview(rng.random(N) < 0.5, "sum", [0])
     kept = leakage.Ledger.from_bytes(ledger.to_bytes(), TABLE)
     assert kept.least_noise(3, 0) == ledger.least_noise(3, 0)
 

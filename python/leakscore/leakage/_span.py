@@ -344,11 +344,11 @@ class Directions:
         K^-T times that of the directions, of variances v: the least variance of a combination a
         with a'e = 1 is 1 / sum((K'e)_k^2 / v_k) (Gauss and Markov).
         """
-        features = self.span.features
-        of_column = np.array(features.origins)[self.span.places] == column
-        held = features.holding(record)[self.span.places] * of_column
-        along = self.span.basis.T @ held
-        along[np.abs(along) <= _ROUNDING * (np.abs(self.span.basis.T) @ held)] = 0.0
+        features, size = self.span.features, self.size  # a preview may have extended the span
+        places, basis = self.span.places[:size], self.span.basis[:size, :size]
+        held = features.holding(record)[places] & (np.array(features.origins)[places] == column)
+        along = basis.T @ held
+        along[np.abs(along) <= _ROUNDING * (np.abs(basis.T) @ held)] = 0.0
         exact = self.variances == 0.0
         if along[exact].any():
             return 0.0
