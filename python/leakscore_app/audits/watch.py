@@ -38,6 +38,7 @@ _BLOCK = 64  # lines between two looks
 _GROWTH = 1.15  # rounds from one line of evidence to the next
 _SECONDS = 10.0  # or this long, if there are new rounds
 _SAVED = 1.0  # seconds between two states at least
+_SHARE = 20.0  # and so many times those that the last one took: long histories are tens of MB
 
 Show = Callable[[str], None]
 
@@ -248,7 +249,7 @@ class _Watch:
     hash: Any = field(default_factory=hashlib.sha256)  # of the lines that are counted
     shown_rounds: int = 0
     shown_at: float = 0.0
-    saved_at: float = field(default_factory=time.monotonic)
+    save_from: float = field(default_factory=lambda: time.monotonic() + _SAVED)
     warned: list[str] = field(default_factory=list)
 
     def run(self) -> Evidence:
@@ -310,7 +311,7 @@ class _Watch:
             self.state.counted += sum(map(len, block))
             self.state.sha256 = self.hash.hexdigest()
         now, rounds = time.monotonic(), self.state.monitor.rounds
-        if now - self.saved_at >= _SAVED:
+        if now >= self.save_from:
             self._save()
         due = rounds >= _GROWTH * self.shown_rounds or now - self.shown_at >= _SECONDS
         if rounds > self.shown_rounds and due:
@@ -365,9 +366,11 @@ class _Watch:
         self.shown_rounds, self.shown_at = self.state.monitor.rounds, time.monotonic()
 
     def _save(self) -> None:
+        begun = time.monotonic()
         if self.options.state is not None:
             self.state.save(self.options.state)
-        self.saved_at = time.monotonic()
+        now = time.monotonic()
+        self.save_from = now + max(_SAVED, _SHARE * (now - begun))
 
 
 @contextmanager
