@@ -134,7 +134,8 @@ def _steps(llr: npt.ArrayLike, axis: int = -1) -> Array:
         raise ValueError(
             f"llr of shape {given.shape} must have at least one step and round: (..., T), T >= 1"
         )
-    return np.moveaxis(given, validation.count("axis", axis, -given.ndim, given.ndim - 1), -1)
+    place = validation.count("axis", axis, -given.ndim, given.ndim - 1)
+    return given if place == -1 else np.moveaxis(given, place, -1)
 
 
 def _flat(ratios: Array) -> Array:
