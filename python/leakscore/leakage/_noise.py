@@ -538,7 +538,7 @@ def _owned(
         raise ValueError(f"n={n} must be > {largest}, the rows of one person")
     sizes = np.diff([0, *totals, rows]) if totals else np.array([n])
     batch = np.repeat(np.arange(len(sizes)), sizes) if totals else np.zeros(rows, dtype=np.intp)
-    return OwnedTable(table, reference, n, owned, batch, sizes, share)
+    return OwnedTable(owned, batch, sizes, table, reference, n, share)
 
 
 @dataclass(frozen=True)

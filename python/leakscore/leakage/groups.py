@@ -45,7 +45,7 @@ from leakscore.reference.covariances import Table
 from leakscore.reference.left_out import CovarianceFit
 from leakscore.typing import Array, Doubles, Flags
 
-__all__ = ["Groups", "OwnedTable", "Wish"]
+__all__ = ["Batches", "Groups", "OwnedTable", "Wish"]
 
 Integers: TypeAlias = npt.NDArray[np.intp]
 
@@ -328,6 +328,53 @@ class Groups:
                 yield block, self.order[self._starts[block][:, np.newaxis] + np.arange(size)]
 
 
+@dataclass(frozen=True, eq=False)
+class Batches:
+    """Persons, and the batches of records of which means are published.
+
+    Attributes
+    ----------
+    owned : Groups
+        The records of each person.
+    batch : (N,) ndarray of int
+        Which batch each record is in.
+    sizes : (T,) ndarray of int
+        Records of each batch; the last is the batch of the present mean.
+    """
+
+    owned: Groups
+    batch: Integers
+    sizes: Integers
+
+    @property
+    def last(self) -> int:
+        """The batch that the present mean adds."""
+        return len(self.sizes) - 1
+
+    @cached_property
+    def new(self) -> Flags:
+        """Which persons have a record in the last batch, (P,)."""
+        new = np.zeros(len(self.owned.sizes), dtype=bool)
+        new[self.owned.of_row[self.batch == self.last]] = True
+        return new
+
+    @cached_property
+    def pairs(self) -> tuple[Integers, Integers, Integers]:
+        """Pairs of person and batch, how many records each has, and the pair of each record."""
+        keys = self.owned.of_row * len(self.sizes) + self.batch
+        pair, of_row, counts = np.unique(keys, return_inverse=True, return_counts=True)
+        return pair, counts, of_row.reshape(-1)
+
+    def given_away(self, batches: slice = slice(None)) -> Flags:
+        """Which persons are all of a batch: its mean is that of their values, (P,)."""
+        pair, counts, _ = self.pairs
+        person, batch = np.divmod(pair, len(self.sizes))
+        meant = np.isin(batch, np.arange(len(self.sizes))[batches])
+        certain = np.zeros(len(self.owned.sizes), dtype=bool)
+        certain[person[meant & (counts >= self.sizes[batch])]] = True
+        return certain
+
+
 def sums_of(batch: Integers, weight: Doubles) -> Doubles:
     """Return the weights a of each group's rows in the sums, (g, k, T), one sum a batch."""
     names, places = np.unique(batch, return_inverse=True)
@@ -504,8 +551,8 @@ def earlier_counts(value: object, rows: int, n: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class OwnedTable:
-    """A table whose rows belong to persons, and the batches of which means are published.
+class OwnedTable(Batches):
+    """A table whose rows belong to persons, and the batches of rows of which means are published.
 
     Attributes
     ----------
@@ -514,11 +561,6 @@ class OwnedTable:
         Fitted on the table, of kind "full" and without shrinkage.
     n : int
         Records in the present mean.
-    owned : Groups
-    batch : (N,) ndarray of int
-        Which batch each row is in.
-    sizes : (T,) ndarray
-        Records of each batch.
     share : float
         1 - n/N of a finite population, otherwise 1.
     """
@@ -526,9 +568,6 @@ class OwnedTable:
     table: Array
     reference: Reference
     n: int
-    owned: Groups
-    batch: Integers
-    sizes: Integers
     share: float
 
     @property
@@ -545,13 +584,6 @@ class OwnedTable:
     def per_record(self) -> float:
         """By what the noise on the mean is multiplied to be added to one record's covariance."""
         return self.n * (self.n / self.size)
-
-    @property
-    def new(self) -> Flags:
-        """Which persons have a row in the present batch, (P,)."""
-        present = np.zeros(len(self.owned.sizes), dtype=bool)
-        present[self.owned.of_row[self.batch == len(self.sizes) - 1]] = True
-        return present
 
     def can_spare(self, person: int) -> bool:
         """Tell whether the noise can be computed without a person."""
@@ -575,15 +607,14 @@ class OwnedTable:
 
     def earlier_leakage(self) -> Doubles:
         """Leakage of every person from the earlier means, (P,)."""
-        last = len(self.sizes) - 1
-        if last == 0:
+        if self.last == 0:
             return np.zeros(len(self.owned.sizes))
-        weight = np.where(self.batch < last, 1 / np.sqrt(self.sizes[self.batch]), 0.0)
+        weight = np.where(self.batch < self.last, 1 / np.sqrt(self.sizes[self.batch]), 0.0)
         scores = self.owned.scores(
             lambda: left_out.distances(self.table, self.reference, self.fit) * weight**2,
             lambda: distances(self.table, self.reference, self.owned, self.batch, weight),
         )
-        scores[self._all_of(slice(0, -1))] = np.inf
+        scores[self.given_away(slice(0, -1))] = np.inf
         return scores
 
     def added(self, noise_cov: Doubles) -> Doubles:
@@ -594,7 +625,7 @@ class OwnedTable:
 
     def noise(self, wish: Wish, earlier: Doubles) -> ShapedNoise:
         """Find the least noise that keeps earlier leakage and what is added within the limit."""
-        if self._all_of(slice(-1, None)).any():
+        if self.given_away(slice(-1, None)).any():
             raise ValueError(
                 f"The {self.size} records that the mean adds must be of several persons: no "
                 "noise hides one who is all of them"
@@ -625,15 +656,6 @@ class OwnedTable:
             share=self.share,
         )
         return solve(task)
-
-    def _all_of(self, batches: slice) -> Flags:
-        """Which persons are all of one of some batches, (P,)."""
-        meant = np.arange(len(self.sizes))[batches]
-        whole = np.zeros(len(self.owned.sizes), dtype=bool)
-        for batch in meant.tolist():
-            counts = np.bincount(self.owned.of_row[self.batch == batch], minlength=len(whole))
-            whole |= counts >= self.sizes[batch]
-        return whole
 
     def _problem(self, limits: Doubles, kept: Flags) -> PersonsProblem:
         """Return the problem with the largest distance of every person who is judged, (P,)."""
@@ -666,7 +688,7 @@ class OwnedTable:
                 continue
             persons, rows = persons[chosen], rows[chosen]
             away = np.asarray(self.table[rows] - self.reference.mean, dtype=np.float64)
-            present = (self.batch[rows] == len(self.sizes) - 1).astype(np.float64)
+            present = (self.batch[rows] == self.last).astype(np.float64)
             away, along = grown(away[:, :, kept], present[:, :, np.newaxis], self.fit.rows)
             along = along[:, :, 0]
             if away.shape[1] > away.shape[2]:  # the same products from fewer rows

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from leakscore.leakage.groups import Groups
+from leakscore.leakage.groups import Batches, Groups
 from leakscore_app.report._model import Doubles
 
 Integers: TypeAlias = npt.NDArray[np.intp]
@@ -29,23 +28,8 @@ class BatchPart:
     rows: Integers
 
 
-@dataclass(frozen=True, eq=False)
-class Published:
-    """Persons and batches.
-
-    Attributes
-    ----------
-    owned : Groups
-        The records of each person, in the order of the persons' first records.
-    batch : (N,) ndarray of int
-        Which batch each record is in.
-    sizes : (T,) ndarray of int
-        Records of each batch; the last is the batch of the present mean.
-    """
-
-    owned: Groups
-    batch: Integers
-    sizes: Integers
+class Published(Batches):
+    """Persons and batches of a report; persons are in the order of their first records."""
 
     @classmethod
     def of(
@@ -71,47 +55,15 @@ class Published:
         sizes = np.diff([0, *totals, records])
         return cls(Groups(owner), np.repeat(np.arange(len(sizes)), sizes), sizes)
 
-    @property
-    def last(self) -> int:
-        """The batch that the present mean adds."""
-        return len(self.sizes) - 1
-
-    @cached_property
-    def new(self) -> npt.NDArray[np.bool_]:
-        """Which persons have a record in the last batch, (P,)."""
-        new = np.zeros(len(self.owned.sizes), dtype=bool)
-        new[self.owned.of_row[self.batch == self.last]] = True
-        return new
-
-    @cached_property
-    def _pairs(self) -> tuple[Integers, Integers, Integers]:
-        """Pairs of person and batch, how many records each has, and the pair of each record."""
-        pair, of_row, counts = np.unique(
-            self.owned.of_row * len(self.sizes) + self.batch,
-            return_inverse=True,
-            return_counts=True,
-        )
-        return pair, counts, of_row.reshape(-1)
-
-    def given_away(self, batches: slice = slice(None)) -> npt.NDArray[np.bool_]:
-        """Which persons are all of a batch: its mean is that of their values, (P,)."""
-        pair, counts, _ = self._pairs
-        person, batch = np.divmod(pair, len(self.sizes))
-        meant = np.zeros(len(self.sizes), dtype=bool)
-        meant[batches] = True
-        certain = np.zeros(len(self.owned.sizes), dtype=bool)
-        certain[person[(counts >= self.sizes[batch]) & meant[batch]]] = True
-        return certain
-
     def batch_sizes(self) -> list[list[int]]:
         """Return the sizes of the batches that each person is in."""
-        person, batch = np.divmod(self._pairs[0], len(self.sizes))
+        person, batch = np.divmod(self.pairs[0], len(self.sizes))
         ends = np.cumsum(np.bincount(person))[:-1]
         return [sizes.tolist() for sizes in np.split(self.sizes[batch], ends)]
 
     def sums(self, rows: Doubles) -> tuple[Integers, Integers, Doubles]:
         """Add up rows (N, d) by person and batch; return person, batch and sum of each pair."""
-        pair, counts, of_row = self._pairs
+        pair, counts, of_row = self.pairs
         person, batch = np.divmod(pair, len(self.sizes))
         order = np.argsort(of_row, kind="stable")
         return person, batch, np.add.reduceat(rows[order], np.cumsum(counts) - counts, axis=0)
