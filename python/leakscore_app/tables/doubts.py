@@ -347,6 +347,9 @@ def summed_up(columns: Columns, rows: int) -> tuple[int, str]:
             break
         tail = columns.tail[len(columns.tail) - count :]
         below = np.where(np.isfinite(tail), tail, 0.0)
+        # A fill value in a line below says nothing of how large the others are.
+        filled = np.abs(below[1:]).max(axis=0, initial=0.0) >= largest
+        sizes = np.where(filled, np.abs(below[0]), largest)
         others = columns.counts - np.isfinite(tail).sum(axis=0)
         usable = np.isfinite(tail[0]) & (others >= _FEWEST - 1)
         # Of three others a sum in one column comes by chance.
@@ -358,7 +361,7 @@ def summed_up(columns: Columns, rows: int) -> tuple[int, str]:
         for what, divisor in (("sum", np.ones(len(others))), ("mean", np.maximum(others, 1))):
             with np.errstate(over="ignore", invalid="ignore"):
                 expected = (sums / divisor)[usable]
-                scale = (others / divisor * largest)[usable]
+                scale = (others / divisor * sizes)[usable]
             agreed = _agree(tail[0, usable], expected, scale, spreads)
             far = what == "sum" and bool((np.abs(tail[0]) >= largest)[usable].any())
             if agreed is not None and (agreed < _CHANCE or far):
