@@ -1057,7 +1057,7 @@ COMPILED = (
     ),
 )
 
-CAPS = ("tests/tradeoff/test_caps.py",)
+CAPS = "tests/tradeoff/test_caps.py"
 OUTWARDS = ("tests/tradeoff/test_outwards.py",)
 POLYGON = TRADEOFF + "polygon.py"
 
@@ -1067,42 +1067,42 @@ FAR_STEPS = (
         ENDS,
         "        fitting, log_none = revealed(parts)",
         "        fitting, log_none = shrunk(parts), 0.0",
-        CAPS,
+        (f"{CAPS}::test_epsilon_grows_with_the_shift_across_every_cap",),
     ),
     Mutation(
         "caps-none-seen",
         TRADEOFF + "composition/steps.py",
         "log_none * (1.0 + 1e-14)",
         "0.5 * log_none",
-        CAPS,
+        (f"{CAPS}::test_beyond_the_last_cap_the_record_is_seen",),
     ),
     Mutation(
         "caps-rounding-0",
         TRADEOFF + "composition/steps.py",
         "log_none * (1.0 + 1e-14)",
         "log_none",
-        CAPS,
+        (CAPS,),
     ),
     Mutation(
         "caps-not-shrunk",
         TRADEOFF + "composition/steps.py",
         "replace(step, mu=step.most)",
         "replace(step, mu=2.0 * step.most)",
-        CAPS,
+        (CAPS,),
     ),
     Mutation(
         "lattice-masses",
         LATTICE,
         "if not abs(lost) <= allowed:",
         "if False:",
-        CAPS,
+        (f"{CAPS}::test_masses_that_do_not_add_up_are_refused",),
     ),
     Mutation(
         "lattice-shares",
         LATTICE,
         "_steep_sums(step, log_density",
         "_steep_sums(step, 0.9 * log_density",
-        CAPS,
+        (f"{CAPS}::test_one_gaussian_step_holds_the_closed_form",),
     ),
     Mutation("outwards-0", POLYGON, "_ULPS = 16.0 * 2.0**-53", "_ULPS = 0.0", OUTWARDS),
     Mutation(
