@@ -1,4 +1,4 @@
-"""Brackets of a family's parameter: steps from a lower end of any size, and families turned round."""
+"""Brackets of a family's parameter: steps from a lower end of any size, and turned families."""
 
 from __future__ import annotations
 

@@ -214,6 +214,16 @@ def test_where_it_is_the_same_in_every_column_the_text_says_why(options: dict, w
             report.analyse(table, max_advantage=0.05, noise_shape="optimal", **options)
 
 
+@pytest.mark.parametrize("shape", ["optimal", "independent", "same"])
+def test_noise_on_one_column_is_not_said_to_differ_between_columns(shape: str) -> None:
+    table = report.table_of(skewed(60, 1))
+    result = report.analyse(table, max_advantage=0.1, rounds=400, noise_shape=shape)
+    text = " ".join(result.to_text().split())
+    assert result.noise.standard_errors > 0
+    assert "standard errors of the mean to each column." in text
+    assert "between columns" not in text
+
+
 def test_an_unknown_shape_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ValueError, match="noise_shape"):
         report.analyse(report.table_of(skewed()), noise_shape="round")

@@ -98,7 +98,9 @@ def _paragraphs(report: Content, noise: Noise) -> Iterator[str]:
         yield _not_promised(report, noise)
     elif noise.shape == "independent":
         yield f"{_least('independent noise', noise)}{_SECRET}"
-    if noise.beside is not None and noise.theory_standard_errors > 0:  # else no shape takes any
+    # Without noise in theory no shape takes any, and of one column all shapes are the same.
+    several_columns = len(noise.noise_std) > 1
+    if noise.beside is not None and noise.theory_standard_errors > 0 and several_columns:
         yield _beside(noise.beside)
 
 
@@ -106,7 +108,7 @@ def _asked(report: Content, noise: Noise) -> str:
     size = in_digits(noise.standard_errors)
     if noise.shape == "same" and kind_of_number(report) != "mean":
         return f"add Gaussian noise of {size} of its standard errors to each published number."
-    if noise.shape == "same":
+    if noise.shape == "same" or len(noise.noise_std) == 1:
         return f"add Gaussian noise of {size} standard errors of the mean to each column."
     kind = {
         "optimal": "of the shape that costs least, correlated between columns",
