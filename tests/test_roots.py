@@ -62,17 +62,16 @@ def test_a_value_of_1_ends_no_search() -> None:
     np.testing.assert_allclose(root, 0.75, rtol=2.0**-47)
 
 
+def step_at(root: float, above: float, below: float) -> Callable[[Doubles], Doubles]:
+    return lambda x: np.where(x < root, above, below)
+
+
 def test_steps_are_within_the_width() -> None:
     """The end with the smaller value is the far one for half of the steps."""
     root = np.linspace(1.0, 2.0, 400)[1:-1]
     for above, below in ((1e300, -1e-300), (1e-300, -1e300)):
         at = [
-            sign_change(
-                lambda x, r=r, ends=(above, below): np.where(x < r, *ends),  # type: ignore[misc]
-                np.ones(1),
-                np.full(1, 2.0),
-                rtol=2.0**-12,
-            )[0]
+            sign_change(step_at(r, above, below), np.ones(1), np.full(1, 2.0), rtol=2.0**-12)[0]
             for r in root
         ]
         np.testing.assert_allclose(at, root, rtol=2.0**-11)
