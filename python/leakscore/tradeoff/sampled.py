@@ -196,7 +196,7 @@ class InverseMixture(SampledCurve[Value]):
         high = np.minimum(high, furthest)
         inner = np.where(usual, sign_change(gap, np.zeros(delta.shape), high), edge)
         epsilon, steps = _outer(inner, rate), 4
-        # Near c = 0 the next double has another delta: end on the side of the smaller delta.
+        # Near c = 0 the next double has another delta: a few steps to the side of the smaller one.
         while (short := usual & (self._delta_at(epsilon, rate) > delta)).any() and steps:
             epsilon, steps = np.where(short, np.nextafter(epsilon, np.inf), epsilon), steps - 1
         return np.where(delta >= most, 0.0, epsilon)[()]
