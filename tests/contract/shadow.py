@@ -71,7 +71,7 @@ SHADOW: dict[str, list[Call]] = {
         Call(
             _prior,
             scalars={
-                "mean": (0.0, (good.NAN, float("inf"), "0", None, 1j)),
+                "mean": (0.0, (good.NAN, float("inf"), 1e151, "0", None, 1j)),
                 "strength": (1.0, good.NO_POSITIVE),
                 "dof": (4.0, (0.0, -1.0, good.NAN, "1", 1j)),
                 "variance": (2.0, (0.0, *good.NO_POSITIVE)),

@@ -426,7 +426,8 @@ class Prior:
     Parameters
     ----------
     mean : float
-        Where the mean of a record's signal lies; of no consequence at strength 0.
+        Where the mean of a record's signal lies, at most 1e150 in size; of no consequence at
+        strength 0.
     strength : float
         Number of models that this is worth, >= 0; 0 for nothing known of the mean.
     dof : float
@@ -448,7 +449,7 @@ class Prior:
 
     def __post_init__(self) -> None:
         """Refuse what is out of range."""
-        validation.scalar("mean", self.mean)
+        validation.scalar("mean", self.mean, -_HUGE, _HUGE)
         validation.scalar("strength", self.strength, 0.0)
         if self.dof != np.inf:
             validation.scalar("dof", self.dof, 0.0, closed="right")
