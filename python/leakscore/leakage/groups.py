@@ -45,7 +45,7 @@ from leakscore.reference.covariances import Table
 from leakscore.reference.left_out import CovarianceFit
 from leakscore.typing import Array, Doubles, Flags
 
-__all__ = ["Batches", "Groups", "OwnedTable", "Wish"]
+__all__ = ["Groups", "OwnedBatches", "OwnedTable", "Wish"]
 
 Integers: TypeAlias = npt.NDArray[np.intp]
 
@@ -329,7 +329,7 @@ class Groups:
 
 
 @dataclass(frozen=True, eq=False)
-class Batches:
+class OwnedBatches:
     """Persons, and the batches of records of which means are published.
 
     Attributes
@@ -551,7 +551,7 @@ def earlier_counts(value: object, rows: int, n: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class OwnedTable(Batches):
+class OwnedTable(OwnedBatches):
     """A table whose rows belong to persons, and the batches of rows of which means are published.
 
     Attributes

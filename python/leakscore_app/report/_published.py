@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakscore.leakage.groups import Batches, Groups
+from leakscore.leakage.groups import Groups, OwnedBatches
 from leakscore_app.report._model import Doubles
 
 Integers: TypeAlias = npt.NDArray[np.intp]
@@ -28,7 +28,7 @@ class BatchPart:
     rows: Integers
 
 
-class Published(Batches):
+class Published(OwnedBatches):
     """Persons and batches of a report; persons are in the order of their first records."""
 
     @classmethod
