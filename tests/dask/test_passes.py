@@ -20,7 +20,7 @@ from leakscore import Moments  # noqa: E402
 from leakscore.dask import ClusterError, cluster  # noqa: E402
 from leakscore_app import report  # noqa: E402
 from leakscore_app.tables.sources import opened as opened_sources  # noqa: E402
-from tests.helpers.parts import (  # noqa: E402  # noqa: E402  # noqa: E402  # noqa: E402
+from tests.helpers.parts import (  # noqa: E402
     Block,
     CallablePart,
     Categories,

@@ -346,9 +346,9 @@ class Directions:
         """
         features, size = self.span.features, self.size  # a preview may have extended the span
         places, basis = self.span.places[:size], self.span.basis[:size, :size]
-        held = features.holding(record)[places] & (np.array(features.origins)[places] == column)
-        along = basis.T @ held
-        along[np.abs(along) <= _ROUNDING * (np.abs(basis.T) @ held)] = 0.0
+        inside = features.holding(record)[places] & (np.array(features.origins)[places] == column)
+        along = basis.T @ inside
+        along[np.abs(along) <= _ROUNDING * (np.abs(basis.T) @ inside)] = 0.0
         exact = self.variances == 0.0
         if along[exact].any():
             return 0.0

@@ -46,13 +46,18 @@ class SampledCurve(TradeOff[Value]):
         return 0.5 * (1.0 - self._rate) + self._rate * self._curve._auc()
 
     def _each(
-        self, quantity: str, argument: Doubles, *, swapped: bool = False, part: Any = None
+        self,
+        quantity: str,
+        argument: Doubles,
+        *,
+        swapped: bool = False,
+        part: Any = None,  # noqa: ARG002
     ) -> Any:
         """Give a quantity with the record in the sample, of every curve at arguments of its own.
 
-        `swapped` takes the inverse curves; `argument` may be but a `part` of all elements.
+        `swapped` takes the inverse curves. `argument` may be but a `part` of all elements, which
+        are alike here: there is one curve.
         """
-        del part  # of one curve all elements are alike
         curve = self._curve.inverse() if swapped else self._curve
         return getattr(curve, f"_{quantity}")(argument)
 
@@ -235,9 +240,14 @@ class _OfGaussian(SampledCurve[Value]):
         return Mirrored(SubsampledTradeOff(self._curve, rate, self._premise), start, end, area)
 
     def _each(
-        self, quantity: str, argument: Doubles, *, swapped: object = None, part: Any = None
+        self,
+        quantity: str,
+        argument: Doubles,
+        *,
+        swapped: bool = False,  # noqa: ARG002
+        part: Any = None,
     ) -> Any:
-        del swapped  # the curves are symmetric
+        """Give a quantity of every curve, see `SampledCurve`; the curves are symmetric."""
         axes = argument.ndim if part is None else part.ndim
         mu = self._mu.reshape(self.shape + (1,) * (axes - len(self.shape)))
         if part is not None:

@@ -324,7 +324,7 @@ def require_same(path: str, name: str, state: State) -> None:
     """Refuse a file that changed since it was looked at first."""
     now = state_of(path)
     if now is None and state is not None:
-        raise ValueError(f"{name} is not there any more: it is read several times")
+        raise ValueError(f"{name} is not there any more: it was removed before all of it was read")
     if now != state:
         raise ValueError(f"{name} changed while it was read: wait until it is complete")
 
