@@ -44,7 +44,9 @@ def test_uncorrected_bands_would_fail_this_test() -> None:
     """The check above can fail: observed rates in place of their bounds exceed the truth often."""
     rng = np.random.default_rng(12)
     draw = randomised_response(1.0)
-    bounds = [Audit(draw(rng, 1, 1000), draw(rng, 0, 1000)).epsilon(0.0, 0.9) for _ in range(REPS)]
+    bounds = [
+        Audit(draw(rng, 1, 1000), draw(rng, 0, 1000)).epsilon(0.0, 0.9, "dkw") for _ in range(REPS)
+    ]
     plain = sum(math.log((1 - b.fnr) / max(b.fpr, 1e-9)) > 1.0 for b in bounds)
     assert plain > REPS * 0.1 + 4 * math.sqrt(REPS * 0.1 * 0.9)
 
