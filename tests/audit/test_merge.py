@@ -14,7 +14,7 @@ def parts(dtype: type) -> list[tuple[np.ndarray, np.ndarray]]:
     rng = np.random.default_rng(2)
     return [
         (rng.normal(1, 1, n).round(1).astype(dtype), rng.normal(0, 1, 2 * n).astype(dtype))
-        for n in (1, 30, 1000)
+        for n in (1, 30, 469)
     ]
 
 
@@ -22,11 +22,12 @@ def parts(dtype: type) -> list[tuple[np.ndarray, np.ndarray]]:
 def test_scores_merge_in_any_order(dtype: type) -> None:
     audits = [Audit(*part) for part in parts(dtype)]
     whole = Audit(*map(np.concatenate, zip(*parts(dtype), strict=True)))
+    roc, bound = whole.roc().to_json(), whole.epsilon(1e-5)
     for a, b, c in permutations(audits):
         for merged in (a.merge(b).merge(c), a.merge(b.merge(c))):
-            assert merged.roc().to_json() == whole.roc().to_json()  # all scores, to the last bit
+            assert merged.roc().to_json() == roc  # all scores, to the last bit
             assert repr(merged) == repr(whole)
-            assert merged.epsilon(1e-5) == whole.epsilon(1e-5)
+            assert merged.epsilon(1e-5) == bound
 
 
 def test_mixed_dtypes_merge_exactly() -> None:

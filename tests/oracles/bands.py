@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import mpmath
@@ -21,7 +22,7 @@ def crossing(bounds: Sequence[mpmath.mpf]) -> mpmath.mpf:
 
     def failing(m: int) -> mpmath.mpf:
         terms = (
-            mpmath.binomial(m, k) * a[n - m + k] ** k * kept[m - k]  # type: ignore[operator]
+            math.comb(m, k) * a[n - m + k] ** k * kept[m - k]  # type: ignore[operator]
             for k in range(1, m + 1)
         )
         return mpmath.fsum(terms)
