@@ -21,8 +21,7 @@ Number = TypeVar("Number", float, Fraction)
 def masses(guesses: int, share: mpmath.mpf) -> list[mpmath.mpf]:
     """Return P(W = k) for all k, W binomial."""
     return [
-        mpmath.binomial(guesses, k) * share**k * (1 - share) ** (guesses - k)
-        for k in range(guesses + 1)
+        math.comb(guesses, k) * share**k * (1 - share) ** (guesses - k) for k in range(guesses + 1)
     ]
 
 
