@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import leakscore
+from leakscore import _core
 from tests.contract.inputs import DIM, Array
 from tests.contract.table import CALLS, NO_ARGUMENTS, RESULTS, Call
 from tests.helpers.layouts import read_only
@@ -131,6 +132,23 @@ def test_the_number_of_threads_changes_no_bit(name: str) -> None:
         leakscore.set_num_threads(threads)
         results.append(run(CASES[name]).tobytes())
     assert results[0] == results[1]
+
+
+@each_call
+def test_every_isa_level_gives_the_same_numbers(name: str) -> None:
+    """But for the last digits: levels without fused multiply-adds round twice."""
+    expected, active = expected_of(name), leakscore.active_isa()
+    scale = np.abs(expected[np.isfinite(expected)]).max(initial=0.0)
+    for level in leakscore.supported_isas():
+        _core.select_isa(level)
+        try:
+            result = run(CASES[name])
+        finally:
+            _core.select_isa(active)
+        # The floor is for errors that a function states of itself.
+        np.testing.assert_allclose(
+            result, expected, 1e-12, max(1e-12 * scale, 1e-16), err_msg=level
+        )
 
 
 NO_NUMBERS: dict[str, Callable[[Array], Any]] = {
