@@ -18,6 +18,7 @@ from leakscore.leakage.groups import Groups
 from leakscore.leakage.noise.interior import lower_bound, lower_bound_independent
 from leakscore.leakage.noise.problem import PersonBlock, PersonsProblem, Problem, regular
 from leakscore.leakage.table_law import TableLaw, rough_noise
+from leakscore.reference.low_rank import CentredRows
 from leakscore.sequential._octaves import OctaveCurves, Ratio, average, rates, ratio_law
 from leakscore.sequential._uniform import uniform_error_rates
 from leakscore.shadow._gains import OneStep

@@ -24,6 +24,8 @@ SIZES = {
     "piece_rest": "leakscore_app.tables.sources.texts._REST",
     "drawn": "leakscore_app.report.engine.attack.LARGEST_DRAWN",
     "anew_tables": "leakscore_app.report.engine.noise._MOST_TABLES",
+    "single_from": "leakscore.reference.low_rank._SINGLE_FROM",  # products that float32 sums
+    "strip_numbers": "leakscore.reference.low_rank._ELEMENTS",
     "law_lanes": "leakscore.leakage.table_law._LANES",
 }
 

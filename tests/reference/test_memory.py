@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from leakscore import Reference, scores
+from tests.helpers.sizes import sizes
 
 GROWTH = """
 import resource, sys, numpy as np
@@ -43,16 +44,17 @@ def test_rows_are_never_copied(dtype: str) -> None:
     assert scored < 16 * vector + 20
 
 
-def test_sums_in_float32_are_corrected() -> None:
+def test_sums_in_float32_are_corrected(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of the sample, at a small intensity: C^-1 e is tiny beside D^-1 e."""
+    sizes(monkeypatch, single_from=2**27)
     rng = np.random.default_rng(1)
-    hidden = rng.normal(size=(3, 60_000))
-    X = rng.normal(size=(200, 60_000)) + 3 * rng.normal(size=(200, 3)) @ hidden + 100
+    hidden = rng.normal(size=(3, 6000))
+    X = rng.normal(size=(200, 6000)) + 3 * rng.normal(size=(200, 3)) @ hidden + 100
     X = X.astype(np.float32)
     quick = Reference.fit(X, "low-rank", shrinkage=0.05)
     exact = Reference.fit(X.astype(np.float64), "low-rank", shrinkage=0.05)
     assert quick.covariance.capacity().gram.single  # type: ignore[attr-defined]
-    Z = np.vstack([X[:2], X[:1] + rng.normal(size=(1, 60_000))])
+    Z = np.vstack([X[:2], X[:1] + rng.normal(size=(1, 6000))])
     np.testing.assert_allclose(
         quick.squared_mahalanobis(Z), exact.squared_mahalanobis(Z), rtol=1e-8
     )

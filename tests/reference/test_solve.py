@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from leakscore import Reference, _core, scores, set_num_threads
-from leakscore.reference import low_rank
 from tests.helpers.layouts import LAYOUTS
+from tests.helpers.parts import CentredRows
+from tests.helpers.sizes import sizes
 
 RNG = np.random.default_rng(5)
 
@@ -74,39 +74,50 @@ def test_products_of_every_layout(layout: str) -> None:
     np.testing.assert_allclose(found, v + weight @ centred(odd, centre), atol=1e-12, rtol=0)
 
 
-def float_sums() -> tuple[Reference, Reference, Any]:
+@pytest.fixture
+def smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let 15,000 columns be summed in float32, and solved by strips, as 150,000 are."""
+    sizes(monkeypatch, single_from=2**27, strip_numbers=2**17)
+
+
+def float_sums(dim: int = 15_000) -> tuple[Reference, Reference, Any]:
     """Make a reference whose Gram matrix is summed in float32, one in float64, and targets."""
-    X = RNG.normal(size=(120, 150_000)).astype(np.float32) + 7
+    X = RNG.normal(size=(120, dim)).astype(np.float32) + 7
     Z = np.vstack([X[:1], RNG.normal(size=(2, X.shape[1])) + 7])
     exact = Reference.fit(X.astype(np.float64), "low-rank", shrinkage=0.1)
     return Reference.fit(X, "low-rank", shrinkage=0.1), exact, Z
 
 
+@pytest.mark.usefixtures("smaller")
 def test_a_wrong_gram_matrix_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """No correction converges from a matrix that is 60 % off: it is summed again, or it raises."""
-    quick, exact, Z = float_sums()
-    held: Any = quick.covariance
-    assert held._gram.single
-    wrong = replace(held._gram, matrix=held._gram.matrix * 1.6)
-    held._gram, held._capacity = wrong, None
-    assert held.capacity().gram.single
-    expected = exact.solve(Z)
-    for rows in (Z[:2], np.repeat(Z, 3, axis=0)):  # a few at a time, and many
-        held._gram, held._capacity = wrong, None
-        weights = quick.solve(rows)
+    right, wrong = CentredRows.gram, {True}  # in float32, or not
+    extra = np.linspace(0.0, 1e-3, 15_000)  # for which G is summed again
+
+    def gram(self: CentredRows, scale: Any, in_float: list[bool]) -> Any:
+        return right(self, scale, in_float) * (1.6 if any(in_float) in wrong else 1.0)
+
+    monkeypatch.setattr(CentredRows, "gram", gram)
+    for copies in (1, 3):  # a few at a time, and many
+        quick, exact, Z = float_sums()
+        quick, exact = quick.add_diagonal(extra), exact.add_diagonal(extra)
+        held: Any = quick.covariance
+        assert held.capacity().gram.single
+        rows = np.repeat(Z, copies, axis=0)
+        expected, weights = exact.solve(rows), quick.solve(rows)
         assert not held.capacity().gram.single
-        wanted = expected[:2] if len(rows) == 2 else np.repeat(expected, 3, axis=0)
-        np.testing.assert_allclose(weights, wanted, atol=1e-9 * np.abs(wanted).max(), rtol=0)
-    held._gram, held._capacity = wrong, None
-    monkeypatch.setattr(low_rank, "_CORRECTIONS", 1)
-    with pytest.raises(RuntimeError, match="did not converge: after 1 corrections"):
-        quick.solve(Z[:2])
+        np.testing.assert_allclose(weights, expected, atol=1e-9 * np.abs(expected).max(), rtol=0)
+    wrong.add(False)
+    quick, _, Z = float_sums()
+    with pytest.raises(RuntimeError, match="did not converge: after 10 corrections"):
+        quick.add_diagonal(extra).solve(Z[:2])
 
 
+@pytest.mark.usefixtures("smaller")
 @pytest.mark.parametrize("shrinkage", [0.5, 1e-3, 1e-7])
 def test_float_sums_at_every_intensity(shrinkage: float) -> None:
     """Down to intensities at which float64 loses digits too, which must not look like failure."""
-    X = RNG.normal(size=(120, 150_000)).astype(np.float32)
+    X = RNG.normal(size=(120, 15_000)).astype(np.float32)
     quick = Reference.fit(X, "low-rank", shrinkage=shrinkage)
     exact = Reference.fit(X.astype(np.float64), "low-rank", shrinkage=shrinkage)
     Z = np.vstack([X[:1], X[:1] - X[1:2], RNG.normal(size=(1, X.shape[1]))])
@@ -116,7 +127,7 @@ def test_float_sums_at_every_intensity(shrinkage: float) -> None:
 
 
 def test_what_is_kept_does_not_change_a_score() -> None:
-    quick, _, Z = float_sums()
+    quick, _, Z = float_sums(150_000)
     observed = RNG.normal(size=(3, quick.dim)).astype(np.float32) * 0.1 + 7
     first = scores.covariance_score(observed, Z[0], quick, 50)
     np.testing.assert_array_equal(scores.covariance_score(observed, Z[0], quick, 50), first)
@@ -135,12 +146,13 @@ def test_what_is_kept_does_not_change_a_score() -> None:
     assert held.plus(np.asarray(0.5)) is not made[0]  # two are kept
 
 
+@pytest.mark.usefixtures("smaller")
 @pytest.mark.parametrize(
     ("dtype", "paired"), [(np.float32, False), (np.float64, True), (np.int8, False)]
 )
 def test_many_targets_of_many_coordinates(dtype: Any, paired: bool) -> None:
     """Solved by strips of columns, which give what one target at a time gives."""
-    X = (RNG.normal(size=(20, 140_000)) * 20).astype(dtype)
+    X = (RNG.normal(size=(20, 15_000)) * 20).astype(dtype)
     known = Reference.fit(X, "low-rank", shrinkage=0.2)
     Z = (RNG.normal(size=(9, X.shape[1])) * 20).astype(dtype)
     x = (RNG.normal(size=(9, X.shape[1])) * 5).astype(dtype)
@@ -165,6 +177,7 @@ def test_many_targets_of_many_coordinates(dtype: Any, paired: bool) -> None:
             known.squared_mahalanobis(Z)
 
 
+@pytest.mark.usefixtures("smaller")
 def test_strips_of_float_sums_are_corrected() -> None:
     quick, exact, Z = float_sums()
     Z = np.vstack([Z, Z[::-1] + 0.25, 2 * Z])
@@ -202,7 +215,7 @@ def test_rows_of_the_sample_at_hardly_any_ridge(
     ridge: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sums in float32 are not trusted where S is huge: M of a row is n0 - 1, less what r takes."""
-    monkeypatch.setattr("leakscore.reference.low_rank._SINGLE_FROM", 0)
+    sizes(monkeypatch, single_from=0)
     X = np.random.default_rng(1).normal(size=(60, 1500)).astype(np.float32)
     single = Reference.fit(X, "low-rank", shrinkage=0.0, ridge=ridge)
     double = Reference.fit(X.astype(np.float64), "low-rank", shrinkage=0.0, ridge=ridge)
