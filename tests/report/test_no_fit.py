@@ -59,3 +59,35 @@ def test_a_record_that_shifts_no_coefficient_is_played() -> None:
         table, statistic=statistics.Regression("y"), rounds=200, max_noise=100.0
     )
     assert report.verdict.decision == "do not publish"
+
+
+def test_noise_does_not_hide_that_there_is_a_fit() -> None:
+    """Of four holders of a flag two have an event: without one, 0.36 of the samples have none."""
+    rng, flag = np.random.default_rng(1), np.arange(60) < 4
+    died = np.where(flag, np.arange(60) < 2, rng.random(60) < 0.6)
+    values = np.column_stack([rng.normal(size=60), flag, rng.exponential(size=60), died])
+    report = leakscore_app.analyse(
+        table_of(values, ["x", "flag", "t", "died"]),
+        statistic=statistics.Cox("t", "died"),
+        rounds=600,
+        worst=1,
+        max_noise=1e4,
+    )
+    assert report.noise is not None
+    assert not report.noise.confirmed
+    assert report.verdict.decision == "do not publish"
+
+
+@pytest.mark.parametrize("model", [statistics.Cox("t", "y"), statistics.GLM("y", "binomial")])
+def test_samples_of_separated_outcomes_have_no_fit(
+    model: statistics.Cox | statistics.GLM,
+) -> None:
+    """Without an event of a flag its coefficient has no end; else it is that of steps to the end."""
+    rng, flag = np.random.default_rng(1), np.arange(80) < 12
+    y = np.where(flag, np.arange(80) < 2, rng.random(80) < 0.6)
+    values = np.column_stack([flag, rng.exponential(size=80), y])
+    model = model.on(["flag", "t", "y"]).prepare(values)
+    weights = np.ones((2, 80))
+    weights[0, :2], weights[1, 1:12] = 0.0, 0.0  # no event of the flag, and one of one
+    moves = model.equations(values).refitted(weights)
+    assert np.isnan(moves[0]).all()

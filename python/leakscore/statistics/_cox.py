@@ -136,8 +136,11 @@ class _RiskSets(Equations):
         curvatures[:, upper[0], upper[1]] += products
         curvatures[:, upper[1], upper[0]] = curvatures[:, upper[0], upper[1]]
         step = solved(curvatures, (dying - compensators) @ x)
-        far = np.ptp(step @ x.T, axis=1, keepdims=True)
-        return np.asarray(step / np.maximum(1.0, far / FARTHEST))
+        return np.asarray(step / np.maximum(1.0, self._length(step, weights) / FARTHEST)[:, None])
+
+    def _length(self, step: Doubles, weights: Doubles) -> Doubles:  # noqa: ARG002
+        """See `Equations`; hazards have no level."""
+        return np.asarray(np.ptp(step @ self.x.T, axis=1))
 
 
 @dataclass(frozen=True)

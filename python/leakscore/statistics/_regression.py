@@ -22,6 +22,8 @@ ROUNDING = 1e-6  # share of a response beside which a residual is rounding, also
 GONE = 1e-9  # share of what tells coefficients apart that is none
 _NUMBERS = 1 << 20  # of one batch of persons
 STEPS = 3  # of Newton's method from the fit to all records
+_MOST_STEPS = 25  # without an end in sight: outcomes are separated
+_CLOSE = 0.1  # so short a step of a linear predictor is the last one
 FARTHEST = 3.0  # by which a later step moves a linear predictor
 STEPS_OF_POSITIVE = 6  # from near the edge of its range each about doubles a linear predictor
 _NEAREST = 0.9  # of the way to the edge, which a step may go
@@ -143,14 +145,32 @@ class Equations:
     def refitted(self, weights: npt.ArrayLike) -> Doubles:
         """Return by how much the coefficients differ, (R, D), for samples of weights (R, N).
 
-        Rows of NaN are samples that have no fit. Of a sample whose outcomes are separated the
-        coefficients are only large.
+        Rows of NaN are samples that have no fit, as where outcomes are separated: noise does not
+        hide how far steps without an end lead.
         """
         weights = np.asarray(weights, dtype=np.float64)
         moves = np.zeros((len(weights), self.rows.shape[1]))
         for _ in range(self.steps):
-            moves += self._step(weights, moves)
+            step = self._step(weights, moves)
+            moves += step
+        if self.steps == STEPS:
+            self._finish(weights, moves, step)
         return np.asarray(moves @ self.named)
+
+    def _finish(self, weights: Doubles, moves: Doubles, step: Doubles) -> None:
+        """Take more steps of the samples whose last one was long; NaN of those without an end."""
+        going = np.arange(len(moves))
+        for _ in range(_MOST_STEPS):
+            going = going[self._length(step, weights[going]) > _CLOSE]  # NaN is none
+            if not len(going):
+                return
+            step = self._step(weights[going], moves[going])
+            moves[going] += step
+        moves[going] = np.nan
+
+    def _length(self, step: Doubles, weights: Doubles) -> Doubles:
+        """Return by how much steps (R, q) move linear predictors of the samples at most, (R,)."""
+        return np.asarray(np.where(weights > 0, np.abs(step @ self.rows.T), 0.0).max(axis=1))
 
     def _step(self, weights: Doubles, moves: Doubles) -> Doubles:
         """Return the next Newton step, (R, q), of which no linear predictor goes too far."""
@@ -170,12 +190,12 @@ class Equations:
         step = solved(matrices, scores @ x)
         if self.positive is not None:  # of the records of a sample
             reached = np.where(weights > 0, self.positive + moves @ x.T, np.inf)
-            ratio = -(step @ x.T) / (_NEAREST * reached)
+            ratio = (-(step @ x.T) / (_NEAREST * reached)).max(axis=1)
         elif first:
             return step
         else:
-            ratio = np.abs(step @ x.T) / FARTHEST
-        return np.asarray(step / np.maximum(1.0, ratio.max(axis=1, keepdims=True)))
+            ratio = self._length(step, weights) / FARTHEST
+        return np.asarray(step / np.maximum(1.0, ratio)[:, None])
 
 
 def solved(curvatures: Doubles, gradients: Doubles) -> Doubles:
