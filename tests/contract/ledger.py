@@ -69,6 +69,12 @@ LEDGER: dict[str, list[Call]] = {
             scalars={"record": (2, (-1, len(TABLE), 0.5, None)), "column": (1, (-1, 4, 0.5, None))},
         )
     ],
+    "leakage.Ledger.noisy_selections": [
+        Call(
+            lambda column: np.array(list(KEPT.noisy_selections(column))),
+            scalars={"column": (1, (-1, 4, 0.5, None))},
+        )
+    ],
     "leakage.Ledger.from_bytes": [
         Call(
             lambda raw, table: Ledger.from_bytes(raw, table).leakage,

@@ -36,6 +36,7 @@ def test_is_that_of_the_best_combination(rule: str) -> None:
         held = np.array([False, *masks[:, record]])
         expected = least(features, stds, held)
         assert ledger.least_noise(record, 0) == pytest.approx(expected, rel=1e-9)
+    assert np.array_equal(list(ledger.noisy_selections(0)), masks)
     ledger.preview(rng.random(N) < 0.5, "sum", [0])
     kept = leakage.Ledger.from_bytes(ledger.to_bytes(), TABLE)
     assert kept.least_noise(3, 0) == ledger.least_noise(3, 0)
@@ -49,6 +50,7 @@ def test_an_answer_without_noise_has_none() -> None:
         np.inf,
         np.inf,
     ]
+    assert not list(ledger.noisy_selections(0))
 
 
 @pytest.mark.parametrize("place", [(-1, 0), (N, 0), (0, 1), (0.5, 0)])

@@ -21,7 +21,8 @@ def asked(
     table = folder / "incomes.csv"
     rows = (f"{value},{number}\n" for number, value in enumerate(income))
     table.write_text("income,number\n" + "".join(rows), "utf-8")
-    ledger = ["--ledger", str(folder / "ledger"), "--columns", "income", *more]
+    ledger = ["--ledger", str(folder / "ledger"), *more]
+    ledger += [] if "count" in more else ["--columns", "income"]
     assert main(["ask", str(table), *ledger, "--json", "-"]) == 0
     page = json.loads(capsys.readouterr().out)
     steps = [each["message"] for each in page["notices"] if each["code"] == "steps"]
@@ -137,3 +138,21 @@ def test_an_answer_without_the_record_uncovers_it(
         warned.append(asked(capsys, alike(300), tmp_path, *more)[1])
     assert not warned[0]
     assert "but for 1 record (121)" in warned[1][0]
+
+
+@pytest.mark.parametrize("others", [0, 40])
+def test_a_count_that_uncovers_a_sum(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, others: int
+) -> None:
+    """They have one noise in common, so who knows the count has the sum without it."""
+    income = incomes(47_300)
+    income[0] = 900_000
+    income[N - others :] += 511  # outside the sum
+    question = (capsys, income, tmp_path, "--max-noise", "5", "--where")
+    total, unseen = asked(*question, "number < 130", "--statistic", "sum")
+    count, seen = asked(*question, "number >= 1 and number < 10", "--statistic", "count")
+    ratio = total["noise_std"][0] / count["noise_std"][0]
+    value = total["values"][0] + np.array([-1, 1]) * ratio * (count["values"][0] - 9)
+    assert abs(value - income[:130].sum()).min() < 1.0
+    assert not unseen
+    assert "but for 1 record (17)" in "".join(seen)

@@ -7,7 +7,7 @@ features only its coefficients are kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -131,6 +131,13 @@ class FeatureBits:
         for features, (codes, _) in self._groups():
             result[features] = _BITS[codes[record], : len(features)]
         return result
+
+    def mask(self, place: int) -> Flags:
+        """Return which records are in a feature, (N,)."""
+        for features, (codes, _) in self._groups():
+            if place in features:
+                return np.asarray(codes >> np.uint8(features.index(place)) & 1, dtype=np.bool_)
+        raise IndexError(place)
 
     def rows(self, part: slice) -> Doubles:
         """Return all features of some records, (size, k)."""
@@ -354,6 +361,16 @@ class Directions:
             return 0.0
         precision = float(np.square(along[~exact]) @ (1.0 / self.variances[~exact]))
         return precision**-0.5 if precision else np.inf
+
+    def noisy(self, column: int) -> Iterator[Flags]:
+        """Yield the masks of a column's features whose noise is no rounding."""
+        features, size = self.span.features, self.size  # a preview may have extended the span
+        if self.variances.any():
+            squares = np.square(np.linalg.inv(self.span.basis[:size, :size]).T)
+            variances, most = squares @ self.variances, squares @ np.ones(size)
+            for j in np.flatnonzero(variances > _ROUNDING**2 * most * self.variances.max()):
+                if features.origins[place := self.span.places[j]] == column:
+                    yield features.mask(place)
 
     def take(self, used: Doubles) -> None:
         """Take t of every record as it was kept, if that of some follows from the features."""

@@ -283,3 +283,18 @@ def law_of(rule: Any, bounds: Any, reference: Any, rows: Array) -> PublicLaw | N
     law = PublicLaw.of(bounds, reference, rows.shape[1])
     law.require(rows)
     return law
+
+
+def public_of(head: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments that the first line holds beside the limit."""
+    if head.get("rule") == "exact":
+        return {}
+    try:
+        bounds = {column: (low, high) for column, low, high in head["bounds"]}
+        return {
+            "rule": head["rule"],
+            "bounds": bounds,
+            "reference": Reference(head["mean"], head["cov"]),
+        }
+    except (KeyError, TypeError, ValueError):
+        raise ValueError("raw must be a ledger whose first line says its rule") from None

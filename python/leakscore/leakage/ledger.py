@@ -18,7 +18,7 @@ import hashlib
 import itertools
 import json
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -29,7 +29,7 @@ from leakscore import validation
 from leakscore.leakage._noise import largest_leakage
 from leakscore.leakage._shaped import SAFE
 from leakscore.leakage._span import ONES, Directions, Extension, FeatureBits, extend
-from leakscore.leakage.answers import Answer, Refusal, law_of, least_excess, odds
+from leakscore.leakage.answers import Answer, Refusal, law_of, least_excess, odds, public_of
 from leakscore.reference import Reference
 from leakscore.typing import Doubles, Flags, Seed
 
@@ -173,7 +173,7 @@ class Ledger:
             )
         self._powers = np.frexp(largest)[1] - 1
         np.ldexp(columns, -self._powers[:, np.newaxis], out=columns)  # so that no square overflows
-        self._columns = columns
+        self._columns, self._rows = columns, len(rows)
         self._features = FeatureBits(columns)
         self._directions: dict[int, Directions] = {}  # by the exact rule all under ONES
         if self._law is None:
@@ -297,10 +297,29 @@ class Ledger:
             The standard deviation in the weighted sum of answers that has it; +inf if none has.
         """
         record = validation.count("record", record, 0, self._rows - 1)
-        column = validation.count("column", column, 0, len(self._powers) - 1)
-        ((directions, (origin,)),) = self._directions_of("sum", self._checked("sum", (column,)))
+        directions, column, origin = self._summed(column)
         unit = self._law.spread(column) if self._law else np.ldexp(1.0, self._powers[column])
         return float(unit * directions.least_noise(record, origin))
+
+    def noisy_selections(self, column: int) -> Iterator[Flags]:
+        """Return the selections over which sums of a column were answered with noise.
+
+        Parameters
+        ----------
+        column : int
+
+        Returns
+        -------
+        iterator of (N,) ndarray of bool
+        """
+        directions, _, origin = self._summed(column)
+        return directions.noisy(origin)
+
+    def _summed(self, column: int) -> tuple[Directions, int, int]:
+        """Return the directions of a column's sums, the column, and what it is in their place."""
+        column = validation.count("column", column, 0, len(self._powers) - 1)
+        ((directions, (origin,)),) = self._directions_of("sum", self._checked("sum", (column,)))
+        return directions, column, origin
 
     def _selected(self, where: npt.ArrayLike | Callable[[Doubles], npt.ArrayLike]) -> Flags:
         """Return the selection, (N,)."""
@@ -334,10 +353,6 @@ class Ledger:
         if self._law is not None and not set(numbers) <= set(self._law.columns):
             raise ValueError(f"columns={numbers} must be in bounds={self.bounds}")
         return numbers
-
-    @property
-    def _rows(self) -> int:
-        return int(self._columns.shape[1])
 
     def _directions_of(self, statistic: str, columns: Sequence[int]) -> list[Any]:
         """Return the directions that a question extends, with the columns of its features."""
@@ -539,7 +554,7 @@ class Ledger:
             max_leakage=head["limit"],
             max_noise=head["max_noise"],
             share=head["share"],
-            **_public_of(head),
+            **public_of(head),
         )
         ledger._lines = [_chained("", head)]
         for number, line in enumerate(lines, 2):
@@ -644,21 +659,6 @@ class Ledger:
         if numbers.size:
             raise ValueError("line must hold a basis of the new features alone")
         self._append(line)
-
-
-def _public_of(head: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments that the first line holds beside the limit."""
-    if head.get("rule") == "exact":
-        return {}
-    try:
-        bounds = {column: (low, high) for column, low, high in head["bounds"]}
-        return {
-            "rule": head["rule"],
-            "bounds": bounds,
-            "reference": Reference(head["mean"], head["cov"]),
-        }
-    except (KeyError, TypeError, ValueError):
-        raise ValueError("raw must be a ledger whose first line says its rule") from None
 
 
 def _digest_of(rows: npt.NDArray[Any]) -> str:

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -242,7 +242,8 @@ def ask(
         # What a ledger is begun with holds even if its first question is refused.
         if not preview and (isinstance(outcome, Answer) or file.content is None):
             file.write(ledger.to_bytes())
-        shown = () if isinstance(outcome, Refusal) else remainders.shown(ledger, question, preview)
+        names = [table.columns[number] for number in numbers]
+        shown = () if isinstance(outcome, Refusal) else remainders.shown(ledger, names, preview)
     collides = outcome.collides if isinstance(outcome, Refusal) else ()
     # Whoever knows all values but one finds that by the digest.
     secret_input = {"sha256": table.sha256, "notes": table.notes}
@@ -263,7 +264,8 @@ class _Remainders:
     """Records off the steps of all others in a selection or the table, before a question.
 
     A sum of whole multiples of sums on steps is on them, so it shows such a record if its noise is
-    less than a step. Noise is of all answers together: two sums may have the same.
+    less than a step. Noise is of all answers together, of any columns and of counts: two sums may
+    have the same, and so may a sum and a count that somebody knows.
     """
 
     parts: tuple[Any, str, Any]
@@ -277,26 +279,23 @@ class _Remainders:
         """Look for them; by the public rule nothing is said of values."""
         mask, _, chosen = parts
         off: list[tuple[ColumnSteps, Off]] = []
-        for each in (mask, ~missing[:, chosen].any(axis=1)) if ledger.rule == "exact" else ():
-            rows = JudgedRows(np.flatnonzero(each), values[np.ix_(each, chosen)])
-            share = share_of(len(rows.rows))
-            for steps in lattices_of(rows, share, len(rows.rows)):
-                records = Off.of(steps, rows, at_hand=True)
-                if 0 < records.count <= share * len(rows.rows):
-                    off.append((steps, records))
-        return cls(parts, off, [_noise_of(ledger, chosen, *each) for each in off])
+        for column in range(values.shape[1]) if ledger.rule == "exact" else ():
+            each = [*ledger.noisy_selections(column), *([mask] if column in chosen else [])]
+            for chosen_rows in [*each, ~missing[:, column]] if each else ():
+                off += _off(column, chosen_rows, values)
+        return cls(parts, off, [_noise_of(ledger, *each) for each in off])
 
-    def shown(self, ledger: Ledger, question: Question, preview: bool) -> Iterator[doc.Notice]:
+    def shown(self, ledger: Ledger, names: Sequence[str], preview: bool) -> Iterator[doc.Notice]:
         """Warn of those that an answer holds or uncovers, unless noise of a step hides them."""
         mask, _, chosen = self.parts
         if preview and self.off:
             ledger.ask(*self.parts)  # for its noise alone: it is neither written nor shown
         messages: dict[str, None] = {}
         for (steps, off), before in zip(self.off, self.before, strict=True):
-            noise = _noise_of(ledger, chosen, steps, off)
-            new = mask[off.rows] | (before >= steps.width)
+            noise = _noise_of(ledger, steps, off)
+            new = (mask[off.rows] & (steps.column in chosen)) | (before >= steps.width)
             if ((noise < steps.width) & new).any():
-                name = visible(question.columns[steps.column])
+                name = visible(names[steps.column])
                 records = listed([str(row + 1) for row in off.rows])
                 messages[
                     f"{name} goes in steps of {steps.width:g}, but for "
@@ -307,9 +306,18 @@ class _Remainders:
         yield from (doc.warning("steps", message) for message in messages)
 
 
-def _noise_of(ledger: Ledger, chosen: Sequence[int], steps: ColumnSteps, off: Off) -> Doubles:
-    column = chosen[steps.column]
-    return np.array([ledger.least_noise(int(row), column) for row in off.rows])
+def _off(column: int, selected: Flags, values: Doubles) -> Iterator[tuple[ColumnSteps, Off]]:
+    """Yield the steps of a column in a selection, and the records of it that are off them."""
+    rows = JudgedRows(np.flatnonzero(selected), values[selected, column, np.newaxis])
+    share = share_of(len(rows.rows))
+    for steps in lattices_of(rows, share, len(rows.rows)):
+        records = Off.of(steps, rows, at_hand=True)
+        if 0 < records.count <= share * len(rows.rows):
+            yield replace(steps, column=column), records
+
+
+def _noise_of(ledger: Ledger, steps: ColumnSteps, off: Off) -> Doubles:
+    return np.array([ledger.least_noise(int(row), steps.column) for row in off.rows])
 
 
 def _ledger(file: LedgerFile, values: Any, limits: Mapping[str, Any]) -> Ledger:
