@@ -88,7 +88,7 @@ def test_second_order_is_nearer_to_simulated_advantage() -> None:
 @each_kind
 @pytest.mark.parametrize("noise_std", [0.2, np.linspace(0.0, 0.5, D)])
 def test_sequences_against_the_whole_covariance(reference: Reference, noise_std: float) -> None:
-    counts, z = np.array([5, 12, 13, 40]), TABLE[:2]
+    counts, z = np.array([5, 12, 14, 40]), TABLE[:2]
     noise = np.diag(np.broadcast_to(noise_std, D) ** 2)
     cov = np.kron(1 / np.maximum.outer(counts, counts), dense(reference))
     cov += np.kron(np.eye(4), noise)
@@ -122,6 +122,11 @@ def test_sequences_without_noise_give_away_batches() -> None:
     distance = reference.squared_mahalanobis(z)
     assert release_leakage(z, reference, [5, 12], step=1) == pytest.approx(distance / 7)
     assert release_leakage(z, reference, [5, 6], step=1) == np.inf
+    root = np.random.default_rng(3).normal(size=(D, D - 1))  # of noise that leaves a sum as it is
+    partly = ({"noise_std": np.arange(D)}, {"noise_factor": root}, {"noise_cov": root @ root.T})
+    for noise in partly:
+        assert release_leakage(z, reference, [5, 6], step=1, **noise) == np.inf
+        assert release_leakage(z, reference, [5, 7], step=1, **noise) < np.inf
     alone = leakage_score(z, reference, 12, noise_std=0.1)
     assert release_leakage(z, reference, [12], step=0, noise_std=0.1) == pytest.approx(alone)
     # Two releases of nearly the same mean halve the variance of the noise.

@@ -161,7 +161,7 @@ def release_leakage(
     float or (k,) ndarray
         Joint leakage score; without noise M / b with b the size of the batch, because the
         differences of the means reveal the mean of each batch. +inf for a batch of one record
-        without noise: the record itself is revealed.
+        unless there is noise in every direction: without it the record itself is revealed.
 
     Raises
     ------
@@ -199,7 +199,7 @@ def release_leakage(
     step = validation.count("step", step, 0, totals.size - 1)
     noise = noise_given(noise_std, noise_cov, noise_factor, reference.dim)
     rows = validation.rows("target", target, cols=reference.dim)
-    if batches[step] == 1 and not noise.any():  # the record as it is
+    if batches[step] == 1 and not noise.everywhere():  # a part of the record as it is
         result = np.full(len(np.atleast_2d(rows)), np.inf)
     elif not noise.any():
         result = leakages(

@@ -490,6 +490,12 @@ class GaussianNoise:
         """Whether there is noise."""
         return bool(self.std.any())
 
+    def everywhere(self) -> bool:
+        """Whether there is noise in every direction, but for rounding."""
+        if self.independent or not self.std.all():
+            return bool(self.std.all())
+        return int(np.linalg.matrix_rank(self.root() / self.std[:, None])) == len(self.std)
+
     def added(self, reference: Reference, per_record: float) -> Reference:
         """Add the noise to the covariance of one record, `per_record` times."""
         if not self.any():
