@@ -23,11 +23,11 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     short_files(monkeypatch)
 
 
-def opened(path: Path, values: np.ndarray) -> Any:
+def opened(path: Path, values: np.ndarray, name: str = "nr") -> Any:
     if path.suffix == ".npy":
         np.save(path, values)
     else:
-        lines = ["nr,a,b,c", *(",".join(map(str, row)) for row in values.tolist())]
+        lines = [f"{name},a,b,c", *(",".join(map(str, row)) for row in values.tolist())]
         path.write_text("\n".join(lines) + "\n")
     return leakscore_app.open_table(str(path))
 
@@ -66,6 +66,22 @@ def test_names_of_rows_in_any_order(tmp_path: Path, size: int) -> None:
     table = opened(tmp_path / "t.csv", np.column_stack([order, VALUES[:size]]))
     result = leakscore_app.analyse(table, rounds=200)
     assert [column.reason for column in result.input.columns_left_out] == [INDEX]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", ["nr", "patient"])
+def test_numbers_with_gaps_or_twice(tmp_path: Path, name: str, size: int) -> None:
+    """Those of persons have gaps; others may be measurements, as may those of 0 and 1."""
+    rng = np.random.default_rng(1)
+    twice = np.clip(rng.permutation(size), 3, size - 4)
+    twice[[0, 1]] = 0, size - 1
+    for numbers, gaps in ((rng.permutation(9 * size)[:size], True), (twice % 2, False)):
+        table = opened(tmp_path / "t.csv", np.column_stack([numbers, VALUES[:size]]), name)
+        left = leakscore_app.analyse(table, rounds=200).input.columns_left_out
+        assert [column.reason for column in left] == [INDEX] * (gaps and name == "patient")
+    if name == "nr":
+        table = opened(tmp_path / "t.csv", np.column_stack([twice, VALUES[:size]]), name)
+        assert not leakscore_app.analyse(table, rounds=200).input.columns_left_out
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -218,7 +218,6 @@ class Stated:
         names: Sequence[str],
         rows: int,
         requested: Collection[str],
-        values: Mapping[str, Doubles] = MappingProxyType({}),
     ) -> tuple[dict[str, str], dict[str, float]]:
         """Say which columns count, name or date the records, and which others may hold codes.
 
@@ -230,8 +229,6 @@ class Stated:
         rows : int
         requested : collection of str
             Columns of numbers whatever they count.
-        values : mapping
-            All numbers, if at hand.
 
         Returns
         -------
@@ -249,8 +246,7 @@ class Stated:
         for j, name in enumerate(names):
             if name in requested:
                 continue
-            unnamed, given = name == self.unnamed, values.get(name)
-            if name in self.index or names_rows(seen, j, name, rows, unnamed=unnamed, values=given):
+            if name in self.index or names_rows(seen, j, name, rows, name == self.unnamed):
                 excluded[name] = INDEX
             elif why := self.coded.get(name) or date_in(seen, j):
                 excluded[name] = why
@@ -271,8 +267,7 @@ class Stated:
         judged = [column for column in columns if not column.excluded]
         names, rows = [column.name for column in judged], len(columns[0].values) if columns else 0
         seen = Columns.of_each([column.values for column in judged])
-        values = {column.name: column.values for column in judged}
-        excluded, codes = self.doubts_in(seen, names, rows, requested, values)
+        excluded, codes = self.doubts_in(seen, names, rows, requested)
         for column in judged:
             if column.name in excluded:
                 column.excluded, column.refused = excluded[column.name], ""
