@@ -105,6 +105,8 @@ def _cell_bounds(x: Doubles, f: Doubles, g: Doubles) -> Doubles:
 
 
 _FIRST, _LAST = -745.0, 7.0  # of x, e^x = -log(1 - a), a one look's alpha: all that has a double
+_FARTHEST = 300.0  # log10 of -x, of the x below them that epsilons of certain attacks need
+_ROUGH = -690.0  # log of one look's beta below which a double is rounded
 _NEAR_1 = 3.0  # x beyond which the inverse of one look's curve gives 1 - a
 _ROUNDED = 1e-14  # share by which the power at alpha 0 may err
 _SECTIONS = 17
@@ -183,7 +185,8 @@ class Looks(TradeOff):
         caught = np.asarray(self._curve._log_power(log_a))
         with np.errstate(divide="ignore"):
             missed = np.log(self._curve._beta(np.exp(log_a)))
-            missed = np.where(log_a > -1e-3, np.log(-np.expm1(caught)), missed)  # a is nearly 1
+            direct = (log_a > -1e-3) | (log_a < -700.0)  # a is nearly 1, or no double
+            missed = np.where(direct, np.log(-np.expm1(caught)), missed)
             log_beta = np.where(caught < -1.0, np.log1p(-np.exp(caught)), missed)
         return np.asarray(log_beta + self._kept(x))
 
@@ -197,10 +200,27 @@ class Looks(TradeOff):
         return np.where(direct > -0.7, sure, direct)
 
     def _sides(self, x: Doubles) -> tuple[Doubles, Doubles]:
-        """Return logs of power and alpha."""
+        """Return logs of power and alpha; reversed, alpha is 1 where a double rounds one's beta."""
         if self._reversed:
-            return -self._looks * np.exp(x), self._log_beta(x)
+            alpha = self._log_beta(x)
+            rounded = alpha - self._kept(x) < _ROUGH
+            return -self._looks * np.exp(x), np.where(rounded, 0.0, alpha)
         return self._caught(x), self._flagged(x)
+
+    def _sides_by_beta(self, log_b: Doubles) -> tuple[Doubles, Doubles]:
+        """Return logs of power and alpha, reversed, at one look's beta, however small."""
+        kept = self._curve.inverse()._log_power(log_b)
+        return self._looks * kept, log_b + (self._looks - 1.0) * kept
+
+    def _best(
+        self, value: Callable[[Doubles, Doubles], Doubles], shape: tuple[int, ...]
+    ) -> Doubles:
+        """Return the largest value of logs of power and alpha."""
+        best = _highest(lambda x: value(*self._sides(x)), shape)
+        if not self._reversed:
+            return best
+        far = _highest(lambda x: value(*self._sides_by_beta(np.minimum(x, 0.0))), shape)
+        return np.maximum(best, far)
 
     def _place(self, log_alpha: Doubles) -> Doubles:
         """Return x at this alpha."""
@@ -209,7 +229,7 @@ class Looks(TradeOff):
                 small = log_alpha - np.log(self._looks)
                 large = np.log(-log_rest(log_alpha) / self._looks)
             return np.where(log_alpha < -40.0, small, large)
-        far = (log_alpha < self._log_beta(np.asarray(_NEAR_1))) | np.isneginf(log_alpha)
+        far = log_alpha < np.maximum(self._log_beta(np.asarray(_NEAR_1)), _ROUGH)
         near = ~far & (log_alpha < self._log_beta(np.asarray(_FIRST)))
 
         def gap(x: Doubles) -> Doubles:
@@ -225,15 +245,15 @@ class Looks(TradeOff):
 
         It has logs of all b, and its power is 1 - a.
         """
-        back, inner = self._curve.inverse(), np.isfinite(log_alpha)
+        inner = np.isfinite(log_alpha)
         aim = np.where(inner, log_alpha, -1.0)
 
         def above(log_b: Doubles) -> Doubles:
-            return log_b + (self._looks - 1.0) * back._log_power(log_b) - aim
+            return self._sides_by_beta(log_b)[1] - aim
 
         log_b = np.where(inner, sign_change(above, aim, np.zeros(aim.shape)), -np.inf)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(-back._log_power(log_b)))
+            return np.asarray(np.log(-self._curve.inverse()._log_power(log_b)))
 
     def _beta(self, alpha: Doubles) -> Any:
         with np.errstate(divide="ignore"):
@@ -262,19 +282,17 @@ class Looks(TradeOff):
         return np.float64(1.0 - self._looks * area)
 
     def _delta(self, epsilon: Doubles) -> Any:
-        def gain(x: Doubles) -> Doubles:
-            power, alpha = self._sides(x)
+        def gain(power: Doubles, alpha: Doubles) -> Doubles:
             with np.errstate(over="ignore", under="ignore"):
                 return np.exp(power) - np.exp(np.nan_to_num(epsilon) + alpha)
 
         at_once = self._power(np.zeros(()))
-        return np.maximum(_highest(gain, np.shape(epsilon)), at_once)[()]
+        return np.maximum(self._best(gain, np.shape(epsilon)), at_once)[()]
 
     def _epsilon(self, delta: Doubles) -> Any:
         """Return the steepest line from (0, delta) to a point of (alpha, power)."""
 
-        def steepness(x: Doubles) -> Doubles:
-            power, alpha = self._sides(x)
+        def steepness(power: Doubles, alpha: Doubles) -> Doubles:
             with np.errstate(under="ignore", over="ignore", invalid="ignore", divide="ignore"):
                 line = power + np.log1p(-delta / np.exp(power)) - alpha
             return np.where(np.isfinite(line), line, -np.inf)
@@ -282,7 +300,7 @@ class Looks(TradeOff):
         at_once = self._power(np.zeros(()))
         rounded = np.abs(delta - at_once) <= _ROUNDED * at_once
         delta = np.where(rounded, at_once * (1.0 + _ROUNDED), delta)
-        epsilon = np.maximum(_highest(steepness, np.shape(delta)), 0.0)
+        epsilon = np.maximum(self._best(steepness, np.shape(delta)), 0.0)
         with np.errstate(divide="ignore"):
             steepest = -np.log(self._alpha_per_power())
         epsilon = np.where(delta <= 0.0, np.maximum(steepest, 0.0), epsilon)
@@ -326,17 +344,28 @@ def _highest(function: Callable[[Doubles], Doubles], shape: tuple[int, ...]) -> 
     """Return the largest value over x of a function with one maximum.
 
     Sections between the neighbours of the best of a few points, all of them at once: far out the
-    function may be flat to its last digit.
+    function may be flat to its last digit, and the last of equal values is the best: to the left of
+    the maximum powers are 0.
     """
     grid = np.concatenate([np.linspace(_FIRST, -40.0, 48), np.linspace(-39.5, _LAST, 94)])
-    top = np.argmax(_values(function, np.multiply.outer(grid, np.ones(shape))), axis=0)
+    values = _values(function, np.multiply.outer(grid, np.ones(shape)))
+    top, turns = _last_best(values), 12  # to some 1e-11 of the grid's distances
+    if (values[0] == values.max(axis=0)).any():
+        grid = np.concatenate([-np.logspace(_FARTHEST, np.log10(-_FIRST), 512)[:-1], grid])
+        top = _last_best(_values(function, np.multiply.outer(grid, np.ones(shape))))
+        turns = 18
     low, high = grid[np.maximum(top - 1, 0)], grid[np.minimum(top + 1, grid.size - 1)]
-    for _ in range(12):  # to some 1e-11 of the grid's distances
+    for _ in range(turns):
         part = (high - low) / _SECTIONS
         values = _values(function, low + np.multiply.outer(np.arange(1.0, _SECTIONS), part))
-        top = np.argmax(values, axis=0)
+        top = _last_best(values)
         low, high = low + top * part, low + (top + 2) * part
     return np.asarray(values.max(axis=0))
+
+
+def _last_best(values: Doubles) -> Any:
+    """Return the last row of the largest value of each column."""
+    return len(values) - 1 - np.argmax(values[::-1], axis=0)
 
 
 def _values(function: Callable[[Doubles], Doubles], places: Doubles) -> Doubles:
