@@ -6,6 +6,7 @@ covariance needs to be inverted is noise as well.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -16,6 +17,7 @@ from leakscore import validation
 from leakscore.leakage.noise.interior import covering, independent_covering
 from leakscore.leakage.noise.problem import Indices, PersonsProblem, Problem, regular
 from leakscore.leakage.noise.subspace import WideProblem, wide_cover
+from leakscore.numeric import crossed
 from leakscore.reference import Reference, SingularCovarianceError, covariances
 from leakscore.results import Result
 from leakscore.typing import Array, Doubles, Flags
@@ -33,6 +35,9 @@ _MOST_CHECKS = 60
 _SMALL = (1e-4, 1e-6)  # shares of the largest direction's noise
 _DEARER = 1e-5  # what noise in fewer directions may cost more
 _PUSHED = 2e-13
+_CLOSE = 1e-14  # of a multiple: the width of its last bracket
+_FARTHEST = 1e87  # multiples, and their inverses
+_LONGEST = 200.0  # step of the logarithm of a multiple
 
 Whole: TypeAlias = Problem | PersonsProblem
 
@@ -426,24 +431,23 @@ def _least(problem: Whole | WideProblem, factor: Doubles) -> Doubles:
 
 def _root(multiples: Callable[[float], Doubles], start: float) -> float:
     """Return the least multiple, from `start`, that brings some records within their limits."""
-    from scipy.optimize import brentq
 
-    def beyond(log_times: float) -> float:
-        return float(multiples(float(np.exp(log_times))).max()) - 1.0
+    def beyond(times: float) -> float:
+        return float(multiples(times).max()) - 1.0
 
-    low = high = float(np.log(start))
+    low = high = start
     step = 1e-9
     if beyond(low) <= 0:
         while beyond(low) <= 0:
-            high, low, step = low, low - step, 16 * step
-            if low < -200:  # rounding made the noise: none is needed
+            high, low, step = low, low * math.exp(-step), 16 * step
+            if low < 1 / _FARTHEST:  # rounding made the noise: none is needed
                 return 0.0
     else:
         while beyond(high) > 0:
-            low, high, step = high, high + step, 16 * step
-            if high > 200:
+            low, high, step = high, high * math.exp(min(step, _LONGEST)), 16 * step
+            if high > _FARTHEST:
                 raise RuntimeError("The noise did not converge: no multiple of it is enough")
-    return float(np.exp(brentq(beyond, low, high, xtol=1e-15, rtol=1e-14) + 1e-15))
+    return crossed(beyond, low, high, _CLOSE)[1]
 
 
 def _factor(noise: Doubles) -> Doubles:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from leakscore import _core
 from leakscore.leakage._noise import left_out_problem, noise_for_rows
@@ -18,6 +17,9 @@ from leakscore.leakage.noise.interior import covering
 from leakscore.reference import Reference
 from leakscore.reference.fitting import CovarianceFit
 from leakscore.typing import Doubles
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = ["TableLaw", "rough_noise"]
 

@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from leakscore import validation
 from leakscore.reference import Moments
@@ -390,8 +389,10 @@ class _Family(NamedTuple):
 
 
 def _logistic(eta: Doubles) -> tuple[Doubles, Doubles]:
-    mean = special.expit(eta)
-    return mean, mean * special.expit(-eta)
+    from scipy.special import expit
+
+    mean = expit(eta)
+    return mean, mean * expit(-eta)
 
 
 def _gamma_loss(y: Doubles, eta: Doubles) -> Doubles:
@@ -408,13 +409,13 @@ _FAMILIES: dict[str, _Family] = {
     "binomial": _Family(
         lambda y, eta: np.logaddexp(0.0, eta) - y * eta,
         _logistic,
-        lambda y, offset: special.logit(y.mean()) - offset.mean(),
+        lambda y, offset: np.log(y.mean()) - np.log1p(-y.mean()) - offset.mean(),
         (lambda y: (y == 0) | (y == 1), "0 or 1"),
     ),
     "poisson": _Family(
         lambda y, eta: np.exp(eta) - y * eta,
         lambda eta: (np.exp(eta),) * 2,
-        lambda y, offset: np.log(y.sum()) - special.logsumexp(offset),
+        lambda y, offset: np.log(y.sum()) - np.logaddexp.reduce(offset),
         (lambda y: y >= 0, "at least 0"),
     ),
     "gamma": _Family(

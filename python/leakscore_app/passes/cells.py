@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc
 
 from leakscore.typing import Doubles
 from leakscore_app.tables.sources.blocks import Block
@@ -114,6 +113,8 @@ class CellMoments:
         matrix beta law: shares of numbers, and 1/(U^-1)_ii, have beta laws (Muirhead 1982, 3.3).
         Of d numbers the least of the latter is at most d times the share of any combination.
         """
+        from scipy.special import betainc
+
         free, (count, dim) = int(self.sizes[h]) - 1, self.low.shape
         rest = max(int(self.sizes.sum()) - count - free, 1)
         varies, triangle = differ(self.low, self.high)[h], self.triangles[h, 1:, 1:]

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import bdtrc
 
 from leakscore_app._visible import counted, listed, visible
 from leakscore_app.report._model import (
@@ -217,6 +216,8 @@ def _missing(report: Content, budget: Budget) -> str:
     of the table are missing tells nothing more; that those of other tables are, most if nobody else
     is in two of them: then so many are there with the person, and so many without, by a binomial.
     """
+    from scipy.special import bdtrc
+
     least, dropped = report.min_cell, report.input.rows_dropped
     if not dropped or least < 3:  # nobody else is in a cell of one: it is missing anyway
         return ""

@@ -249,6 +249,8 @@ def blank_at_end(cells: Cells) -> int:
 
     filled = np.zeros(0, bool)
     if cells.text is not None:
+        if len(cells.text) and (cells.text[-1].as_py() or "").strip():
+            return 0  # mostly: what follows imports pandas
         words = compute.not_equal(compute.utf8_trim_whitespace(cells.text), "")
         filled = np.asarray(words.fill_null(False).to_numpy(), bool)
     if cells.numbers is not None:

@@ -471,7 +471,7 @@ def code_in(cells: Cells, grid: Grid) -> str:
         return ""
     import pyarrow.compute as compute
 
-    zeros = compute.match_substring_regex(cells.text, _ZEROS).fill_null(False)
+    zeros = compute.match_substring_regex(cells.text, _ZEROS)
     if not compute.any(zeros).as_py():
         return ""
     if not compute.all(compute.match_substring_regex(cells.text, _DIGITS)).as_py():

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from leakscore.leakage import ShapedNoise
 from leakscore.leakage.table_law import TableLaw
@@ -24,6 +23,9 @@ from leakscore_app.report.engine.leakage import THRESHOLDS, above, by_level
 from leakscore_app.report.engine.pooled import LawPopulation, PooledLaw
 from leakscore_app.report.engine.population import Shape
 from leakscore_app.report.engine.survey import law_of
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Integers = npt.NDArray[np.int64]
 REFITTED = 64  # records with nearly all variance in a direction that are left out one by one

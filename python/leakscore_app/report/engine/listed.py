@@ -18,7 +18,6 @@ from math import comb
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from leakscore.leakage.groups import Groups
 from leakscore.typing import Doubles
@@ -148,10 +147,12 @@ def _upper(pair: tuple[Doubles, Doubles], noise: Noise, rng: np.random.Generator
 
 def _log_density(points: Doubles, centres: Doubles) -> Doubles:
     """Return that of a mixture of normal laws, without what all mixtures share."""
+    from scipy.special import logsumexp
+
     half = np.square(centres).sum(axis=1) / 2
     tile = max(1, _TOGETHER // len(centres))
     parts = [
-        special.logsumexp(points[start : start + tile] @ centres.T - half, axis=1)
+        logsumexp(points[start : start + tile] @ centres.T - half, axis=1)
         for start in range(0, len(points), tile)
     ]
     return np.asarray(np.concatenate(parts) - np.log(len(centres)))

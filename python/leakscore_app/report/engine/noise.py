@@ -18,12 +18,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csc_array, csr_array
-from scipy.sparse.linalg import splu
 
 from leakscore import leakage
 from leakscore.distributions import norm
@@ -35,6 +33,9 @@ from leakscore_app.report._model import Doubles, Game, Noise, Told, ToldGame
 from leakscore_app.report.engine.game import HALF_LEVEL, mean_upper
 from leakscore_app.report.engine.leakage import Budget, shares_of
 from leakscore_app.report.engine.population import Population, Shape
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 _MOST_COLUMNS = 200
 _MOST_WORK = 10**9  # records times columns squared: a few seconds
@@ -411,6 +412,8 @@ class Slopes:
 
     def of_features(self) -> csr_array:
         """Return the slopes by the features that are judged, 1 by its own one, (d, d)."""
+        from scipy.sparse import csr_array
+
         units = self.statistic.units(self.means, self.n)[self.judged]
         return csr_array(self._at(self.means) / units[:, np.newaxis])
 
@@ -433,6 +436,9 @@ class Slopes:
         records : (m, d) ndarray
             The features of a person's records: slopes are those at the means of the others.
         """
+        from scipy.sparse import csc_array, csr_array
+        from scipy.sparse.linalg import splu
+
         shift = (self.means[self.judged] - records).sum(axis=0) / (self.size - len(records))
         means = self.means.copy()
         means[self.judged] += shift

@@ -18,11 +18,10 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Reference
@@ -32,6 +31,9 @@ from leakscore_app.report._model import Doubles
 from leakscore_app.report._published import Published
 from leakscore_app.report.engine.population import Population
 from leakscore_app.tables.sources.blocks import Source
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Integers = npt.NDArray[np.intp]
 

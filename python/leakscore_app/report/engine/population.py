@@ -17,11 +17,10 @@ import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from leakscore import leakage
 from leakscore.leakage import ShapedNoise
@@ -33,6 +32,9 @@ from leakscore.reference import Moments, Reference, SingularCovarianceError, lef
 from leakscore_app.report._model import Doubles
 from leakscore_app.report._published import Integers, Published
 from leakscore_app.tables.table import independent_columns
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Shrinkage: TypeAlias = float | Literal["auto"] | None
 Shape: TypeAlias = Literal["optimal", "independent"]
