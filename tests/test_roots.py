@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from leakscore.numeric import by_squaring, crossed, doubled, sign_change
+from leakscore.numeric import by_squaring, crossed, doubled, falling_root, sign_change
 from leakscore.typing import Doubles
 
 
@@ -111,3 +111,31 @@ def test_copies_are_combined_in_order(count: int) -> None:
 
     assert by_squaring("ab", count, joined) == "ab" * count
     assert len(used) <= 2 * count.bit_length()
+
+
+def test_roots_of_what_falls_from_0() -> None:
+    """At any scale and shape, at the furthest end at most, and 0 of what is below 0 at once."""
+    c = 10.0 ** np.arange(-12, 13, 2.0)
+    for power in (0.3, 1.0, 2.0, 7.0):
+        root = falling_root(lambda x, p=power: c**p - x**p, np.ones(c.size))  # type: ignore[misc]
+        np.testing.assert_allclose(root, c, rtol=2.0**-46)
+    ends = falling_root(
+        lambda x: np.array([3.0, 3.0, -1.0, 0.0]) - x, np.ones(4), [2.0, 9.0, 9.0, 9.0]
+    )
+    np.testing.assert_allclose(ends, [2.0, 3.0, 0.0, 0.0], rtol=1e-14, atol=1e-300)
+
+
+FAR = ((np.square, 13), (np.exp, 8), (np.asarray, 8))
+
+
+@pytest.mark.parametrize(("of", "most"), FAR)
+def test_a_far_root_takes_few_evaluations(of: Callable[[Doubles], Doubles], most: int) -> None:
+    """Doubling the upper end, and a search from 0, take 18, 19 and 14."""
+    asked = []
+
+    def falling(x: Doubles) -> Doubles:
+        asked.append(x)
+        return of(np.full(1, 40.0)) - of(x)
+
+    np.testing.assert_allclose(falling_root(falling, np.full(1, 0.1)), 40.0, rtol=1e-13)
+    assert len(asked) <= most

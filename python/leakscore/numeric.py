@@ -15,6 +15,7 @@ __all__ = [
     "by_squaring",
     "crossed",
     "doubled",
+    "falling_root",
     "frozen",
     "gauss_panels",
     "norms",
@@ -26,6 +27,8 @@ Element = TypeVar("Element")
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 _STEPS = 400
+_PASSED = 1.01  # of the way to where a line is 0: it passes the root of what is nearly a line
+_LEAST_STEP, _LARGEST_STEP = 1.25, 8.0  # of an upper end
 
 
 def frozen(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
@@ -135,6 +138,26 @@ def settled_area(function: Callable[[Doubles], Doubles], ends: Doubles) -> float
     return total
 
 
+def falling_root(
+    function: Callable[[Doubles], Doubles], first: Doubles, furthest: npt.ArrayLike = np.inf
+) -> Doubles:
+    """Return where a function that is above 0 at 0 and falls is 0, elementwise; `furthest` at most.
+
+    The bracket ends at `first`, then where the line through the values at its ends is 0: beyond the
+    root, if the function is concave.
+    """
+    low, high = np.zeros(first.shape), np.minimum(first, furthest)
+    at_low, at_high = function(low), function(high)
+    while (short := (at_high > 0.0) & (high < furthest)).any():
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            line = high + (high - low) * at_high / (at_low - at_high)
+            far = np.fmax(np.fmin(_PASSED * line, _LARGEST_STEP * high), _LEAST_STEP * high)
+        low, at_low = np.where(short, high, low), np.where(short, at_high, at_low)
+        high = np.where(short, np.minimum(far, furthest), high)
+        at_high = function(high)
+    return _narrowed(function, (low, at_low), (high, at_high))
+
+
 def sign_change(
     function: Callable[[Doubles], Doubles], low: Doubles, high: Doubles, rtol: float = 2.0**-48
 ) -> Doubles:
@@ -146,7 +169,17 @@ def sign_change(
     that does not happen.
     """
     a, b = np.array(low, dtype=np.float64), np.array(high, dtype=np.float64)
-    at_a, at_b = function(a), function(b)
+    return _narrowed(function, (a, function(a)), (b, function(b)), rtol)
+
+
+def _narrowed(
+    function: Callable[[Doubles], Doubles],
+    low: tuple[Doubles, Doubles],
+    high: tuple[Doubles, Doubles],
+    rtol: float = 2.0**-48,
+) -> Doubles:
+    """Return the root between two points, with their values; see `sign_change`."""
+    (a, at_a), (b, at_b) = low, high
     nearer, alike = np.where(np.abs(at_a) <= np.abs(at_b), a, b), np.sign(at_a) == np.sign(at_b)
     a, b = np.where(alike, nearer, a), np.where(alike, nearer, b)
     share = np.full(a.shape, 0.5)

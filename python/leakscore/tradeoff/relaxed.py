@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from leakscore import _core, validation
 from leakscore.distributions import chi2, folded_laplace, gx2, ncx2, norm
-from leakscore.numeric import doubled, frozen, norms, sign_change
+from leakscore.numeric import falling_root, frozen, norms, sign_change
 from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned
 from leakscore.tradeoff.gaussian_curves import GaussianTradeOff
 from leakscore.tradeoff.shapes import LARGEST, Mirrored, OneStatistic, Parametric, either
@@ -488,8 +488,7 @@ class _RelaxedGaussian(OneStatistic):
             size = np.where(sure, np.log1p(-aim) - log_rest, log_delta - np.log(aim))
             return np.where(usual, np.maximum(size, -1e300), 0.0)
 
-        far = doubled(np.where(usual, 1.0, 0.0), lambda far: excess(far) > 0.0)
-        move = sign_change(excess, np.zeros_like(far), far)
+        move = falling_root(excess, np.where(usual, 1.0, 0.0))
         point = origin * np.exp(sign * move)
         if apart.any():  # nothing is paid: a threshold as far out as any, on the safe side
             point = np.where(apart, self._law(True, "isf", delta, delta), point)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from leakscore import _core, validation
 from leakscore.distributions import norm
-from leakscore.numeric import doubled, sign_change
+from leakscore.numeric import falling_root, sign_change
 from leakscore.tradeoff.curve import TradeOff, aligned
 from leakscore.tradeoff.gaussian_curves import GaussianTradeOff, MeanTradeOff, gaussian
 from leakscore.tradeoff.polygon import Polygon, lower_hull
@@ -22,6 +22,7 @@ from leakscore.typing import Doubles, Value, of_numbers
 _POISSON = Premise("add-remove", (POISSON,))
 _SAMPLED_MEAN = Premise("replace", (FIXED_SAMPLE,))
 _RARE = -700.0  # log rates, below which doubles have fewer digits, or none
+_MOST_DOUBLES = 4  # that an epsilon is moved by
 _LEAST = -1e300  # log rates, below which no search looks
 
 
@@ -168,13 +169,13 @@ class InverseMixture(SampledCurve[Value]):
     def _delta(self, epsilon: Doubles) -> Any:
         return self._delta_at(epsilon, aligned(self._rate, epsilon))
 
-    def _delta_at(self, epsilon: Doubles, rate: Doubles) -> Any:
+    def _delta_at(self, epsilon: Doubles, rate: Doubles, part: Any = None) -> Any:
         """Return c delta(e') reversed; e^e' = rate e^epsilon/c, c = 1 - (1 - rate) e^epsilon."""
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
             rest = -np.expm1(epsilon + np.log1p(-rate))
             inner = _shifted(epsilon, rest, epsilon + np.log(rate / rest))
             inner = np.where(rest > 0.0, inner, 0.0)
-            mixed = rest * self._each("delta", inner, swapped=True)
+            mixed = rest * self._each("delta", inner, swapped=True, part=part)
             return np.where(rest > 0.0, mixed, 0.0)[()]
 
     def _epsilon(self, delta: Doubles) -> Any:
@@ -197,13 +198,14 @@ class InverseMixture(SampledCurve[Value]):
             sure = inside - outside + np.log1p(-aim) - np.log(aim)  # the root of perfect tests
         furthest = np.where(usual, np.maximum(sure, 0.0), 0.0)
         first = np.minimum(8.0 * (most / rate), 1.0)  # of the curve's scale, however small that is
-        high = doubled(first, lambda high: (high < furthest) & (gap(high) > 0.0))
-        high = np.minimum(high, furthest)
-        inner = np.where(usual, sign_change(gap, np.zeros(delta.shape), high), edge)
-        epsilon, steps = _outer(inner, rate), 4
+        inner = np.where(usual, falling_root(gap, first, furthest), edge)
+        epsilon, short = np.array(_outer(inner, rate)), np.array(usual)
         # Near c = 0 the next double has another delta: a few steps to the side of the smaller one.
-        while (short := usual & (self._delta_at(epsilon, rate) > delta)).any() and steps:
-            epsilon, steps = np.where(short, np.nextafter(epsilon, np.inf), epsilon), steps - 1
+        for _ in range(_MOST_DOUBLES):
+            short[short] = self._delta_at(epsilon[short], rate[short], short) > delta[short]
+            if not short.any():
+                break
+            epsilon[short] = np.nextafter(epsilon[short], np.inf)
         return np.where(delta >= most, 0.0, epsilon)[()]
 
 

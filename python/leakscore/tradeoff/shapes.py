@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from leakscore.distributions import ncx2, norm
-from leakscore.numeric import bisect, doubled, gauss_panels, sign_change
+from leakscore.numeric import bisect, falling_root, gauss_panels
 from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned, require_one
 from leakscore.tradeoff.premise import UNSTATED, Premise, joined
 from leakscore.typing import Doubles, Flags, Value
@@ -231,10 +231,8 @@ def solved_profile(
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.maximum(np.where(usual, excess(epsilon), -1.0), -1e300)
 
-    high = np.where(usual, np.where(unbounded, 1.0, bound), 0.0)
-    if unbounded.any():
-        high = doubled(high, lambda high: unbounded & (gap(high) > 0.0))
-    root = sign_change(gap, np.zeros(high.shape), high)
+    first = np.where(usual, np.where(unbounded, 1.0, bound), 0.0)
+    root = falling_root(gap, first, np.where(usual, bound, 0.0))
     return np.where(usual, root, np.where(delta <= 0.0, bound, 0.0))[()]
 
 
