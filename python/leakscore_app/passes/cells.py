@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from leakscore.typing import Doubles
 from leakscore_app.tables.sources.blocks import Block
-from leakscore_app.tables.table import CONSTANT, LeftColumn, combinations, differ
+from leakscore_app.tables.table import CONSTANT, combinations, differ
 
 Integers = npt.NDArray[np.intp]
 
@@ -164,7 +164,7 @@ class CellMoments:
 
     def named(
         self, names: Sequence[str], cells: Integers
-    ) -> tuple[tuple[str, ...], list[LeftColumn]]:
+    ) -> tuple[tuple[str, ...], dict[str, str]]:
         """Return which features are judged, and why others are not.
 
         `names` are those of all features, `cells` the numbers of these cells among all.
@@ -177,7 +177,7 @@ class CellMoments:
         why = dict.fromkeys(names, CONSTANT) | dict.fromkeys([*first, *every], FOLLOWS)
         for name in chosen:
             del why[name]
-        return chosen, [LeftColumn(name, reason) for name, reason in why.items()]
+        return chosen, why
 
 
 def suffice(sizes: npt.NDArray[np.int64], dim: int) -> bool:

@@ -466,13 +466,8 @@ class Records:
     ----------
     values : (N, d) ndarray of float64
         Finite, without constant, duplicate or linearly dependent columns (where N > d).
-    columns : tuple of str
     rows : (N,) ndarray of int
         Numbers of the records in the file, from 1.
-    left_columns, left_rows
-        What is not judged, and why.
-    dependent : tuple of str
-        The left-out columns that follow exactly from the kept ones.
     lines : (N,) ndarray of int, optional
         The line of the file on which each record begins.
     ids : (N,) ndarray of str, optional
@@ -480,11 +475,7 @@ class Records:
     """
 
     values: Doubles
-    columns: tuple[str, ...]
     rows: npt.NDArray[np.int64]
-    left_columns: tuple[LeftColumn, ...]
-    left_rows: tuple[LeftRows, ...]
-    dependent: tuple[str, ...]
     lines: npt.NDArray[np.int64] | None = None
     ids: npt.NDArray[np.str_] | None = None
 
@@ -551,13 +542,13 @@ def copied_columns(values: Doubles) -> dict[int, list[int]]:
     return {j: [k] for j, k in earlier.items() if j != k}
 
 
-def dependent_columns(names: Sequence[str], sources: dict[int, list[int]]) -> list[LeftColumn]:
+def dependent_columns(names: Sequence[str], sources: dict[int, list[int]]) -> dict[str, str]:
     """Say of columns, by the earlier columns of which they are combinations, why they are left."""
-    excluded = []
+    excluded = {}
     for index, of in sources.items():
         shown = listed([names[k] for k in of], most=3)
         what = "a copy or a multiple of" if len(of) == 1 else "a linear combination of"
-        excluded.append(LeftColumn(names[index], f"{what} {shown}: it tells nothing more"))
+        excluded[names[index]] = f"{what} {shown}: it tells nothing more"
     return excluded
 
 

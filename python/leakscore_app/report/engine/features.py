@@ -47,7 +47,7 @@ from leakscore_app.tables.columns import APART, ASKED, NOT_PUBLISHED
 from leakscore_app.tables.doubts import option
 from leakscore_app.tables.sources.blocks import ROWS, Block, Source, Span
 from leakscore_app.tables.sources.opened import Opened
-from leakscore_app.tables.table import COMPUTED, LeftColumn, Records, Table, too_few
+from leakscore_app.tables.table import COMPUTED, Records, Table, too_few
 
 UNCOUNTED = "counts are published only"
 _WEIGHTS = "it holds the weights, which everybody knows"
@@ -340,7 +340,7 @@ def _bound_of(
     if opened.source.rows == 0:
         raise ValueError(too_few(opened.name, 0, 0, {}))
     separate = apart_of(opened, statistic, reading["exclude"])
-    base = _base_of(opened, passes, statistic, separate, **reading)
+    base = _base_of(opened, passes, statistic, separate, reading)
     groups, seen = opened.groups, base.seen
     source = replace(base.source, columns=(*groups, *base.source.columns, *separate))
     bound = statistic.on((*groups, *base.columns, *separate), groups)
@@ -364,11 +364,11 @@ def _bound_of(
     if learns(bound):
         bound = _prepared(features, None if whole else seen)
         features = replace(features, statistic=bound, columns=bound.names)
-    excluded = [column for column in base.excluded if column.name not in separate]
+    excluded = {name: why for name, why in base.excluded.items() if name not in separate}
     if isinstance(bound, KnownWeights):
-        excluded += [LeftColumn(name, _WEIGHTS) for name in separate]
+        excluded |= dict.fromkeys(separate, _WEIGHTS)
     published = base.published + len(separate)
-    return replace(base, seen=seen, excluded=tuple(excluded), published=published), features
+    return replace(base, seen=seen, excluded=excluded, published=published), features
 
 
 def _grouped(
@@ -403,22 +403,16 @@ def _judged(
 ) -> Judged:
     """Judge the features: by their moments, or by those of cells of few records."""
     if by_cell is None or isinstance(source.statistic, Counts):
-        features = replace(
-            opened,
-            source=source,
-            columns=source.statistic.names,
-            excluded={},
-            shares={},
-            refused={},
-            index=frozenset(),
-            sums=False,
-            codes=False,
+        features = Opened(
+            opened.name,
+            opened.path,
+            source,
+            source.statistic.names,
+            opened.digest,
             understood=True,
-            requested=None,
+            owners=opened.owners,
         )
-        judged = judged_of(
-            features, passes, columns=None, exclude=(), missing="rows", rounding=COMPUTED
-        )
+        judged = judged_of(features, passes, rounding=COMPUTED)
         if isinstance(source.statistic, Counts):
             judged = replace(judged, law=PooledLaw.of_counts(judged.law))
     else:
@@ -428,8 +422,8 @@ def _judged(
             source=replace(source, columns=chosen),
             law=by_cell.law,
             columns=chosen,
-            excluded=tuple(others),
-            dependent=tuple(column.name for column in others if column.reason == FOLLOWS),
+            excluded=others,
+            dependent=tuple(name for name, why in others.items() if why == FOLLOWS),
             counting=(),
         )
     seen, read = judged.seen, base.seen  # features are missing wherever a column that is read is
@@ -439,7 +433,7 @@ def _judged(
         seen=replace(seen, missing=read.missing, infinite=read.infinite, copies=read.copies),
         law=judged.law,
         columns=judged.columns,
-        excluded=(*base.excluded, *judged.excluded),
+        excluded={**base.excluded, **judged.excluded},
         dependent=(*base.dependent, *judged.dependent),
         counting=judged.counting,
     )
@@ -475,24 +469,16 @@ def _base_of(
     passes: Passes,
     statistic: Statistic,
     separate: tuple[str, ...],
-    columns: Sequence[str] | None,
-    exclude: Sequence[str],
-    missing: str,
+    reading: Mapping[str, Any],
 ) -> Judged:
     """Judge the columns of numbers; of counts alone, or of a model of factors alone, none is."""
+    columns, exclude = reading["columns"], reading["exclude"]
     among = opened.requested if columns is None else columns
     requested = {name for name in opened.columns if among is None or name in among} - set(exclude)
     alone = isinstance(statistic, (GLM, Cox)) and bool(statistic.by)
     alone = alone and {*(columns or ()), *exclude} <= {*opened.columns}
     if not only_counts(statistic) and (not alone or requested - {*opened.excluded, *separate}):
-        return judged_of(
-            opened,
-            passes,
-            columns=columns,
-            exclude=exclude,
-            missing=missing,
-            separate=separate,
-        )
+        return judged_of(opened, passes, **reading, separate=separate)
     why = dict.fromkeys(opened.columns, ASKED if alone else UNCOUNTED)
     why |= dict.fromkeys(separate, APART) | opened.excluded
     none = np.empty(0)
@@ -501,7 +487,7 @@ def _base_of(
         seen=first(Block(0, 0, none[:, np.newaxis])),
         law=law_of(none, np.empty((0, 0)), 0, (), np.empty(0, np.intp)),
         columns=(),
-        excluded=tuple(LeftColumn(name, reason) for name, reason in why.items()),
+        excluded=why,
         dependent=(),
         counting=(),
         unjudged=(),

@@ -44,6 +44,7 @@ from leakscore_app.report.engine.survey import Judged
 from leakscore_app.report.engine.values import ValueTable
 from leakscore_app.report.result import about_records, doubt_of
 from leakscore_app.tables.sources.opened import Opened
+from leakscore_app.tables.table import LeftColumn
 
 Integers = npt.NDArray[np.intp]
 DROPS = (1, 3, 5)
@@ -163,7 +164,7 @@ class JudgedTable(ABC):
             columns=columns_of_file(opened),
             rows_judged=self.size,
             columns_judged=judged.columns,
-            columns_left_out=judged.excluded,
+            columns_left_out=tuple(LeftColumn(*pair) for pair in judged.excluded.items()),
             columns_published=judged.published,
             columns_unjudged=judged.unjudged,
             rows_left_out=judged.left_rows,

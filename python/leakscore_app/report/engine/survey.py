@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -26,7 +26,6 @@ from leakscore_app.tables.table import (
     EXACT,
     NOTHING,
     Explained,
-    LeftColumn,
     LeftRows,
     Records,
     Table,
@@ -57,7 +56,8 @@ class Judged:
     law : TableLaw
     columns : tuple of str
         That are judged.
-    excluded : tuple of LeftColumn
+    excluded : dict
+        Name of a column -> why it is not judged.
     dependent : tuple of str
     counting : tuple of str
         Columns that count the records.
@@ -77,7 +77,7 @@ class Judged:
     seen: First
     law: TableLaw
     columns: tuple[str, ...]
-    excluded: tuple[LeftColumn, ...]
+    excluded: Mapping[str, str]
     dependent: tuple[str, ...]
     counting: tuple[str, ...]
     unjudged: tuple[str, ...]
@@ -106,9 +106,9 @@ def judged_of(
     opened: Opened,
     passes: Passes,
     *,
-    columns: Sequence[str] | None,
-    exclude: Sequence[str],
-    missing: str,
+    columns: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    missing: str = "rows",
     separate: Sequence[str] = (),
     rounding: float = EXACT,
 ) -> Judged:
@@ -162,7 +162,7 @@ def judged_of(
         seen=seen,
         law=law,
         columns=names,
-        excluded=tuple(LeftColumn(name, excluded[name]) for name in ordered),
+        excluded={name: excluded[name] for name in ordered},
         dependent=dependent,
         counting=counting,
         unjudged=tuple(unjudged),
@@ -272,8 +272,7 @@ def _law(
             rest = Remaining(law, explained, opened.owners)
             remainder: Unexplained = passes(source, rest, "looking at dependent columns")
             remainder.require_spread(opened.name, names)
-    for column in dependent_columns(names, sources):
-        excluded[column.name] = column.reason
+    excluded |= dependent_columns(names, sources)
     independent = [k for k in range(len(kept)) if k not in sources]
     return (
         law.with_columns(independent) if sources else law,
@@ -301,11 +300,7 @@ def records_of(table: Table, judged: Judged) -> Records:
         values = values[:, [judged.source.columns.index(name) for name in judged.columns]]
     return Records(
         values=np.ascontiguousarray(values),
-        columns=judged.columns,
         rows=np.flatnonzero(complete) + 1,
-        left_columns=judged.excluded,
-        left_rows=judged.left_rows,
-        dependent=judged.dependent,
         lines=None if table.lines is None else table.lines[complete],
         ids=None if table.ids is None else table.ids[complete],
     )
