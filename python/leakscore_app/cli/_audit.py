@@ -247,8 +247,7 @@ def _kind(options: argparse.Namespace) -> str:
 def _setting(options: argparse.Namespace) -> Any:
     from leakscore_app.audits.model import Setting
 
-    names = ("neighbours", "threat_model", "random_bits", "seed", "threshold")
-    return Setting(**_cli.given(options, *names))
+    return Setting(**_cli.arguments(options, Setting))
 
 
 def _read(options: argparse.Namespace) -> Any:
@@ -257,9 +256,8 @@ def _read(options: argparse.Namespace) -> Any:
 
     read = read_scores(
         options.file,
-        **_cli.given(options, "nonmembers", "score", "member", "attack", "few_records"),
-        options=ReadingOptions(**_cli.reading(options)),
-        max_memory=options.max_memory,
+        **_cli.arguments(options, read_scores),
+        options=ReadingOptions.of(_cli.reading(options)),
     )
     if read.attack is not None and options.lower_is_member:
         raise ValueError(
@@ -269,41 +267,25 @@ def _read(options: argparse.Namespace) -> Any:
     return read
 
 
-def _judged(options: argparse.Namespace) -> dict[str, Any]:
-    """Return what rounds and one run are judged by."""
-    given = _cli.given(options, "confidence", "lower_is_member")
-    return {
-        **given,
-        "deltas": options.delta,
-        "claim": _claim(options),
-        "setting": _setting(options),
-    }
-
-
 def _of_rounds(options: argparse.Namespace) -> Any:
-    from leakscore_app.audits.judge import judge
+    from leakscore_app.audits.judge import judge, judge_training
 
-    more = _cli.given(options, "method", "orientation")
-    return judge(_read(options), **more, all_methods=not options.only_method, **_judged(options))
-
-
-def _of_one_run(options: argparse.Namespace) -> Any:
-    from leakscore_app.audits.judge import judge_training
-
-    return judge_training(_read(options), **_judged(options))
+    by = judge_training if options.one_run else judge
+    given = _cli.arguments(options, by) | {"claim": _claim(options), "setting": _setting(options)}
+    if not options.one_run:
+        given["all_methods"] = not options.only_method
+    return by(_read(options), deltas=options.delta, **given)
 
 
 def _of_watch(options: argparse.Namespace) -> Any:
     from leakscore_app.audits.watch import WatchOptions, watch
 
-    names = ("lower_is_member", "confidence", "inclusion", "idle", "state")
-    given = WatchOptions(
-        **_cli.given(options, *names),
-        form=_cli.given(options, "score", "member", "delimiter", "decimal"),
-        claim=_claim(options),
-        delta=options.delta[0],
-        setting=_setting(options),
-    )
+    given = _cli.arguments(options, WatchOptions) | {
+        "form": _cli.given(options, "score", "member", "delimiter", "decimal"),
+        "claim": _claim(options),
+        "delta": options.delta[0],
+        "setting": _setting(options),
+    }
     shown = _cli.prints_text(options)
 
     def show(line: str) -> None:
@@ -313,7 +295,7 @@ def _of_watch(options: argparse.Namespace) -> Any:
             except BrokenPipeError:
                 outputs.abandon_output()
 
-    evidence = watch(options.file, given, show)
+    evidence = watch(options.file, WatchOptions(**given), show)
     if shown:
         show("")
     return evidence
@@ -341,12 +323,12 @@ def _of_blind(options: argparse.Namespace) -> Any:
     return blind(
         options.file,
         options.blind,
-        **_cli.given(options, "member", "confidence", "seed"),
-        options=ReadingOptions(**_cli.reading(options)),
+        **_cli.arguments(options, blind),
+        options=ReadingOptions.of(_cli.reading(options)),
     )
 
 
-_FINDERS = {"blind": _of_blind, "rounds": _of_rounds, "one-run": _of_one_run, "watch": _of_watch}
+_FINDERS = {"blind": _of_blind, "rounds": _of_rounds, "one-run": _of_rounds, "watch": _of_watch}
 
 _READING = ("thousands", "encoding", "header", "skip_lines", "skip_last", "sheet", "key")
 # Which audits options are for.
@@ -430,12 +412,9 @@ def _audit_synthetic(options: argparse.Namespace) -> int:
         raise ValueError("the tables must be files: TRAIN is read twice")
     reading = _cli.reading(options, _NOT_IN_SYNTHETIC)
     _cli.require_writable(options, *paths)
-    names = ("reference", "columns", "delta", "confidence", "random_bits", "seed")
-    given = _cli.given(options, *names)
-    given |= {name: getattr(options, name) or () for name in ("categories", "exclude")}
-    findings = audit_synthetic(
-        options.train, options.holdout, options.synthetic, **given, reading=reading
-    )
+    given = _cli.arguments(options, audit_synthetic)
+    given |= {name: given[name] or () for name in ("categories", "exclude")}
+    findings = audit_synthetic(**given, reading=reading)
     _cli.deliver_verdict(findings, options)
     return _cli.CODES[findings.verdict]
 
@@ -528,9 +507,9 @@ def _risk(options: argparse.Namespace) -> int:
 
     _cli.require_writable(options, options.file)
     report = judge(
-        read(options.file, **_cli.given(options, "attack", "few_records", "max_memory")),
+        read(options.file, **_cli.arguments(options, read)),
         fpr=options.false_positive_rate,
-        **_cli.given(options, "least_power", "confidence", "delta", "worst", "order_by"),
+        **_cli.arguments(options, judge),
     )
     _cli.deliver_verdict(report, options)
     if not options.check:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, cast
 
 from leakscore_app.cli import program as _cli
@@ -259,7 +258,6 @@ def _shrinkage(text: str) -> float | str:
 
 def _report(options: argparse.Namespace) -> int:
     from leakscore_app import report
-    from leakscore_app.report.engine.setup import AnalysisOptions
 
     _cli.require_writable(options, options.data)
     with (
@@ -271,15 +269,15 @@ def _report(options: argparse.Namespace) -> int:
         if progress is not None:
             progress("reading the table", 0.0)
         table = _table(options)
-        given = [field.name for field in fields(AnalysisOptions) if field.name in options]
-        chosen = _cli.given(options, *given) | {
+        chosen = _cli.arguments(options, report.analyse) | {
             "columns": options.columns if options.data is None else None,
             "exclude": (options.exclude or ()) if options.data is None else (),
             "draw_noise": True if drawn and options.draw_noise is None else options.draw_noise,
             "statistic": statistic,
             "synthetic": options.synthetic_from is not None,
+            "progress": progress,
         }
-        result = report.analyse(table, **chosen, progress=progress, client=client)
+        result = report.analyse(table, **chosen, client=client)
     _cli.deliver(result, options)
     if options.csv is not None:
         outputs.write(options.csv, result.to_csv())

@@ -19,16 +19,18 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
+from inspect import signature
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import leakscore
 from leakscore_app._visible import nearest, visible
 from leakscore_app.tables import files, outputs
-from leakscore_app.tables.cells import names_in
+from leakscore_app.tables.cells import ReadingOptions, names_in
 from leakscore_app.tables.doubts import option
 
 if TYPE_CHECKING:
@@ -450,6 +452,11 @@ def given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names}
 
 
+def arguments(options: argparse.Namespace, function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the options that a function takes by their names."""
+    return given(options, *(name for name in signature(function).parameters if name in options))
+
+
 def reading(
     options: argparse.Namespace, refused: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, Any]:
@@ -457,11 +464,8 @@ def reading(
     for name, remedy in refused.items():
         if getattr(options, name) is not None:
             raise ValueError(f"--{name} means nothing here: {remedy}")
-    names = ("delimiter", "decimal", "thousands", "encoding", "header", "skip_lines", "skip_last")
-    read = given(options, *names, "sheet", "key", "bad_cells", "id", "max_memory")
-    lists = ("missing_values", "proportions")
-    read |= {name: tuple(getattr(options, name) or ()) for name in lists}
-    return {name: value for name, value in read.items() if name not in refused}
+    names = {field.name for field in fields(ReadingOptions)} & vars(options).keys()
+    return given(options, *(names - {"columns", "exclude", *refused}))
 
 
 def add_outputs(group: Any, quiet: str = "no text") -> None:
