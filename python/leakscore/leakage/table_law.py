@@ -188,14 +188,19 @@ class TableLaw:
 
     def weaker(self, values: Doubles) -> Doubles:
         """Return n times the leakage to the attacker who knows means and variances, (k,)."""
-        return self.both(values)[1]
+        scaled = self.scaled(values)
+        scores = np.empty(len(scaled))
+        for start in range(0, len(scaled), _CACHED):  # so that what lies between stays in the cache
+            part = slice(start, start + _CACHED)
+            scores[part] = self._weaker_of(scaled[part])
+        return scores
 
     def both(self, values: Doubles) -> tuple[Doubles, Doubles]:
         """Return `distances` and `weaker` of rows."""
         if len(self.mean) > _LANES:
             rows, place = _different(values)
             squares = self._reference.squared_mahalanobis(self.scaled(rows))
-            return self._left_out(squares)[place], self._weaker(self.scaled(rows))[place]
+            return self._left_out(squares)[place], self.weaker(rows)[place]
         results = _core.attackers(self._sloped(values), *self._form, self.cov, self.rows - 1)
         return self._left_out(results[0]), results[1]
 
@@ -207,14 +212,6 @@ class TableLaw:
         reference.squared_mahalanobis(self.mean)  # refuses a singular covariance
         factor, _ = _core.cholesky(np.ascontiguousarray(reference.cov))
         return limits, self.mean * self.scale, np.ascontiguousarray(self.scale), factor
-
-    def _weaker(self, scaled: Doubles) -> Doubles:
-        """Return the same for many columns: BLAS multiplies large blocks faster."""
-        scores = np.empty(len(scaled))
-        for start in range(0, len(scaled), _CACHED):  # so that what lies between stays in the cache
-            part = slice(start, start + _CACHED)
-            scores[part] = self._weaker_of(scaled[part])
-        return scores
 
     def _weaker_of(self, scaled: Doubles) -> Doubles:
         delta, rest = scaled - self.mean, self.rows - 1

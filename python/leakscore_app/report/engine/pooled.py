@@ -82,13 +82,12 @@ class CellLaw:
             variances = np.maximum(np.diagonal(cov, axis1=-2, axis2=-1), 0.0)
             spread = np.maximum(self.squares / max(self.size - 1, 1), _LEAST_SPREAD * variances)
             ratio = np.sqrt(spread / np.where(variances > 0, variances, 1.0))
-            cov = cov * ratio[..., :, np.newaxis] * ratio[..., np.newaxis, :]
+            cov = cov * _products(ratio)
         return np.asarray(cov)
 
     def moments(self, records: int) -> tuple[Doubles, Doubles]:
         """Return first and second moments over so many records in all."""
-        cov = self.cov
-        second = self.size / records * (cov + np.outer(self.mean, self.mean))
+        second = self.size / records * (self.cov + _products(self.mean))
         return np.asarray(self.size / records * self.mean), np.asarray(second)
 
     def times(self, units: Doubles) -> CellLaw:
@@ -96,18 +95,26 @@ class CellLaw:
         scatter, squares = self.scatter * np.outer(units, units), self.squares * units**2
         return replace(self, mean=self.mean * units, scatter=scatter, squares=squares)
 
-    def without(self, row: Doubles) -> CellLaw:
-        """Return the cell without one of its records."""
+    def without(self, rows: Doubles) -> CellLaw:
+        """Return the cell without one of its records, or for each of several rows without it."""
         if self.size == 1:
             none, scatter = 0 * self.mean, 0 * self.scatter
             return replace(self, size=0, mean=none, scatter=scatter, divisor=1, squares=none)
-        away, rest = row - self.mean, self.size - 1
-        scatter = self.scatter - self.size / rest * np.outer(away, away)
-        mean = self.mean - away / rest
-        squares = self.squares - self.size / rest * away * away
+        away, rest = rows - self.mean, self.size - 1
+        lost = self.size / rest * _products(away)
         return replace(
-            self, size=rest, mean=mean, scatter=scatter, divisor=self.divisor - 1, squares=squares
+            self,
+            size=rest,
+            mean=self.mean - away / rest,
+            scatter=self.scatter - lost,
+            divisor=self.divisor - 1,
+            squares=self.squares - np.diagonal(lost, axis1=-2, axis2=-1),
         )
+
+
+def _products(rows: Doubles) -> Doubles:
+    """Return the products of any two numbers of a row, (..., k, k)."""
+    return np.asarray(rows[..., :, np.newaxis] * rows[..., np.newaxis, :])
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,20 +275,8 @@ class PooledLaw(TableLaw):
 
     def _separate_in(self, h: int, rows: Doubles) -> Doubles:
         """Return the same where numbers vary as they do in the cell, without each record."""
-        cell, size = self.cells[h], self.cells[h].size
         total = float(self._along.sum() - self._along[h])
-        part, away = (size - 1) / (self.rows - 1), rows - cell.mean
-        lost = size / (size - 1) * away[:, :, np.newaxis] * away[:, np.newaxis, :]
-        without = replace(
-            cell,
-            size=size - 1,
-            mean=cell.mean - away / (size - 1),
-            scatter=cell.scatter - lost,
-            divisor=cell.divisor - 1,
-            squares=cell.squares - np.diagonal(lost, axis1=1, axis2=2),
-        )
-        first = part * without.mean
-        second = part * without.cov + first[:, :, np.newaxis] * first[:, np.newaxis, :] / part
+        first, second = self.cells[h].without(rows).moments(self.rows - 1)
         both = np.stack([rows, first], axis=-1)
         products = np.swapaxes(both, 1, 2) @ np.linalg.solve(
             second + self.noise * np.eye(rows.shape[1]), both
@@ -535,7 +530,7 @@ class LawPopulation(Population):
 
     def weaker(self) -> Doubles:
         """Leakage to the attacker who knows the columns' means and variances only, (P,)."""
-        scores = (self.law.weaker(self.raw) / self.divisors)[self.owned.first]
+        scores = (self.law.both(self.raw)[1] / self.divisors)[self.owned.first]
         scores[self.published.given_away()] = np.inf
         return np.asarray(scores)
 

@@ -27,6 +27,7 @@ from leakscore.leakage import ShapedNoise
 from leakscore.leakage import groups as grouped
 from leakscore.leakage.groups import OwnedTable, Wish
 from leakscore.leakage.score import release_modes
+from leakscore.leakage.table_law import TableLaw
 from leakscore.numeric import frozen
 from leakscore.reference import Moments, Reference, SingularCovarianceError, left_out
 from leakscore_app.report._model import Doubles
@@ -477,18 +478,10 @@ class Population:
 
     def _weaker_of_one(self) -> Doubles:
         """Return the leakage of every record by itself, (N,)."""
-        delta, rest = self.centred, self.size - 1
-        grow = self.size / rest
-        variance = np.mean(delta * delta, axis=0)
-        remaining = grow * (variance - delta * delta / rest)
-        alone = remaining <= _ALONE * variance
-        weight = np.divide(grow * delta, remaining, out=np.zeros_like(delta), where=~alone)
-        along = np.sum(weight * delta, axis=1)
-        cov = delta.T @ delta / self.size
-        spread = grow * (np.sum((weight @ cov) * weight, axis=1) - along**2 / rest)
-        scores = (grow * along) ** 2 / np.where(spread > 0, spread, 1.0)
-        scores[alone.any(axis=1) & np.isfinite(self.divisors)] = np.inf  # no weight, no trace
-        return np.asarray(scores / self.divisors)
+        columns, cov = np.arange(self.dim), self.centred.T @ self.centred / self.size
+        law = TableLaw(columns, columns, self.size, np.ones(self.dim), self.reference.mean, cov)
+        scores, traced = law.weaker(self.values), np.isfinite(self.divisors)  # no weight, no trace
+        return np.divide(scores, self.divisors, out=np.zeros(self.size), where=traced)
 
     def _weaker_of_several(self) -> Doubles:
         scores = np.zeros(self.persons)
