@@ -154,13 +154,8 @@ class Compared:
 
     def to_dict(self) -> dict[str, float]:
         """Return the fields and z; the upper end where there is one."""
-        plain = {
-            "theory": self.theory,
-            "simulated": self.simulated,
-            "std_error": self.std_error,
-            "z": self.z,
-        }
-        return plain if self.upper is None else {**plain, "upper": self.upper}
+        plain = vars(self) | {"z": self.z}
+        return {name: value for name, value in plain.items() if value is not None}
 
 
 @dataclass(frozen=True)
