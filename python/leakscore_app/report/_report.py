@@ -21,11 +21,11 @@ from leakscore_app.report.engine.setup import AnalysisOptions, checked
 from leakscore_app.report.engine.whole import WholeTable
 from leakscore_app.report.result import Report
 from leakscore_app.tables import files
-from leakscore_app.tables.cells import ReadingOptions, numbered
+from leakscore_app.tables.cells import ReadingOptions
 from leakscore_app.tables.files import open_short
 from leakscore_app.tables.sources import opened as sources
 from leakscore_app.tables.sources.opened import LONG, Opened, without_graph
-from leakscore_app.tables.table import Table, table_of, table_of_file, table_of_frame, table_of_path
+from leakscore_app.tables.table import Table, table_of_file, table_of_frame, table_of_path
 
 _FEW_COLUMNS = 500
 
@@ -388,7 +388,4 @@ def whole_of(table: Tabular, opened: Opened, why: str) -> Table:
             )
     if hasattr(table, "__arrow_c_stream__"):
         return table_of_frame(table, tuple(opened.groups))
-    if callable(table):
-        unnamed = opened.columns == numbered(len(opened.columns))
-        return table_of(opened.source.values(), None if unnamed else opened.columns)
     return opened.whole()
