@@ -233,16 +233,10 @@ def _by_record(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
 
 
 def _risk_columns(risk: Risk, listed: npt.NDArray[np.int64]) -> dict[str, list[Any]]:
-    at_base_rate = risk.ppv_at_base_rate
-    return {
-        "leakage": as_json(risk.leakage[listed]),
-        "advantage": as_json(risk.advantage[listed]),
-        "power": as_json(risk.power[listed]),
-        "ppv_at_base_rate": [None] * len(listed)
-        if at_base_rate is None
-        else as_json(at_base_rate[listed]),
-        "ppv_at_1_percent": as_json(risk.ppv_at_low_prior[listed]),
-    }
+    of_all = vars(risk) | {"ppv_at_1_percent": risk.ppv_at_low_prior}
+    del of_all["ppv_at_low_prior"]
+    absent = [None] * len(listed)
+    return {name: absent if of is None else as_json(of[listed]) for name, of in of_all.items()}
 
 
 def notices_of(report: Content) -> tuple[Notice, ...]:

@@ -323,11 +323,7 @@ def features_of(
 
 def _reading(options: AnalysisOptions) -> dict[str, Any]:
     """Return what is read of the columns, as in `judged_of`."""
-    return {
-        "columns": options.columns,
-        "exclude": options.exclude,
-        "missing": options.missing,
-    }
+    return {name: getattr(options, name) for name in ("columns", "exclude", "missing")}
 
 
 def _bound_of(

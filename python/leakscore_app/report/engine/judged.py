@@ -30,15 +30,11 @@ from leakscore_app.report._model import (
     ReportInput,
 )
 from leakscore_app.report.engine.attack import LinearAttack, Others, Refits
+from leakscore_app.report.engine.features import only_counts
 from leakscore_app.report.engine.leakage import above, by_level, least_size, shares_of
 from leakscore_app.report.engine.noise import Slopes, TheoryNoise
 from leakscore_app.report.engine.population import Population
-from leakscore_app.report.engine.setup import (
-    AnalysisOptions,
-    budget_of,
-    columns_of_file,
-    of_categories,
-)
+from leakscore_app.report.engine.setup import AnalysisOptions, budget_of
 from leakscore_app.report.engine.sums import Sums, why_unchecked
 from leakscore_app.report.engine.survey import Judged
 from leakscore_app.report.engine.values import ValueTable
@@ -161,7 +157,8 @@ class JudgedTable(ABC):
             path=None if opened.embedded else opened.path,
             sha256=opened.digest(),
             rows=judged.seen.rows,
-            columns=columns_of_file(opened),
+            # A column of categories of the file is there once, not each of its levels.
+            columns=len(opened.columns) + sum(1 - len(of[1:]) for of in opened.shares.values()),
             rows_judged=self.size,
             columns_judged=judged.columns,
             columns_left_out=tuple(LeftColumn(*pair) for pair in judged.excluded.items()),
@@ -357,8 +354,10 @@ class JudgedTable(ABC):
     def observations(self, listing: Listing) -> Observations:
         """Say what was seen of the records."""
         statistic, opened, judged = self.statistic, self.opened, self.judged
+        levels = {level for of in opened.shares.values() for level in of}
         # Of categories many records are equal.
-        copies = None if of_categories(statistic, self.columns, opened) else judged.seen.copies
+        categories = only_counts(statistic) or levels.issuperset(self.columns)
+        copies = None if categories else judged.seen.copies
         notices, doubts = about_records(copies, self.size, self.shared, judged.seen.rows)
         return Observations(
             judged.counting,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,8 +16,7 @@ from leakscore_app.report._published import Published
 from leakscore_app.report.engine.game import default_rounds
 from leakscore_app.report.engine.leakage import Budget
 from leakscore_app.report.engine.population import Shrinkage
-from leakscore_app.tables.sources.opened import Opened
-from leakscore_app.tables.table import Records, Table
+from leakscore_app.tables.table import Records
 
 DEFAULT_ADVANTAGE = 0.2
 _EMBEDDED_N = 100
@@ -252,18 +250,6 @@ def shrinkage_of(values: npt.NDArray[np.float64], shrinkage: Shrinkage, largest:
             f"{dim} columns"
         )
     return shrinkage or None
-
-
-def columns_of_file(table: Table | Opened) -> int:
-    """Return how many columns the file has: one of categories is there once, not each level."""
-    return len(table.columns) + sum(1 - len(levels[1:]) for levels in table.shares.values())
-
-
-def of_categories(statistic: Statistic, columns: Collection[str], table: Table | Opened) -> bool:
-    """Tell whether categories only are published, of which many records are equal."""
-    parts: Sequence[Statistic] = getattr(statistic, "parts", (statistic,))
-    levels = set(itertools.chain(*table.shares.values()))
-    return all(part.kind == "counts" for part in parts) or levels.issuperset(columns)
 
 
 def threat_models_of(dim: int, persons: bool) -> tuple[ThreatModel, ThreatModel]:
