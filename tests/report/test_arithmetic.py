@@ -125,7 +125,7 @@ def test_a_rounded_mean_tells_no_more_than_is_said() -> None:
     values = incomes()
     laws = sums_of(values[:, 0], 16, 100.0)
     assert np.abs(laws[0] - laws[1]).sum() / 2 == pytest.approx(1, abs=1e-9)
-    for decimals in (2, 0, -1, -2, -3, -4):
+    for decimals in (0, -1, -2, -4):
         result = judged(values, decimals=decimals)
         (one,) = (each for each in result.arithmetic.records if each.row == 17)
         means = published(laws[0], 60, decimals)
@@ -139,7 +139,8 @@ def test_a_rounded_mean_tells_no_more_than_is_said() -> None:
         assert (result.verdict.decision == "publish") == (decimals < -1)
         if decimals > -2:
             assert truth > 0.5
-    assert judged(values, decimals=0).arithmetic.hidden_by == -2
+        if decimals == 0:
+            assert result.arithmetic.hidden_by == -2
 
 
 def test_the_noise_that_is_printed_hides_the_remainder() -> None:

@@ -12,7 +12,7 @@ from leakscore_app import report
 from tests.helpers.parts import Summands, highest, laws, mean_upper, quantity_of
 
 LEVEL = 0.05
-SHARES = [0.0, 1e-6, 1e-4, 1e-3, 0.03, 0.3, 0.9, 0.999]
+SHARES = [0.0, 1e-6, 1e-3, 0.3, 0.999]
 
 
 def test_of_hits_alone_it_is_that_of_clopper_and_pearson() -> None:
@@ -44,7 +44,7 @@ def test_few_rounds_enumerated(rounds: int, cost: float) -> None:
     assert max(misses) > 0.75 * LEVEL
 
 
-@pytest.mark.parametrize("leakage", [0.1, 1.0, 4.0, 8.0])
+@pytest.mark.parametrize("leakage", [0.1, 1.0, 8.0])
 def test_many_rounds_simulated(leakage: float) -> None:
     """For any share of noise the ends miss in no more than 5 % of games, and are not far off."""
     rng, tries, rounds, root = np.random.default_rng(6), 50, 300, np.sqrt(leakage)

@@ -199,11 +199,10 @@ def releases(
     mean: np.ndarray, cov: np.ndarray, target: np.ndarray | None, first: int, batch: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Two cumulative means of Gaussian records, the target perhaps in the second batch."""
-    rng = np.random.default_rng(17 if target is None else 18)
-    sums = np.zeros((2, ROUNDS, DIM))
-    factor = np.linalg.cholesky(cov)
-    for one in range(first + batch - (target is not None)):
-        sums[int(one >= first)] += mean + rng.normal(size=(ROUNDS, DIM)) @ factor.T
+    rng, inside = np.random.default_rng(17 if target is None else 18), target is not None
+    sums = [
+        rng.multivariate_normal(size * mean, size * cov, ROUNDS) for size in (first, batch - inside)
+    ]
     if target is not None:
         sums[1] += target
     return sums[0] / first, (sums[0] + sums[1]) / (first + batch)

@@ -13,25 +13,32 @@ from leakscore import statistics
 from leakscore_app.tables.sources import opened as sources
 from tests.helpers.sizes import sizes
 
-ROUNDS = 20_000
+ROUNDS = 8000
 
 
 def _fits(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Least squares of every sample by the normal equations, without ours; NaN if there is none."""
     design = np.column_stack([np.ones(len(x)), x])
-    gram = np.einsum("rn,ni,nj->rij", weights, design, design)
+    squares = np.einsum("ni,nj->nij", design, design)
+    gram = np.tensordot(weights, squares, axes=1)
     result = np.full((len(weights), design.shape[1]), np.nan)
     good = np.linalg.cond(gram) < 1e12
-    right = np.einsum("rn,ni,n->ri", weights, design, y)[:, :, None]
+    right = (weights @ (design * y[:, None]))[:, :, None]
     result[good] = np.linalg.solve(gram[good], right[good])[:, :, 0]
     return result
 
 
-def _samples(size: int, n: int, rounds: int, inside: int, rng: np.random.Generator) -> np.ndarray:
-    """How often each record is in samples of n: the first once, or never, and others as drawn."""
-    weights = np.zeros((rounds, size))
-    weights[:, 1:] = rng.multinomial(n - inside, np.full(size - 1, 1 / (size - 1)), size=rounds)
-    weights[:, 0] = inside
+def _samples(
+    size: int, n: int, rounds: int, own: list[int], inside: bool, rng: np.random.Generator
+) -> np.ndarray:
+    """How often each record is in samples of n: a person's own once, or never, others as drawn."""
+    others = np.delete(np.arange(size), own)
+    drawn = others[rng.integers(len(others), size=(rounds, n - inside * len(own)))]
+    drawn += size * np.arange(rounds)[:, None]
+    weights = (
+        np.bincount(drawn.ravel(), minlength=rounds * size).reshape(rounds, size).astype(float)
+    )
+    weights[:, own] = inside
     return weights
 
 
@@ -101,7 +108,11 @@ def _advantage(pairs: list[np.ndarray]) -> float:
 
 def _played(table: leakscore_app.Table, **options: Any) -> Any:
     report = leakscore_app.analyse(
-        table, statistic=statistics.Regression("y"), distinct_records=True, **options
+        table,
+        statistic=statistics.Regression("y"),
+        distinct_records=True,
+        rounds=ROUNDS,
+        **options,
     )
     game = next(game for game in report.games if game.row == 1 and game.attacker == "informed")
     return report, game
@@ -118,7 +129,9 @@ def test_the_game_is_that_of_fits_to_every_sample() -> None:
     table = leakscore_app.table_of(np.column_stack([x, y]), columns=["x", "y"])
     report, game = _played(table, max_advantage=0.75)
     rng = np.random.default_rng(3)
-    seen = [_fits(x, y, _samples(150, 150, ROUNDS, k, rng)) @ [1, x[0, 0]] for k in (1, 0)]
+    seen = [
+        _fits(x, y, _samples(150, 150, ROUNDS, [0], k, rng)) @ [1, x[0, 0]] for k in (True, False)
+    ]
     _require_equal(game, _advantage(seen))
     assert not report.to_text().startswith("PUBLISH:")
 
@@ -128,13 +141,9 @@ def test_the_game_of_a_person_with_two_records() -> None:
     ids = [str(max(row, 1)) for row in range(150)]  # the first two are one's
     table = leakscore_app.table_of(np.column_stack([x, y]), columns=["x", "y"], ids=ids)
     _, game = _played(table)
-    rng, others = np.random.default_rng(4), np.arange(2, 150)
-    seen = []
-    for inside in (2, 0):
-        weights = np.zeros((ROUNDS, 150))
-        chances = np.full(len(others), 1 / len(others))
-        weights[:, others] = rng.multinomial(150 - inside, chances, size=ROUNDS)
-        weights[:, :inside] = 1
+    rng, seen = np.random.default_rng(4), []
+    for inside in (True, False):
+        weights = _samples(150, 150, ROUNDS, [0, 1], inside, rng)
         seen.append(_fits(x, y, weights) @ [1, x[0, 0]])
     _require_equal(game, _advantage(seen))
 
@@ -161,7 +170,8 @@ def test_leverages_are_those_beside_the_records_that_are_fitted() -> None:
     y[0] += 4.0
     table = leakscore_app.table_of(np.column_stack([x, y]), columns=["x", "y"])
     _, game = _played(table, n=50)
-    seen = [_fits(x[:, None], y, _samples(2000, 50, 5000, k, rng)) @ [1, x[0]] for k in (1, 0)]
+    samples = [_samples(2000, 50, 5000, [0], inside, rng) for inside in (True, False)]
+    seen = [_fits(x[:, None], y, weights) @ [1, x[0]] for weights in samples]
     assert game.advantage.simulated == pytest.approx(_advantage(seen), abs=4 * np.sqrt(2 / 5000))
     assert abs(game.advantage.simulated - game.advantage.theory) > 0.05
 
@@ -193,13 +203,15 @@ def test_a_model_of_many_records_that_hangs_on_few_is_refused() -> None:
 def _hazard_ratios(flag: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The log hazard ratios of samples by bisection, of records that die one after another."""
     low, high = np.full(len(weights), -9.0), np.full(len(weights), 9.0)
+    last = np.flatnonzero(flag)[-1] + 1  # of those who die later none is compared with a holder
     at_risk = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]
     holders = np.cumsum((weights * flag)[:, ::-1], axis=1)[:, ::-1]
-    for _ in range(40):
+    others, holders, deaths = (at_risk - holders)[:, :last], holders[:, :last], weights[:, :last]
+    for _ in range(25):
         middle = (low + high) / 2
         hazard = holders * np.exp(middle)[:, None]
-        share = hazard / np.maximum(hazard + at_risk - holders, 1e-300)
-        rising = (weights * (flag - share)).sum(axis=1) > 0
+        share = hazard / np.maximum(hazard + others, 1e-300)
+        rising = weights @ flag > np.einsum("ri,ri->r", deaths, share)
         low, high = np.where(rising, middle, low), np.where(rising, high, middle)
     return np.where(weights @ flag > 0, low, np.nan)
 
@@ -216,16 +228,12 @@ def test_the_game_of_a_cox_model_is_that_of_fits_to_every_sample() -> None:
         statistic=statistics.Cox("t", "died"),
         distinct_records=True,
         max_advantage=0.45,
+        rounds=ROUNDS,
     )
     game = report.games[0]
     assert game.row == 86  # who lives longest: the ratio is lower with it in
-    seen, others = [], np.delete(np.arange(120), 85)
-    for inside in (1, 0):
-        weights = np.zeros((ROUNDS, 120))
-        weights[:, others] = rng.multinomial(120 - inside, np.full(119, 1 / 119), size=ROUNDS)
-        weights[:, 85] = inside
-        seen.append(_hazard_ratios(flag, weights))
-    expected = _advantage(seen)
+    samples = [_samples(120, 120, ROUNDS, [85], inside, rng) for inside in (True, False)]
+    expected = _advantage([_hazard_ratios(flag, weights) for weights in samples])
     _require_equal(game, expected)
     assert expected > 0.45 > game.advantage.theory
     assert report.verdict.decision == "publish with noise"

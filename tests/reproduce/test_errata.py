@@ -12,19 +12,17 @@ from reproduce.azize_errata import draw, reproduce
 from tests import ROOT
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_ours_agree_and_the_printed_do_not(seed: int, tmp_path: Path) -> None:
-    outcome = reproduce(seed=seed, rounds=20_000)
+def test_ours_agree_and_the_printed_do_not(tmp_path: Path) -> None:
+    outcome = reproduce()
     assert [row.name for row in outcome.rows if not row.ok] == []
-    if seed == 1:
-        page = (ROOT / "docs" / "explanation" / "errata.md").read_text()
-        for row in outcome.rows:
-            assert f"`{row.name}`" in page
-            figures = (row.measured, row.theory, row.printed)
-            assert figures == pytest.approx(shown(page, row.name), rel=6e-3), row.name
-        pytest.importorskip("matplotlib")
-        draw(outcome, tmp_path / "errata.png")
-        assert (tmp_path / "errata.png").stat().st_size > 10_000
+    page = (ROOT / "docs" / "explanation" / "errata.md").read_text()
+    for row in outcome.rows:
+        assert f"`{row.name}`" in page
+        figures = (row.measured, row.theory, row.printed)
+        assert figures == pytest.approx(shown(page, row.name), rel=6e-3), row.name
+    pytest.importorskip("matplotlib")
+    draw(outcome, tmp_path / "errata.png")
+    assert (tmp_path / "errata.png").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize(
