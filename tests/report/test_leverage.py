@@ -119,7 +119,7 @@ def test_records_of_large_leverage_are_played_whatever_their_shift(
     place: int, theory: float, played: float
 ) -> None:
     model, table = models()[place]
-    result = report.analyse(table, statistic=model, distinct_records=True, rounds=8000)
+    result = report.analyse(table, statistic=model, distinct_records=True, rounds=4000)
     (game,) = (game for game in result.games if game.row == 3)
     assert game.advantage.theory < theory
     assert game.advantage.simulated > played

@@ -76,5 +76,5 @@ def test_other_generators_have_no_bound(
 
 
 def test_attacks_stay_below_the_bound() -> None:
-    upper, bound = played_and_bound(3, 2000)
+    upper, bound = played_and_bound(3, 1000)
     assert 0.1 < max(upper) < bound
