@@ -130,8 +130,8 @@ def test_the_threshold_can_be_checked_by_hand() -> None:
     """Flagged are the scores at or above the threshold, or below it, as numpy puts them in bins."""
     rng = np.random.default_rng(0)
     edges = np.linspace(-4, 6, 41)
-    members = np.clip(rng.normal(2, 1, 2000).round(1), -4, 6)
-    nonmembers = np.clip(rng.normal(0, 1, 3000).round(1), -4, 6)
+    members = np.clip(rng.normal(2, 1, 400).round(1), -4, 6)
+    nonmembers = np.clip(rng.normal(0, 1, 600).round(1), -4, 6)
     for swapped in (False, True):
         inside, outside = (nonmembers, members) if swapped else (members, nonmembers)
         audit = Audit.from_counts(

@@ -38,7 +38,7 @@ def bounds(member: np.ndarray, scores: np.ndarray) -> list[tuple[float, float]]:
 @pytest.mark.parametrize("order", ORDERS)
 def test_equal_scores_prove_nothing(order: str) -> None:
     """At 95 %, more than 7 of 40 bounds above 0 have a probability below .1 %."""
-    for scores in (np.ones(1001), np.zeros(1001), np.full(1001, -np.inf)):
+    for scores in (np.zeros(1001), np.full(1001, -np.inf)):
         found = np.array(bounds(ORDERS[order], scores))
         assert ((found > 0.0).sum(axis=0) <= 7).all()
         assert found.max() < 0.5
@@ -92,7 +92,7 @@ def test_a_seed_is_not_lucky_for_every_audit() -> None:
     assert zero[0] == zero[1]
 
 
-SIZE, EPSILON, LEVEL, AUDITS = 300, 0.55, 0.2, 1000
+SIZE, EPSILON, LEVEL, AUDITS = 300, 0.55, 0.2, 500
 
 
 def test_levels_of_the_walks_and_of_their_union() -> None:

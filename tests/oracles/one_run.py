@@ -18,18 +18,12 @@ Boundary = dict[int, int]  # critical counts of right guesses, by the number of 
 Number = TypeVar("Number", float, Fraction)
 
 
-def masses(guesses: int, share: mpmath.mpf) -> list[mpmath.mpf]:
-    """Return P(W = k) for all k, W binomial."""
-    return [
-        math.comb(guesses, k) * share**k * (1 - share) ** (guesses - k) for k in range(guesses + 1)
-    ]
-
-
 def p_value(guesses: int, correct: int, exposed: float, epsilon: float) -> mpmath.mpf:
     """Sum the binomial tail, and what `exposed` canaries may add."""
     q = 1 / (1 + mpmath.exp(-mpmath.mpf(epsilon)))
-    mass = masses(guesses, q)
-    return min(mpmath.mpf(1), mpmath.fsum(mass[correct:]) + (1 - q) * mpmath.mpf(exposed))
+    right = range(correct, guesses + 1)
+    tail = mpmath.fsum(math.comb(guesses, k) * q**k * (1 - q) ** (guesses - k) for k in right)
+    return min(mpmath.mpf(1), tail + (1 - q) * mpmath.mpf(exposed))
 
 
 def walk_crosses(boundary: Boundary, last: int, q: Number) -> Number:

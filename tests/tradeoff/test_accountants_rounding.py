@@ -23,9 +23,8 @@ def exact_delta(losses: np.ndarray, masses: np.ndarray, epsilon: float) -> mp.mp
 
 
 @pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="no longer double")
-@pytest.mark.parametrize("seed", range(3))
-def test_many_large_losses_are_summed_to_the_safe_side(seed: int) -> None:
-    rng, size = np.random.default_rng(seed), 400_000
+def test_many_large_losses_are_summed_to_the_safe_side() -> None:
+    rng, size = np.random.default_rng(0), 400_000
     losses, masses = np.sort(rng.uniform(400.0, 700.0, size)), rng.random(size)
     masses /= masses.sum()
     f = tradeoff.from_pld(losses, masses, optimistic=(losses, masses, 0.0))
