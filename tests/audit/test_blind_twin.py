@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from leakscore import audit
-from leakscore.audit import blind
+from tests.helpers.sizes import sizes
 
 
 def area(scores: np.ndarray, member: np.ndarray) -> Fraction:
@@ -38,7 +38,7 @@ def fitted(features: np.ndarray, member: np.ndarray, fold: np.ndarray, ridge: fl
 @pytest.mark.parametrize("seed", range(4))
 def test_a_check_is_its_slow_twin(seed: int, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many labels are tried at once; two-sided p-values of columns in fractions."""
-    monkeypatch.setattr(blind, "_CELLS", cells)
+    sizes(monkeypatch, blind_cells=cells)
     rng = np.random.default_rng([90, seed])
     features = np.column_stack([rng.normal(size=14), rng.integers(0, 3, 14), rng.normal(size=14)])
     features[0, 0] = 40.0

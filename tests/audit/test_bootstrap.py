@@ -11,6 +11,7 @@ import pytest
 import scipy.stats
 
 from leakscore.audit import Audit, roc
+from tests.helpers.sizes import sizes
 
 Sample = np.ndarray
 _SEED = (
@@ -85,7 +86,7 @@ def test_groups_keep_the_law(statistic: str, monkeypatch: pytest.MonkeyPatch) ->
     rng = np.random.default_rng(3)
     audit = Audit(rng.normal(1, 1, 30_000), rng.normal(0, 1, 20_000).round(3))
     single = roc.curve_resamples(audit._samples, statistic, 400, rng)
-    monkeypatch.setattr(roc, "_CELLS", 40_000)
+    sizes(monkeypatch, resampled_cells=40_000)
     grouped = roc.curve_resamples(audit._samples, statistic, 400, rng)
     spread = single.std()
     assert abs(grouped.mean() - single.mean()) < 4 * spread * math.sqrt(2 / 400) + 0.02 * spread

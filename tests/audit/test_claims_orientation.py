@@ -12,6 +12,7 @@ from leakscore import audit, tradeoff
 from leakscore.audit import Audit, Monitor
 from leakscore.testing import assert_private, check_private
 from leakscore.tradeoff import TradeOff
+from tests.helpers.parts import about, premise_in
 from tests.tradeoff.test_orientation import ASYMMETRIC, SYMMETRIC
 
 # What is true: N(0, 1) without the record, and N(6, 1) in half of the rounds with it.
@@ -63,7 +64,7 @@ def test_what_is_true_is_claimed_in_one_order(name: str) -> None:
 
 def test_an_inverse_would_refute_what_is_true() -> None:
     """The same curve with its orders misstated: this is what the refusal spares."""
-    misstated = TRUE.inverse()._about(TRUE._premise)
+    misstated = about(TRUE.inverse(), premise_in(TRUE))
     for name in ("compare", "parameter_lower_bound", "one_run_fdp"):
         assert CLAIMED[name](misstated)
 

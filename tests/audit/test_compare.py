@@ -19,7 +19,7 @@ from leakscore.tradeoff import (
     subsampled_gaussian,
     subsampled_mean,
 )
-from tests.helpers.parts import Between
+from tests.helpers.parts import Between, about, premise_in
 from tests.oracles import refuted as oracle
 
 
@@ -107,7 +107,7 @@ def test_the_order_of_the_hypotheses() -> None:
     assert audit.compare(f).verdict == "consistent"
     with pytest.raises(ValueError, match="not 'with': claim the curve before"):
         audit.compare(f.inverse())
-    turned = subsampled_mean(81 * 0.5, 0.5).inverse()._about(f._premise)  # with H0 misstated
+    turned = about(f.inverse(), premise_in(f))  # with H0 misstated
     assert audit.compare(turned).verdict == "refuted"
     assert audit.compare(f.symmetrized()).verdict == "consistent"
 

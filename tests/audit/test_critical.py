@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from importlib import resources
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from leakscore.audit import bands, critical_value
 from leakscore.distributions import kolmogorov
 from tests.helpers.parts import BAND_METHODS, band
+from tests.helpers.sizes import sizes
 from tests.oracles import bands as oracle
 
 
@@ -88,19 +90,23 @@ def test_around_the_size_at_which_the_grid_begins(n: int) -> None:
     assert values[-1] == 1.0
 
 
+def shipped_values() -> Any:
+    text = resources.files("leakscore.data").joinpath("critical-values.json").read_text("utf-8")
+    return json.loads(text)
+
+
 @pytest.mark.parametrize("n", [1, 10, 1000, 20_001])
 @pytest.mark.parametrize("method", bands.LEVEL_METHODS)
 def test_shipped_values_are_those_that_the_search_finds(method: str, n: int) -> None:
     for confidence in (0.9, 0.99):
         miss = (1.0 - confidence) / 2.0
-        shipped = bands._table()[method][repr(miss)][str(n)]
+        shipped = shipped_values()[method][repr(miss)][str(n)]
         assert shipped == pytest.approx(bands.search(method, n, miss), rel=1e-9)
         assert critical_value(n, confidence, method) == shipped
 
 
 def test_shipped_values_keep_to_the_safe_side() -> None:
-    text = resources.files("leakscore.data").joinpath("critical-values.json").read_text("utf-8")
-    for method, columns in json.loads(text).items():
+    for method, columns in shipped_values().items():
         for miss, column in columns.items():
             for n in (n for n in map(int, column) if n <= 2000):
                 crossed = bands.crossing(method, n, column[str(n)])
@@ -127,7 +133,7 @@ def test_the_middle_of_a_huge_sample_by_simulation(monkeypatch: pytest.MonkeyPat
 
     Without the ratio of rates and with Chernoff's bound at each block alone they would be.
     """
-    monkeypatch.setattr(bands, "ENDS", 40)
+    sizes(monkeypatch, band_ends=40)
     n, miss, rounds = 3000, 0.4, 1500
     knots, values = bands.far_counts(n, miss)
     assert knots.min() > 40

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from leakscore.audit import Audit
-from leakscore.audit.claims import Family
 from leakscore.tradeoff import GaussianTradeOff, TradeOff, gaussian
+from tests.helpers.parts import Family
 
 LOW = 1024.0
 

@@ -12,7 +12,7 @@ import pytest
 from leakscore import audit, sequential, tradeoff
 from leakscore.audit import Audit
 from leakscore.tradeoff import TradeOff
-from tests.helpers.parts import UNSTATED
+from tests.helpers.parts import UNSTATED, about
 from tests.helpers.public import public_functions
 from tests.tradeoff.test_neighbours import hints, mentions_a_curve
 
@@ -101,7 +101,7 @@ def test_a_true_claim_is_not_refuted_by_a_replacement() -> None:
     present = sums(rng, 1.0, 2000)
     removed, replaced = (Audit(present, sums(rng, x, 2000)) for x in (0.0, -1.0))
     assert removed.compare(CLAIM.symmetrized(), neighbours="add-remove").verdict == "consistent"
-    nothing_known = CLAIM.symmetrized().lower._about(UNSTATED)
+    nothing_known = about(CLAIM.symmetrized().lower, UNSTATED)
     false = replaced.compare(nothing_known, neighbours="replace")
     assert (false.verdict, false.margin > 0.2) == ("refuted", True)
     for operate in OPERATIONS.values():

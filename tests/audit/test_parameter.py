@@ -21,7 +21,7 @@ from leakscore.tradeoff import (
     subsampled_mean,
 )
 from tests.audit.test_models import sampled
-from tests.helpers.parts import UNSTATED, Between
+from tests.helpers.parts import UNSTATED, Between, about
 from tests.oracles import refuted as oracle
 
 quantile = functools.cache(oracle.quantile)
@@ -92,7 +92,7 @@ def test_the_order_of_the_hypotheses_matters() -> None:
     """
     families = (
         relaxed_laplace,
-        lambda mu: relaxed_laplace(mu).inverse()._about(UNSTATED),
+        lambda mu: about(relaxed_laplace(mu).inverse(), UNSTATED),
         lambda mu: relaxed_laplace(mu).symmetrized(),
     )
     one, mixed = np.ones(2000), np.repeat([0.0, 1.0], [1200, 800])

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
-from leakscore.audit import Audit, Monitor, RequiredRounds, required, required_rounds
+from leakscore.audit import Audit, Monitor, RequiredRounds, required_rounds
 from leakscore.tradeoff import (
     TradeOff,
     approximate_dp,
@@ -18,6 +18,7 @@ from leakscore.tradeoff import (
     subsampled_mean,
 )
 from tests.helpers.parts import BandPlan, Between
+from tests.helpers.sizes import sizes
 
 REPS = 800
 
@@ -113,7 +114,7 @@ def test_monitors_that_are_played(f: TradeOff, draw, epsilon: float, delta: floa
 
 
 def test_monitors_that_hardly_ever_refute(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(required, "_LONGEST", 300)
+    sizes(monkeypatch, longest_monitor=300)
     with pytest.raises(RuntimeError, match="More than 150 rounds of each kind"):
         required_rounds(gaussian(0.02), epsilon=0.0, power=0.5, delta=0.007, method="monitor")
 

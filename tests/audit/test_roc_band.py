@@ -12,7 +12,8 @@ from scipy.integrate import trapezoid
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from leakscore.audit import Audit, RocBand, roc
+from leakscore.audit import Audit, RocBand
+from tests.helpers.sizes import sizes
 from tests.oracles import audit as oracle
 from tests.oracles import roc_band as slow
 
@@ -145,7 +146,7 @@ def test_left_out_thresholds_are_inside(
         counts = [np.histogram(scores, edges)[0] for scores in (members, nonmembers)]
         audit = Audit.from_counts(edges, *counts)
     complete = audit.band(method=method)
-    monkeypatch.setattr(roc, "_ROWS", 500)
+    sizes(monkeypatch, roc_rows=500)
     some = audit.band(method=method)
     row = np.searchsorted(-some.thresholds, -complete.thresholds)  # the first at or below
     for name in ("fpr", "tpr"):

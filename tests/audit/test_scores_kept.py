@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from leakscore.audit import Audit, scores
+from tests.helpers.sizes import sizes
 
 ROUNDS = 60
 
@@ -31,7 +32,7 @@ def test_as_many_rounds_as_may_be_ranked(more: int, monkeypatch: pytest.MonkeyPa
 
     usual = [float(audit.epsilon(method="sorted-bits")) for audit in audits()]
     assert min(usual) > 0.5
-    monkeypatch.setattr(scores, "MAX_ROUNDS", ROUNDS)
+    sizes(monkeypatch, kept_rounds=ROUNDS)
     for audit, epsilon in zip(audits(), usual, strict=True):
         again = Audit.from_bytes(audit.to_bytes())
         for one in (audit, again) if not more else ():

@@ -84,7 +84,14 @@ from leakscore.tradeoff.polygon import (
     lower_hull,
     moved_beta,
 )
-from leakscore.tradeoff.premise import UNSTATED, Certificate, Premise, about, settled
+from leakscore.tradeoff.premise import (
+    UNSTATED,
+    Certificate,
+    Premise,
+    about,
+    premise_in,
+    settled,
+)
 from leakscore.tradeoff.relaxed import log_ratio, tails
 from leakscore.tradeoff.shapes import Between
 from leakscore_app.audits.alike import blind

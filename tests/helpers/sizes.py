@@ -27,6 +27,14 @@ SIZES = {
     "single_from": "leakscore.reference.low_rank._SINGLE_FROM",  # products that float32 sums
     "strip_numbers": "leakscore.reference.low_rank._ELEMENTS",
     "law_lanes": "leakscore.leakage.table_law._LANES",
+    "blind_cells": "leakscore.audit.blind._CELLS",  # of the labels that are tried at once
+    "resampled_cells": "leakscore.audit.roc._CELLS",  # beyond which scores are grouped
+    "roc_rows": "leakscore.audit.roc._ROWS",
+    "band_ends": "leakscore.audit.bands.ENDS",  # counts of either end of a large sample's band
+    "longest_monitor": "leakscore.audit.required._LONGEST",
+    "kept_rounds": "leakscore.audit.scores.MAX_ROUNDS",
+    "runs_of_weights": "leakscore.sequential._octaves._RUNS",
+    "work_of_sums": "leakscore.sequential._octaves._WORK",
 }
 
 

@@ -8,6 +8,7 @@ from scipy.integrate import trapezoid
 
 from leakscore.sequential import _octaves
 from tests.helpers.parts import OctaveCurves, average
+from tests.helpers.sizes import sizes
 from tests.sequential.test_octaves import UNIFORM, uniform_sum
 
 PRIORS = {
@@ -22,7 +23,7 @@ PRIORS = {
 @pytest.mark.parametrize("prior", PRIORS)
 def test_curves_hold_the_exact_law(runs: int, prior: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """E(S - c)+ and E(c - S)+, with weights as they are or in runs of similar ones."""
-    monkeypatch.setattr(_octaves, "_RUNS", runs)
+    sizes(monkeypatch, runs_of_weights=runs)
     weights = PRIORS[prior] / PRIORS[prior].sum()
     curves = average(UNIFORM, weights)
     assert curves is not None
@@ -48,7 +49,7 @@ def test_runs_are_majorized_by_the_weights_and_the_weights_by_spread_runs(
     runs: int, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sums of the largest 1, 2, ... weights; the constant is a weight of no ratio at all."""
-    monkeypatch.setattr(_octaves, "_RUNS", runs)
+    sizes(monkeypatch, runs_of_weights=runs)
     rng = np.random.default_rng(seed)
     weights = [
         rng.gamma(0.3, size=700),
@@ -79,7 +80,7 @@ def test_runs_are_majorized_by_the_weights_and_the_weights_by_spread_runs(
 def test_every_weight_is_added_as_often_as_it_is_counted(
     weights: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_octaves, "_WORK", 1e5)
+    sizes(monkeypatch, work_of_sums=100_000)
     parts, counts = np.arange(1.0, weights + 1.0), np.arange(weights, 0, -1)
     law = _octaves._sum(UNIFORM, parts, counts, 0.0)
     assert law is not None

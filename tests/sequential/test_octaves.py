@@ -14,6 +14,7 @@ from leakscore import sequential
 from leakscore.distributions import ncx2
 from leakscore.sequential import _octaves
 from tests.helpers.parts import OctaveCurves, Octaves, Ratio, average, rates, ratio_law
+from tests.helpers.sizes import sizes
 
 # With n = 2, d = 2 and M = 0 the ratio of a step is uniform on (0, 2).
 UNIFORM = Ratio(0.0, 2, 2)
@@ -79,7 +80,7 @@ def test_priors(runs: int, prior: str, monkeypatch: pytest.MonkeyPatch) -> None:
         "far": np.array([1.0, 1.0, 3.0, 1e-40, 1e-300]),
     }[prior]
     weights /= weights.sum()
-    monkeypatch.setattr(_octaves, "_RUNS", runs)
+    sizes(monkeypatch, runs_of_weights=runs)
     curves = average(UNIFORM, weights)
     assert curves is not None
     far = weights[weights > 1e-30]

@@ -17,6 +17,7 @@ from leakscore.tradeoff import (
     relaxed_laplace,
     subsampled_gaussian,
 )
+from tests.helpers.parts import Polygon
 
 ABOVE: list[tuple[TradeOff, TradeOff]] = [
     (gaussian(1.0), gaussian(1.0)),
@@ -70,8 +71,6 @@ def test_refutations(f: TradeOff, g: TradeOff) -> None:
 
 def test_a_dip_between_the_points() -> None:
     """A polygon that a grid of a thousand points would not see below another one."""
-    from leakscore.tradeoff.polygon import Polygon
-
     at = 0.123456789
     x = np.array([1e-300, at - 1e-7, at, at + 1e-7, 1.0])
     y = 1 - x

@@ -127,7 +127,6 @@ def test_steps_that_reveal_the_record(far: Step) -> None:
     """With probability 1 - .8^n; else the others are seen."""
     revealed: tuple[Part, int] = (far, 3)
     other: tuple[Part, int] = (GaussianStep(0.7, 1.0), 1)
-    sure: tuple[Part, int] = (LaplaceStep(9e3, 1.0), 1)
     kept = 0.8**3
     exact = kept * norm.cdf(norm.isf(ALPHA) - 0.7)
     parts: Parts
@@ -137,6 +136,12 @@ def test_steps_that_reveal_the_record(far: Step) -> None:
         np.testing.assert_allclose(found, exact, rtol=1e-3)
     found = end(0, [revealed], [revealed])(ALPHA)
     np.testing.assert_allclose(found, kept * (1.0 - ALPHA), rtol=1e-12)
+
+
+def test_a_step_that_reveals_the_record_for_sure() -> None:
+    sure: tuple[Part, int] = (LaplaceStep(9e3, 1.0), 1)
+    other: tuple[Part, int] = (GaussianStep(0.7, 1.0), 1)
+    parts: Parts
     for parts in ([sure], [sure, other], [other, sure]):
         lower = end(0, parts, parts)
         for curve in (lower, lower.inverse()):
