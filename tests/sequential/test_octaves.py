@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -25,8 +26,13 @@ def uniform_sum(weights: Any, c: float) -> tuple[Any, Any]:
 
     P(sum a u <= x) = sum_S (-1)^|S| (x - a_S)_+^T / (T! prod a), and beta = E0 S 1(S <= c).
     """
+    return _volumes(tuple(map(float, weights)), c)
+
+
+@functools.cache
+def _volumes(weights: tuple[float, ...], c: float) -> tuple[Any, Any]:
     with mp.workdps(60):
-        a = [2 * mp.mpf(float(w)) for w in weights]
+        a = [2 * mp.mpf(w) for w in weights]
         x, steps = mp.mpf(c), len(a)
         volume = mp.factorial(steps) * mp.fprod(a)
         below = area = mp.mpf(0)  # P(S <= x), E (x - S)_+
