@@ -59,9 +59,10 @@ def test_functions_are_short(pattern: str, limit: int) -> None:
     long = {}
     for path in files(pattern):
         text = path.read_text("utf-8")
+        lines = text.splitlines()
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef):
-                size = _lines_of(node, text.splitlines())
+                size = _lines_of(node, lines)
                 if size > limit and node.name != "_docstring":  # a text, not a program
                     long[f"{path.relative_to(ROOT)}:{node.name}"] = size
     assert long == {}

@@ -40,7 +40,7 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
 class Signal:
     """A signal sent to this process by another thread after a while."""
 
-    def __init__(self, after: float = 0.2, which: signal.Signals = signal.SIGINT) -> None:
+    def __init__(self, after: float = 0.1, which: signal.Signals = signal.SIGINT) -> None:
         self._sent, self._worked = 0.0, 0.0
         self._which = which
         self._timer = threading.Timer(after, self._send)
@@ -122,7 +122,7 @@ def test_a_handler_that_returns_changes_nothing(threads: int) -> None:
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.02)
         again = distributions.kolmogorov.ppf(q, 100.0)
-        for _ in range(50):
+        for _ in range(20):
             assert _core.gaussian_llr(*arguments)[0].tobytes() == expected
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
