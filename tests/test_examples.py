@@ -45,14 +45,6 @@ def test_privacy_onion_prints(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[4].split()[2:4] == ["20.00", "100.0%"]
 
 
-def test_tables_page_prints_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("pyarrow")
-    page = (Path(__file__).parents[1] / "docs" / "how-to" / "read-your-table.md").read_text("utf-8")
-    program, shown = re.findall(r"^```(?:python|text)\n(.*?)^```", page, flags=re.M | re.S)
-    exec(program, {})
-    assert capsys.readouterr().out == shown
-
-
 def test_tables_page_names_the_options_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     """Each option of the page is one of the command, and each one of the reading is on the page."""
     page = (Path(__file__).parents[1] / "docs" / "how-to" / "read-your-table.md").read_text("utf-8")
@@ -101,17 +93,6 @@ def test_the_page_of_clusters_shows_what_it_prints(capsys: pytest.CaptureFixture
     assert capsys.readouterr().out == "".join(shown)
     given = names["rows"]
     np.testing.assert_allclose(names["whole"].mean, given.mean(axis=0), atol=1e-14)  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize("page", ["more-than-means", "fitted-models", "shadow"])
-def test_pages_show_what_they_print(page: str, capsys: pytest.CaptureFixture[str]) -> None:
-    text = (Path(__file__).parents[1] / "docs" / "how-to" / f"{page}.md").read_text()
-    names: dict[str, object] = {}
-    for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S):
-        exec(block, names)
-    assert capsys.readouterr().out == "".join(
-        re.findall(r"^```text\n(.*?)^```", text, flags=re.M | re.S)
-    )
 
 
 def test_audit_scores(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -75,8 +75,8 @@ def _shell(text: str) -> str:
     return printed.getvalue()
 
 
-def run(page: str, folder: Path) -> Iterator[tuple[str | None, str]]:
-    """Run a page in a folder of its own; yield what it shows of each block, and what is printed."""
+def run(page: str, folder: Path) -> Iterator[tuple[Block, str | None, str]]:
+    """Run a page in a folder of its own; yield each block, what is shown of it, and its output."""
     names: dict[str, object] = {"__name__": "page"}
     parts = list(blocks(page))
     before = Path.cwd()
@@ -88,6 +88,6 @@ def run(page: str, folder: Path) -> Iterator[tuple[str | None, str]]:
             printed = _python(block.text, names) if block.kind == "python" else _shell(block.text)
             after = parts[index + 1] if index + 1 < len(parts) else None
             shown = after.text if after and after.follows and after.kind == "text" else None
-            yield shown, printed
+            yield block, shown, printed
     finally:
         os.chdir(before)

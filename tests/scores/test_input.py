@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -54,11 +55,14 @@ DENSE = ("full", "low-rank")
 compiled = pytest.mark.parametrize("name", [k for k in SCORES if not k.startswith(DENSE)])
 
 
+@cache
 def data(rows: int, dim: int, targets: int = 3, seed: int = 0):
     rng = np.random.default_rng(seed)
     p = rng.uniform(0.25, 0.75, dim)
     x = rng.binomial(N, p, size=(rows, dim)).clip(1, N - 1) / N
     z = (rng.random((targets, dim)) < p).astype(np.float64)
+    for values in (x, z, p):
+        values.flags.writeable = False
     return x, z, p
 
 
@@ -117,11 +121,10 @@ def test_other_dtypes_are_converted(name, dtype) -> None:
 def test_any_number_of_threads_gives_the_same_bits(name, shape, paired) -> None:
     x, z, p = data(*shape, targets=shape[0] if paired else 2)
     results = []
-    for threads in (1, 2, 8):
+    for threads in (1, 8):
         leakscore.set_num_threads(threads)
         results.append(SCORES[name](x, z, p, paired=paired))
-    np.testing.assert_array_equal(results[1], results[0])
-    np.testing.assert_array_equal(results[2], results[0])
+    np.testing.assert_array_equal(*results)
 
 
 @every_score
