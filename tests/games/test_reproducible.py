@@ -13,10 +13,10 @@ from leakscore.games import (
     Empirical,
     EmpiricalMean,
     Gaussian,
-    _populations,
     fixed_target,
 )
 from tests.helpers.layouts import strided
+from tests.helpers.sizes import sizes
 from tests.oracles import games as oracle
 
 RNG = np.random.default_rng(11)
@@ -107,7 +107,7 @@ def test_fewer_rounds_are_the_first_of_many(name: str) -> None:
 @pytest.mark.parametrize("name", ["table", "finite table", "full"])
 def test_temporaries_of_another_size_agree(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = play(name)
-    monkeypatch.setattr(_populations, "_BLOCK", 7 * D)
+    sizes(monkeypatch, drawn_numbers=7 * D)
     outputs, member = play(name)
     np.testing.assert_allclose(outputs, expected[0], rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(member, expected[1])

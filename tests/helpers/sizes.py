@@ -26,6 +26,8 @@ SIZES = {
     "anew_tables": "leakscore_app.report.engine.noise._MOST_TABLES",
     "single_from": "leakscore.reference.low_rank._SINGLE_FROM",  # products that float32 sums
     "strip_numbers": "leakscore.reference.low_rank._ELEMENTS",
+    "dense_columns": "leakscore.leakage._noise._MOST_DENSE",
+    "drawn_numbers": "leakscore.games._populations._BLOCK",
     "law_lanes": "leakscore.leakage.table_law._LANES",
     "blind_cells": "leakscore.audit.blind._CELLS",  # of the labels that are tried at once
     "resampled_cells": "leakscore.audit.roc._CELLS",  # beyond which scores are grouped

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from leakscore import Reference, SingularCovarianceError
-from leakscore.leakage import _noise, leakage_score, noise_for, noise_for_table
+from leakscore.leakage import leakage_score, noise_for, noise_for_table
+from tests.helpers.sizes import sizes
 
 LIMIT: Any = {"max_advantage": 0.2, "shape": "optimal"}
 
@@ -25,7 +26,7 @@ def test_the_subspace_holds_the_optimum(
     if own:  # of no single level
         reference = reference.add_diagonal(rng.uniform(0, 1, size=d))
     plain = noise_for(X, reference, 25, **LIMIT)
-    monkeypatch.setattr(_noise, "_MOST_DENSE", 10)
+    sizes(monkeypatch, dense_columns=10)
     wide = noise_for(X, reference, 25, **LIMIT)
     assert wide.cost == pytest.approx(plain.cost, rel=1e-4)
     assert max(plain.gap, wide.gap) <= 1e-4
