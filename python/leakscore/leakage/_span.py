@@ -435,6 +435,24 @@ class Extension:
         new = np.full(self.new, self.directions.factor * excess)
         return np.concatenate([self.directions.variances, new])
 
+    def gives_ratios(self, excess: float) -> bool:
+        """Whether a feature with noise follows from those of other columns, by the values alone.
+
+        Of the only record of a selection, or of a difference of two, the noise of a sum is that of
+        the count times its value, which their ratio shows.
+        """
+        span, variances = self.directions.span, self.variances(excess)
+        origins = np.array(span.features.origins)[span.places]
+        for column, projection, at in zip(
+            self.features, self.projections, self.coordinates, strict=True
+        ):
+            of = projection.combination
+            if of is not None and of[origins[: len(of)] != column].any():
+                noise = np.sqrt(np.square(at) @ variances)
+                if noise > _ROUNDING * np.linalg.norm(at):
+                    return True
+        return False
+
     def published(self, mask: Flags, drawn: Doubles) -> Doubles:
         """Return what is published of every feature, (k,), with the noise of its directions."""
         noise = np.concatenate([self.directions.noise, drawn])

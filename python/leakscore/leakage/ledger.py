@@ -420,6 +420,9 @@ class Ledger:
     def _verdict(self, question: _Question) -> tuple[Answer | Refusal, float]:
         leakage = self._leakage_with(question.parts)
         over, excess = self._excess(question, leakage)
+        ratios = self._law is None and excess < np.inf and question.parts[0].gives_ratios(excess)
+        if ratios:  # which have no noise
+            leakage[worst := int(leakage.argmax())], over[worst], excess = np.inf, True, np.inf
         errors, std = np.inf, np.zeros(1)
         if excess < np.inf:
             published = [p.published(question.mask, np.zeros(p.new)) for p in question.parts]
@@ -549,13 +552,8 @@ class Ledger:
             raise ValueError("raw must be a ledger whose first line says its limit")
         if head["sha256"] != _digest_of(validation.matrix("table", table, min_rows=3)):
             raise ValueError("table must be that of the ledger: its digest is another")
-        ledger = cls(
-            table,
-            max_leakage=head["limit"],
-            max_noise=head["max_noise"],
-            share=head["share"],
-            **public_of(head),
-        )
+        noise = {name: head[name] for name in ("max_noise", "share")}
+        ledger = cls(table, max_leakage=head["limit"], **noise, **public_of(head))
         ledger._lines = [_chained("", head)]
         for number, line in enumerate(lines, 2):
             try:
