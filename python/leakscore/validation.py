@@ -57,6 +57,7 @@ __all__ = [
     "sample",
     "sampled",
     "scalar",
+    "scalar_or_inf",
     "scores",
     "seeded",
     "shares",
@@ -115,6 +116,13 @@ def scalar(
         ends = closed_left and math.isfinite(low), closed_right and math.isfinite(high)
         raise ValueError(f"{name}={number!r} must be in {_range(low, high, *ends)}")
     return number
+
+
+def scalar_or_inf(name: str, value: object, low: float, high: float = np.inf) -> float:
+    """One real number in (low, high], or infinity."""
+    if isinstance(value, (float, np.floating)) and value == np.inf:
+        return np.inf
+    return scalar(name, value, low, high, closed="right")
 
 
 def _range(low: float, high: float, closed_left: bool, closed_right: bool) -> str:
@@ -372,7 +380,7 @@ def vector(
 
 def per_coordinate(name: str, value: object, size: int, *, low: float = 0.0) -> Doubles:
     """One number for all coordinates or one for each: a finite float64 array, () or (d,)."""
-    if type(value) is float and low <= value < np.inf:  # the common case, in a microsecond
+    if type(value) is float and low <= value and math.isfinite(value):  # the common case, fast
         return np.array(value)
     array = doubles(name, value)
     if array.shape not in ((), (size,)):

@@ -470,9 +470,7 @@ class Refuted(SampledAudit):
         14.725
         """
         least = validation.scalar("low", low)
-        most = (
-            np.inf if high == np.inf else validation.scalar("high", high, least, closed="neither")
-        )
+        most = validation.scalar_or_inf("high", high, least)
         if not callable(family):
             raise TypeError(f"family={family!r} must be a function of one parameter")
         curves = Family(family, neighbours)

@@ -326,7 +326,10 @@ def _pairs(
 ) -> list[tuple[int, int]]:
     """Return the pairs of a grid, or the one pair."""
     grid: list[Any] = [(k_plus, k_minus)]
-    shapes = np.shape(k_plus), np.shape(k_minus)
+    shapes = tuple(
+        () if np.isscalar(size) else validation.real_array(name, size).shape
+        for name, size in (("k_plus", k_plus), ("k_minus", k_minus))
+    )
     if shapes != ((), ()):
         if shapes[0] != shapes[1] or len(shapes[0]) != 1 or shapes[0] == (0,):
             raise ValueError(

@@ -411,7 +411,7 @@ def insertion_law(insertion: object, num_steps: int) -> int | Doubles:
     if isinstance(insertion, str):
         validation.choice("insertion", insertion, ("uniform",))
         return np.full(num_steps, 1.0 / num_steps)
-    if np.ndim(insertion) == 0:  # type: ignore[arg-type]
+    if np.isscalar(insertion) or validation.real_array("insertion", insertion).ndim == 0:
         return validation.count("insertion", insertion, high=num_steps - 1)
     return validation.shares("insertion", insertion, num_steps)
 

@@ -313,7 +313,9 @@ def _distances(
         std = n * np.broadcast_to(noise.std, centre.shape)
     if not np.isfinite(std).all():
         raise ValueError("noise must have n noise_std below 1.8e308")
-    ratios = np.divide(differences, std, out=np.where(differences != 0, np.inf, 0.0), where=std > 0)
+    revealing = np.where(differences != 0, np.inf, 0.0)
+    with np.errstate(over="ignore"):
+        ratios = np.divide(differences, std, out=revealing, where=std > 0)
     if not noise.independent:
         covered = noise.std > 0
         revealed = np.isinf(ratios[:, ~covered]).any(axis=1)
@@ -322,4 +324,5 @@ def _distances(
         outside = np.linalg.norm(parts @ root.T - ratios[:, covered], axis=1)
         revealed |= outside > 1e-7 * np.linalg.norm(ratios[:, covered], axis=1)
         ratios = np.where(revealed[:, np.newaxis], np.inf, parts)
-    return np.asarray(np.square(ratios).sum(axis=1))
+    with np.errstate(over="ignore"):
+        return np.asarray(np.square(ratios).sum(axis=1))

@@ -164,7 +164,7 @@ def _individuals(n: npt.ArrayLike, dim: int) -> Doubles:
 def _chances(p: Doubles, alleles: Doubles, pseudocount: object) -> Doubles:
     """Return allele frequencies of the population, none of them 0 or 1."""
     if pseudocount is not None:
-        added = validation.scalar("pseudocount", pseudocount, 0.0, closed="neither")
+        added = validation.scalar("pseudocount", pseudocount, 0.0, 1e300, closed="right")
         validation.interval("p", p, 0.0, 1.0)
         p = (alleles * p + added) / (alleles + 2.0 * added)
     elif ((p == 0.0) | (p == 1.0)).any():

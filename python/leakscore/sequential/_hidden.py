@@ -407,7 +407,7 @@ def _of_each(
     flat: Array, targets: Array, product: Doubles, patterns: Doubles, *, std: float
 ) -> Doubles:
     """Return ratios of contributions of every training's own."""
-    products = _core.filtered_products(flat, targets, product) / std**2
+    products = _core.filtered_products(flat, targets, product) / std / std
     dim = flat.shape[1] // len(product)
     gradients = targets.reshape(len(flat), -1, dim).astype(np.float64) / std
     ratios = np.empty((len(flat), len(patterns)))

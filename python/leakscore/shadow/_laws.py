@@ -431,9 +431,10 @@ class Prior:
     strength : float
         Number of models that this is worth, >= 0; 0 for nothing known of the mean.
     dof : float
-        Number of models that the knowledge of the variance is worth, > 0; inf if it is known.
+        Number of models that the knowledge of the variance is worth, in (0, 1e150]; inf if it is
+        known.
     variance : float
-        The usual variance, > 0.
+        The usual variance, in (0, 1e150].
 
     Examples
     --------
@@ -449,11 +450,14 @@ class Prior:
 
     def __post_init__(self) -> None:
         """Refuse what is out of range."""
-        validation.scalar("mean", self.mean, -_HUGE, _HUGE)
-        validation.scalar("strength", self.strength, 0.0)
-        if self.dof != np.inf:
-            validation.scalar("dof", self.dof, 0.0, closed="right")
-        validation.scalar("variance", self.variance, 0.0, closed="right")
+        scalar = validation.scalar
+        for name, number in (
+            ("mean", scalar("mean", self.mean, -_HUGE, _HUGE)),
+            ("strength", scalar("strength", self.strength, 0.0)),
+            ("dof", validation.scalar_or_inf("dof", self.dof, 0.0, _HUGE)),
+            ("variance", scalar("variance", self.variance, 0.0, _HUGE, closed="right")),
+        ):
+            object.__setattr__(self, name, number)
 
 
 Priors: TypeAlias = 'Literal["flat-mean", "empirical"] | tuple[Prior, Prior]'

@@ -135,9 +135,9 @@ def linear_law(
     v = np.linalg.solve(gram, x.T).T
     g = (x * v).sum(axis=-1)
     h = g / (1.0 + g)
-    spread = (sd * np.linalg.norm(X @ v.T, axis=0)) ** 2
+    spread = sd * np.linalg.norm(X @ v.T, axis=0)
     residual = np.ravel(y) - x @ w + penalty * (v @ w)
-    out, inside = np.hypot(np.sqrt(spread), extra), np.hypot((1.0 - h) * np.sqrt(spread), extra)
+    out, inside = np.hypot(spread, extra), np.hypot((1.0 - h) * spread, extra)
     moves = out > 0.0
     shift = np.divide(h * residual, out, out=np.zeros(h.shape), where=moves)
     scale = np.divide(inside, out, out=np.ones(h.shape), where=moves)

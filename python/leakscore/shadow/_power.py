@@ -236,7 +236,8 @@ def required_models(
         fraction=validation.interval("fraction", fraction, 0.0, 1.0, closed="neither"),
     )
     _not_too_rare(rate)
-    aim = part * norm.sf((norm.isf(rate) - d) / r)
+    with np.errstate(over="ignore"):
+        aim = part * norm.sf((norm.isf(rate) - d) / r)
 
     def enough(c: Doubles) -> Flags:
         return np.asarray(_offline(rate, d, c, r, variance=chosen) >= aim)

@@ -344,7 +344,7 @@ def _bet(
     ends: list[dict[bool, tuple[float, object]]] = [{} for _ in kept]  # of the scores
     played_rounds, peak, now = 0, 0.0, 0.0
     limit = -math.log(1.0 - monitors[0].confidence)
-    while played_rounds < rounds and peak < limit:
+    while played_rounds < rounds and (peak < limit or not bits):
         member = game.toss(min(_BLOCK, rounds - played_rounds))
         answers, numbers = game.play(member)
         rows = table(numbers, learned.shape[1])

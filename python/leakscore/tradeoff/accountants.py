@@ -32,6 +32,7 @@ _GIVEN = "every bound that was given holds"
 _ROUNDING = 0.5 * float(np.finfo(np.float64).eps)
 _REACH = 180.0  # log odds of alpha over which tangents of a Renyi region are taken
 _TANGENTS = 97, 40_000  # of each order at a first look; of all that are the best somewhere
+_MOST = 1e300  # divergence that is looked at
 _EXCESS = 1e-9  # by how much the masses of a PLD may exceed 1
 
 
@@ -314,7 +315,7 @@ def from_rdp(
     orders : (k,) array_like
         Above 1, increasing; infinity is allowed.
     epsilons : (k,) array_like
-        The Renyi divergence of each order, at least 0; infinity says nothing.
+        The Renyi divergence of each order, at least 0; above 1e300 it says nothing.
     relation : {"both", "forward", "reverse"}
         Which order of the two laws they bound, as in `from_profile`.
     neighbours : {"replace", "add-remove", "zero-out"}, optional
@@ -330,8 +331,8 @@ def from_rdp(
     TypeError
         If an argument has the wrong type.
     ValueError
-        If an order is at most 1 or out of order, a divergence is negative, all are infinite, or
-        anything is NaN.
+        If an order is at most 1 or out of order, a divergence is negative, all are above
+        1e300, or anything is NaN.
 
     Notes
     -----
@@ -366,9 +367,11 @@ def from_rdp(
         raise ValueError(f"orders of shape {order.shape} must be (k,), increasing, k >= 1")
     if divergence.shape != order.shape:
         raise ValueError(f"epsilons of shape {divergence.shape} must be {order.shape}, as orders")
-    usable = np.isfinite(divergence)
+    usable = divergence <= _MOST
     if not usable.any():
-        raise ValueError("epsilons must hold a finite divergence: these guarantee nothing")
+        raise ValueError(
+            f"epsilons must hold a finite divergence, at most {_MOST:g}: these guarantee nothing"
+        )
     chosen = validation.choice("relation", relation, _RELATIONS)
     about = premise_of(neighbours, (_GIVEN,))
     lines = _directed(*_renyi_lines(order[usable], divergence[usable]), chosen)
@@ -382,7 +385,7 @@ def from_zcdp(rho: float, xi: float = 0.0, *, neighbours: str | None = None) -> 
     ----------
     rho, xi : float
         The Renyi divergence of every order a > 1 is at most xi + rho a, in both orders of the laws;
-        at least 0 and finite.
+        in [0, 1e300].
     neighbours : {"replace", "add-remove", "zero-out"}, optional
         How the two data sets differ.
 
@@ -406,8 +409,8 @@ def from_zcdp(rho: float, xi: float = 0.0, *, neighbours: str | None = None) -> 
     >>> print(round(f.epsilon(1e-5), 3))
     4.729
     """
-    slope = validation.scalar("rho", rho, 0.0)
-    start = validation.scalar("xi", xi, 0.0)
+    slope = validation.scalar("rho", rho, 0.0, _MOST)
+    start = validation.scalar("xi", xi, 0.0, _MOST)
     # The order that is best at a small delta grows as sqrt(log(1/delta) / rho).
     most = 1e4 * max(1.0, 1.0 / np.sqrt(max(slope, 1e-12)))
     orders = 1.0 + np.geomspace(1e-3, most, 240)

@@ -319,6 +319,9 @@ def gaussian_mean(
 _REPLACED = Premise("replace")
 
 
+_SUMMED = 1e26  # n M, beyond which laws of differences of two chi-squares are not evaluated
+
+
 class MeanTradeOff(Narrower):
     """H1 against H0, which accuses small S, or H0 against H1, which accuses large S.
 
@@ -337,7 +340,10 @@ class MeanTradeOff(Narrower):
         result = np.empty(self.shape)
         for i in np.ndindex(self.shape):
             m, n, d = (parameter[i] for parameter in self._parameters)
-            result[i] = gx2.cdf(0.0, [(n - 1.0) / n, -1.0], [d, d], [(n - 1.0) * m, n * m])
+            if n * m > _SUMMED:
+                result[i] = norm.cdf(np.sqrt(0.5 * m / n))
+            else:
+                result[i] = gx2.cdf(0.0, [(n - 1.0) / n, -1.0], [d, d], [(n - 1.0) * m, n * m])
         return result[()]
 
 
@@ -538,8 +544,9 @@ class _Shifted(OneStatistic):
         d, r, rest = self._beside(like)
         gap = rest * (1.0 + r)  # of the squared scales
         centre, moved = self._hypothesis(False, like)[1], self._hypothesis(True, like)[1]
-        size = np.sqrt(np.maximum(aligned(self._most(), like) - ratio, 0.0) * (2.0 / gap))
-        level = -2.0 * (aligned(self._log_scale(), like) + ratio) / gap
+        with np.errstate(over="ignore"):
+            size = np.sqrt(np.maximum(aligned(self._most(), like) - ratio, 0.0) * (2.0 / gap))
+            level = -2.0 * (aligned(self._log_scale(), like) + ratio) / gap
 
         def at(size: Doubles, centre: Doubles, squares: Doubles) -> _Distance:
             usual = (size > 0.0) & np.isfinite(size) & (size + centre > 1.0)

@@ -209,7 +209,7 @@ class Looks(TradeOff):
 
     def _sides_by_beta(self, log_b: Doubles) -> tuple[Doubles, Doubles]:
         """Return logs of power and alpha, reversed, at one look's beta, however small."""
-        kept = self._curve.inverse()._log_power(log_b)
+        kept = np.asarray(self._curve.inverse()._log_power(log_b))
         return self._looks * kept, log_b + (self._looks - 1.0) * kept
 
     def _best(

@@ -166,4 +166,6 @@ def last_iterate(
         kept = np.exp(log_power)
         share = -np.expm1(log_power) * (1.0 + factor) / ((1.0 + kept) * (1.0 - factor))
     premise = Premise(None, (_CONVEX, EXACT_NOISE))
-    return about(gaussian(shift / scale * np.sqrt(share)), premise)
+    with np.errstate(over="ignore"):
+        mu = shift / scale * np.sqrt(share)
+    return about(gaussian(mu), premise)
