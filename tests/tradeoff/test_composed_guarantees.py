@@ -184,3 +184,15 @@ def test_a_claim_of_ratios_that_no_lattice_reaches_is_named() -> None:
     with pytest.raises(ValueError, match=r"curves\[0\]=approximate_dp\(10000000.0, 0.0\).* below"):
         compose([(far, 2)])
     assert compose([(approximate_dp(9e5, 0.1), 2)])(0.0) == pytest.approx(0.81, rel=1e-9)
+
+
+def test_what_was_composed_is_composed_again() -> None:
+    """Its first two vertices have the same alpha, 0."""
+    twice = compose([(approximate_dp(1.0), 2)])
+    again = compose([(twice, 2)])
+    for at in (0.0, 0.5, 2.0, 3.5):
+        exact = float(composed_delta(1.0, 0.0, 4, at))
+        lower, upper = again.interval("delta", at)
+        assert lower <= exact * (1.0 + 1e-8)
+        assert exact * (1.0 - 1e-8) <= upper
+        assert again.delta(at) == pytest.approx(exact, rel=1e-7)

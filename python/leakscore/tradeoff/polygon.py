@@ -263,7 +263,7 @@ def log_slopes(log_alpha: Doubles, log_beta: Doubles) -> Doubles:
 
 def log_gap(low: Doubles, high: Doubles) -> Doubles:
     """Return log(1 - e^(low - high))."""
-    with np.errstate(divide="ignore", under="ignore"):
+    with np.errstate(divide="ignore", under="ignore", invalid="ignore"):
         gap = np.where(np.isneginf(low), -np.inf, low - high)
         return np.asarray(np.log(-np.expm1(np.minimum(gap, 0.0))))
 
