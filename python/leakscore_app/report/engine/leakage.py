@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import tradeoff
-from leakscore.distributions import ncx2, norm
+from leakscore.distributions import chi2, ncx2, norm
 from leakscore.numeric import bisect
 from leakscore.statistics import GLM, Cox, Regression
 from leakscore_app.passes.scores import InCells
@@ -66,10 +66,8 @@ def interval_of(score: float, rows: int, dim: int, confidence: float) -> tuple[f
     If the records are Gaussian, true over estimated leakage is chi-square with rows - dim degrees
     of freedom over rows (a law of the Wishart matrix); heavier tails make the interval wider.
     """
-    from scipy.special import chdtri
-
     tails = np.array([(1 + confidence) / 2, (1 - confidence) / 2])
-    low, high = score * chdtri(rows - dim, tails) / rows
+    low, high = score * chi2.isf(tails, rows - dim) / rows
     return float(low), float(high)
 
 
