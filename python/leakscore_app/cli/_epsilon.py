@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from leakscore import tradeoff, validation
-from leakscore_app.audits import words
+import leakscore
+from leakscore import validation
 from leakscore_app.cli import program as _cli
 from leakscore_app.document import document as doc
 from leakscore_app.document.document import Findings
@@ -27,7 +27,7 @@ class TrainingEpsilon(Findings):
     command = "epsilon"
 
     training: dict[str, Any]
-    curve: tradeoff.TradeOff
+    curve: leakscore.tradeoff.TradeOff
     delta: float
     notices: tuple[doc.Notice, ...] = ()
 
@@ -49,6 +49,8 @@ class TrainingEpsilon(Findings):
 
     def document(self) -> doc.Document:
         """Return the sections of the text and the page."""
+        from leakscore_app.audits import words  # loads the laws of audits, which no help needs
+
         (low, high), (least, most) = self._intervals()
         plan, steps = self.training, self.training["steps_per_epoch"]
         lead = (
@@ -120,10 +122,10 @@ def training_epsilon(
     else:
         target = validation.scalar("target_epsilon", target, 0.0, closed="left")
         try:
-            noise = tradeoff.calibrate(family, epsilon=target, delta=delta, **fixed)
+            noise = leakscore.tradeoff.calibrate(family, epsilon=target, delta=delta, **fixed)
         except ValueError as error:
             raise ValueError(str(error).replace("epsilon=", "target_epsilon=", 1)) from None
-    curve = getattr(tradeoff, family)(noise, **fixed)
+    curve = getattr(leakscore.tradeoff, family)(noise, **fixed)
     return TrainingEpsilon({**training, "noise": noise, "steps_per_epoch": steps}, curve, delta)
 
 
