@@ -95,6 +95,20 @@ def test_brackets_are_narrowed_from_both_ends(root: float, power: int) -> None:
         assert low < root <= high <= low + 1e-12 * high
 
 
+@pytest.mark.parametrize("slopes", [(36.0, 1.0), (1.0, 36.0)])
+def test_a_bend_at_the_root_takes_few_evaluations(slopes: tuple[float, float]) -> None:
+    """Values that are halved take 139 and 116, halving the bracket 41."""
+    asked = []
+
+    def bent(x: float) -> float:
+        asked.append(x)
+        return slopes[0] * max(1.3 - x, 0.0) + slopes[1] * min(1.3 - x, 0.0)
+
+    low, high = crossed(bent, 1.0, 2.0, 1e-12)
+    assert low < 1.3 <= high <= low + 1e-12 * high
+    assert len(asked) <= 38
+
+
 def test_brackets_grow_one_by_one() -> None:
     least = np.array([0.0, 1.0, 1.5, 1e9])
     high = doubled(np.ones(4), lambda high: high < least)

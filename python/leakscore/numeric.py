@@ -63,10 +63,12 @@ def crossed(
     """Narrow a bracket of positive numbers to a share of itself.
 
     It begins with function(low) > 0 >= function(high). By the line between the ends, whose value is
-    halved at an end that stays (the Illinois method), and by halving after three steps that did not
-    halve the bracket. No closer to an end than a third of the final width, so that both come close.
+    reduced at an end that stays (Anderson and Bjorck, BIT 13, 1973), so that a bend at the root
+    takes few steps, too, and by halving after three steps that did not halve the bracket. No closer
+    to an end than a third of the final width, so that both come close.
     """
-    above, below, stayed, slow = function(low), function(high), 0, 0
+    at_low, at_high, stayed, slow = function(low), function(high), 0, 0
+    above, below = at_low, at_high
     while (width := high - low) > share * high:
         x = 0.5 * (low + high)
         if slow < 3:
@@ -74,13 +76,19 @@ def crossed(
             x = min(max(low + width * above / (above - below), low + least), high - least)
         value = function(x)
         if value > 0.0:
-            low, above = x, value
-            below, stayed = (0.5 * below if stayed > 0 else below), 1
+            below *= _remaining(value, at_low) if stayed > 0 else 1.0
+            low, above, at_low, stayed = x, value, value, 1
         else:
-            high, below = x, value
-            above, stayed = (0.5 * above if stayed < 0 else above), -1
+            above *= _remaining(value, at_high) if stayed < 0 else 1.0
+            high, below, at_high, stayed = x, value, value, -1
         slow = 0 if slow == 3 or high - low <= 0.5 * width else slow + 1
     return low, high
+
+
+def _remaining(value: float, before: float) -> float:
+    """Return by what the value at an end is reduced while the other end's goes to a new one."""
+    share = 1.0 - value / before if before else 0.0
+    return share if share > 0.0 else 0.5
 
 
 def doubled(high: Doubles, short: Callable[[Doubles], Flags]) -> Doubles:
