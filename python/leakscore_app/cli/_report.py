@@ -25,8 +25,11 @@ STATISTICS = (
     *("mean", "sum", "covariance", "correlations", "counts", "cross-products", "regression"),
     *("glm", "cox", *_REFUSED),
 )
-# Fitted models: their class, the options that each needs, and those that it may have besides.
-_MODELS = {
+# Statistics by name: their class, the options that each needs, and those that it may have besides.
+_NAMED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+    "sum": ("Sum", (), ()),
+    "covariance": ("Covariance", (), ()),
+    "correlations": ("Correlations", (), ()),
     "regression": ("Regression", ("response",), ()),
     "cross-products": ("CrossProducts", ("response",), ()),
     "glm": ("GLM", ("response", "family"), ("offset", "factors")),
@@ -347,7 +350,7 @@ def _statistic(options: argparse.Namespace) -> Statistic | None:
         raise ValueError(f"{given} cannot be judged together: publish one of them at a time")
     if options.weights_are is not None and options.weights is None:
         raise ValueError(f"--weights-are {options.weights_are} belongs to --weights COLUMN")
-    if options.statistic in _MODELS or any(getattr(options, name) for name in _OF_MODELS):
+    if options.statistic in _NAMED or any(getattr(options, name) for name in _OF_MODELS):
         return _model(options)
     if options.group_by:
         table = statistics.Counts if counts else statistics.GroupMeans
@@ -358,12 +361,7 @@ def _statistic(options: argparse.Namespace) -> Statistic | None:
         ways = {"public": statistics.KnownWeights, "ratio": statistics.WeightedRatio}
         kind: type[Any] = ways.get(options.weights_are, statistics.WeightedMean)
         return cast("Statistic", kind(options.weights))
-    plain = {
-        "sum": statistics.Sum,
-        "covariance": statistics.Covariance,
-        "correlations": statistics.Correlations,
-    }
-    return plain[options.statistic]() if options.statistic in plain else None
+    return None
 
 
 def _source(options: argparse.Namespace) -> str | None:
@@ -386,11 +384,11 @@ def _model(options: argparse.Namespace) -> Statistic:
     """Return the model that is fitted, with the columns that it needs and may have."""
     from leakscore import statistics
 
-    kind, needed, more = _MODELS.get(options.statistic, ("", (), ()))
+    kind, needed, more = _NAMED.get(options.statistic, ("", (), ()))
     for name in _OF_MODELS:
         value, what = getattr(options, name), "FAMILY" if name == "family" else "COLUMN"
         if value and name not in (*needed, *more):
-            of = [model for model, (_, *names) in _MODELS.items() if name in sum(names, ())]
+            of = [model for model, (_, *names) in _NAMED.items() if name in sum(names, ())]
             raise ValueError(f"--{name} {what} belongs to --statistic {' or '.join(of)}")
         if not value and name in needed:
             raise ValueError(f"--statistic {options.statistic} needs --{name} {what}")
