@@ -504,17 +504,8 @@ def _source_of(
         once = prod(len(each) for each in levels) <= ROWS
     while not once and most is not None and size > _FEWEST and size * len(statistic.names) > most:
         size //= 2
-    return Features(
-        source.parts,
-        statistic.names,
-        size,
-        source.missing,
-        source.levels,
-        source.columns,
-        statistic,
-        numbers=numbers,
-        once=once,
-    )
+    read = vars(source) | {"columns": statistic.names, "size": size, "read": source.columns}
+    return Features(**read, statistic=statistic, numbers=numbers, once=once)
 
 
 # --- a table in memory ---------------------------------------------------------------------------

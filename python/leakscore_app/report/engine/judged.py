@@ -448,11 +448,8 @@ def _without_worst(table: JudgedTable) -> Iterator[Change]:
 
 def _more_records(table: JudgedTable) -> Iterator[Change]:
     """Average more records: of the same population, or of this table if it is the population."""
-    budget, population, mean = (
-        table.budget,
-        table.population,
-        table.statistic.kind in ("mean", "sum"),
-    )
+    budget, population = table.budget, table.population
+    mean = table.statistic.kind in ("mean", "sum")
     sizes = [population.n * growth for growth in GROWTHS]
     if not population.finite:
         worst = float(population.informed().max()) * population.n

@@ -528,11 +528,9 @@ class LawPopulation(Population):
     def _noisy_distances(self, variance: float | None) -> Doubles:
         return self.distances(self.law.with_noise(variance or 0.0))
 
-    def weaker(self) -> Doubles:
-        """Leakage to the attacker who knows the columns' means and variances only, (P,)."""
-        scores = (self.law.both(self.raw)[1] / self.divisors)[self.owned.first]
-        scores[self.published.given_away()] = np.inf
-        return np.asarray(scores)
+    def _weaker_of_one(self) -> Doubles:
+        """Return the leakage of every record by itself, (K,)."""
+        return np.asarray(self.law.both(self.raw)[1] / self.divisors)
 
     @cached_property
     def _precision(self) -> Doubles:
