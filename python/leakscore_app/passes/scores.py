@@ -161,8 +161,7 @@ class WorstRows:
     ----------
     rows : (k,) ndarray of int
         Numbers in the table, from 0.
-    scores, weaker : (k,) ndarray
-        To the informed attacker, and to the weaker one.
+    scores : (k,) ndarray
     values : (k, d) ndarray
         Of the judged columns.
     most : int, optional
@@ -171,22 +170,21 @@ class WorstRows:
 
     rows: Integers
     scores: Doubles
-    weaker: Doubles
     values: Doubles
     most: int | None = None
 
     @classmethod
-    def of(cls, rows: JudgedRows, scores: Doubles, weaker: Doubles, most: int) -> WorstRows:
+    def of(cls, rows: JudgedRows, scores: Doubles, most: int) -> WorstRows:
         """Return at most so many of some rows."""
         worst = _largest(scores, most)
-        return cls(rows.rows[worst], scores[worst], weaker[worst], rows.taken(worst), most)
+        return cls(rows.rows[worst], scores[worst], rows.taken(worst), most)
 
     def merge(self, other: WorstRows) -> WorstRows:
         """Return the worst of both."""
-        arrays = ((part.rows, part.scores, part.weaker, part.values) for part in (self, other))
-        rows, scores, weaker, values = map(np.concatenate, zip(*arrays, strict=True))
+        arrays = ((part.rows, part.scores, part.values) for part in (self, other))
+        rows, scores, values = map(np.concatenate, zip(*arrays, strict=True))
         worst = np.lexsort((rows, -scores))[: self.most]
-        return WorstRows(rows[worst], scores[worst], weaker[worst], values[worst], self.most)
+        return WorstRows(rows[worst], scores[worst], values[worst], self.most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,9 +249,9 @@ class ScoreRows:
             SparseHistogram.of(informed),
             SparseHistogram.of(weaker),
             np.array(above, np.int64).reshape(2, len(self.thresholds)),
-            WorstRows.of(chosen, informed, weaker, KEPT),
+            WorstRows.of(chosen, informed, KEPT),
             chosen.chosen(sampled_rows(rows, law.rows)),
-            WorstRows.of(chosen, weaker, weaker, 1),
+            WorstRows.of(chosen, weaker, 1),
             () if scores is None else (JudgedRows(rows, scores),),
             tuple(self._cells(block, rows, informed)),
         )
@@ -322,4 +320,4 @@ def counted(
     """Count rows above each threshold and keep the worst, at most so many."""
     scores = rows.each(law.distances(rows.different))
     above = np.array([int((scores > at).sum()) for at in thresholds], np.int64)
-    return ThresholdCounts(above, WorstRows.of(rows, scores, scores, most))
+    return ThresholdCounts(above, WorstRows.of(rows, scores, most))

@@ -39,6 +39,7 @@ from leakscore_app.passes.scores import (
     SparseHistogram,
     Ties,
     Views,
+    WorstRows,
     lower_end,
 )
 from leakscore_app.report._model import (
@@ -422,35 +423,21 @@ def _middle(histogram: SparseHistogram, ties: Ties) -> tuple[Doubles, int]:
 
 
 @dataclass(frozen=True)
-class Narrowest:
-    """The record of largest leverage: its leverage, its number from 0, and the column."""
-
-    leverage: float
-    row: int
-    column: str
-
-    def merge(self, other: Narrowest) -> Narrowest:
-        """Add later records."""
-        return max(self, other, key=lambda narrowest: narrowest.leverage)
-
-
-@dataclass(frozen=True)
 class Narrow:
-    """A pass that finds it; `places` are the columns of the statistic in a block."""
+    """A pass that finds the row of largest leverage.
+
+    `places` are the columns of the statistic in a block.
+    """
 
     statistic: Narrowed
     places: tuple[int, ...]
 
-    def __call__(self, block: Block) -> Narrowest:
+    def __call__(self, block: Block) -> WorstRows:
         """Look at the complete rows of a block."""
         complete = np.flatnonzero(np.isfinite(block.values).all(axis=1))
-        if not len(complete):
-            return Narrowest(-1.0, -1, "")
         values = block.values[complete][:, self.places]
-        leverages = self.statistic.leverages(values)
-        worst = int(leverages.argmax())
-        column = self.statistic.column_of(values[worst])
-        return Narrowest(float(leverages[worst]), block.start + int(complete[worst]), column)
+        leverages = self.statistic.leverages(values) if len(complete) else np.zeros(0)
+        return WorstRows.of(JudgedRows(complete + block.start, values), leverages, 1)
 
 
 def narrowing_in_blocks(
@@ -461,11 +448,11 @@ def narrowing_in_blocks(
     With a leverage as large as one that shows, it is one of few of many records.
     """
     places = tuple(source.read.index(name) for name in of.columns)
-    worst: Narrowest = passes(source.table, Narrow(of, places), "looking at leverages")
-    leverage = float(released_leverages(np.float64(worst.leverage), size, n))
+    worst: WorstRows = passes(source.table, Narrow(of, places), "looking at leverages")
+    leverage = float(released_leverages(worst.scores, size, n)[0])
     return Narrowing(
-        worst.row + 1,
-        worst.column,
+        int(worst.rows[0]) + 1,
+        of.column_of(worst.values[0]),
         leverage,
         float(narrowed(0.0, leverage)),
         unplayed=leverage > NEARLY_LINEAR,

@@ -266,23 +266,24 @@ class Population:
 
     def larger(self, size: int) -> Population:
         """Return the same population with so many records in the last batch."""
-        larger = copy.copy(self)
-        larger.__dict__ |= {"_told": self.told, "_known": {}}
-        for depends_on_n in ("divisors", "_informed", "_table"):
-            larger.__dict__.pop(depends_on_n, None)
-        larger.n, larger.published = self.n + size - self.batch_size, self.published.grown(size)
+        larger = self._republished(self.published.grown(size), self.told)
+        larger.n = self.n + size - self.batch_size
         if self.finite and self.pull is None:
             larger.correction = 1 - larger.n / self.size
         return larger
 
     def of_one_mean(self) -> Population:
         """Return the release of the present mean alone."""
-        alone, batch = copy.copy(self), np.zeros_like(self.published.batch)
-        alone.published = Published(self.owned, batch, np.array([self.n]))
-        for of_all in ("divisors", "told", "_informed", "_table"):
-            alone.__dict__.pop(of_all, None)
-        alone.__dict__ |= {"_told": None, "_known": {}}
-        return alone
+        batch = np.zeros_like(self.published.batch)
+        return self._republished(Published(self.owned, batch, np.array([self.n])), None)
+
+    def _republished(self, published: Published, earlier: Doubles | None) -> Population:
+        """Return the same records in other batches, of which nothing is computed yet."""
+        other = copy.copy(self)
+        for of_release in ("divisors", "told", "_informed", "_table"):
+            other.__dict__.pop(of_release, None)
+        other.published, other._told, other._known = published, earlier, {}
+        return other
 
     def in_sample(self) -> Doubles:
         """Leakage with the person in the reference: too small for the unusual ones."""
