@@ -48,6 +48,7 @@ def test_numbers_of_rows_are_left_out(tmp_path: Path, holder: str, size: int) ->
     (column,) = result.input.columns_left_out
     assert (column.name in ("nr", "column 1"), column.reason) == (True, INDEX)
     assert len(result.input.columns_judged) == 3
+    assert result.input.name == {"csv": "t.csv", "npy": "t.npy"}.get(holder, holder)
 
 
 @pytest.mark.parametrize("size", SIZES)
