@@ -9,11 +9,12 @@ import pytest
 
 import leakscore
 from leakscore import Moments, Reference, leakage, scores
+from tests.helpers.sizes import sizes
 from tests.oracles.leakage import left_out_distances
 
 da = pytest.importorskip("dask.array", reason="dask is not installed")
 
-from leakscore.dask import _moments, blocks, fit, leave_one_out, moments, score  # noqa: E402
+from leakscore.dask import _moments, fit, leave_one_out, moments, score  # noqa: E402
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(331, 5)) @ RNG.normal(size=(5, 5)) + 1e3
@@ -24,9 +25,7 @@ LAYOUTS = [X, np.asfortranarray(X), X[::-1].copy()[::-1], X.astype(np.float32)]
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of 32 rows, so that a few rows make a tree."""
-    monkeypatch.setattr(blocks, "ROWS", 32)
-    monkeypatch.setattr(blocks, "NUMBERS", 4 * 32)
-    monkeypatch.setattr(_moments, "_MOST_COLUMNS", 2)
+    sizes(monkeypatch, dask_rows=32, dask_numbers=4 * 32, dask_columns=2)
 
 
 def serial(X: Any, cov: Any = "full", rows: int = 32) -> Moments:

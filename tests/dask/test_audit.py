@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from leakscore.audit import Audit
+from tests.helpers.sizes import sizes
 
 da = pytest.importorskip("dask.array", reason="dask is not installed")
 
@@ -23,7 +24,7 @@ def rounds(count: int, shift: float = 3.0) -> tuple[Any, Any]:
 @pytest.mark.parametrize("shift", [0.0, 1.0, 8.0])
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 def test_the_bins_cost_little(monkeypatch: pytest.MonkeyPatch, shift: float, offset: float) -> None:
-    monkeypatch.setattr(_audit, "_SAMPLE", 2**14)  # of 200,000: a sample as of 5e7 scores
+    sizes(monkeypatch, dask_sample=2**14)  # of 200,000: a sample as of 5e7 scores
     scores, member = rounds(200_000, shift)
     scores += offset
     whole = Audit.from_rounds(scores, member)
@@ -83,8 +84,7 @@ def test_given_edges_count_as_numpy_does() -> None:
 def test_rounds_that_alternate_are_sampled_in_both_classes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_audit, "_SAMPLE", 2**12)
-    monkeypatch.setattr(_audit, "_ENDS", 2**6)
+    sizes(monkeypatch, dask_sample=2**12, dask_ends=2**6)
     scores, member = rounds(2**16)  # every 16th round would be a member
     found = audit(da.from_array(scores, chunks=1000), member)
     curve = found.roc()

@@ -19,7 +19,6 @@ parquet = pytest.importorskip("pyarrow.parquet")
 from leakscore import Moments  # noqa: E402
 from leakscore.dask import ClusterError, cluster  # noqa: E402
 from leakscore_app import report  # noqa: E402
-from leakscore_app.tables.sources import opened as opened_sources  # noqa: E402
 from tests.helpers.parts import (  # noqa: E402
     Block,
     CallablePart,
@@ -30,6 +29,8 @@ from tests.helpers.parts import (  # noqa: E402
     Source,
     first,
     numbered,
+    of_array,
+    of_table,
     run,
     run_on,
 )
@@ -136,7 +137,7 @@ def test_a_report_is_the_same(client: Any, monkeypatch: pytest.MonkeyPatch) -> N
     sizes(monkeypatch, long=1000)
     rng = np.random.default_rng(3)
     values = rng.standard_t(4, size=(3000, 4)) @ rng.normal(size=(4, 4))
-    opened = opened_sources.of_array(values).with_size(SIZE)
+    opened = of_array(values).with_size(SIZE)
     asked: dict[str, Any] = {"n": 400, "rounds": 2000, "noise_shape": "same", "records": "all"}
     steps: list[str] = []
     alone = report.analyse(opened, **asked)
@@ -170,7 +171,7 @@ def test_tables_with_categories_stay_in_this_process() -> None:
     """They are in memory: each pass would send them anew."""
     rng = np.random.default_rng(2)
     groups = {"kind": rng.choice(["x", "y", ""], 500)}
-    opened = opened_sources.of_table(report.table_of(rng.normal(size=(500, 2)), groups=groups))
+    opened = of_table(report.table_of(rng.normal(size=(500, 2)), groups=groups))
     source = replace(opened.source, columns=("kind", "column 1"), size=64)
     found = run_on(None, source, first)
     assert found.missing.count == int((groups["kind"] == "").sum()) > 0

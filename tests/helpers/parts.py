@@ -149,7 +149,7 @@ from leakscore_app.report._published import Published
 from leakscore_app.report._verdict import verdict_of
 from leakscore_app.report.engine.attack import attack_on, bins_of, projected
 from leakscore_app.report.engine.crowd import Crowd
-from leakscore_app.report.engine.features import Features
+from leakscore_app.report.engine.features import Features, features_of
 from leakscore_app.report.engine.game import default_rounds, highest, mean_upper, played
 from leakscore_app.report.engine.leakage import Budget, interval_of, least_size, narrowed, thinned
 from leakscore_app.report.engine.noise import Search, Slopes, TheoryNoise
@@ -170,6 +170,6 @@ from leakscore_app.tables.numbers import (
 )
 from leakscore_app.tables.sources.blocks import ArrayPart, Block, NpyPart, Source, cut
 from leakscore_app.tables.sources.frames import CallablePart, ParquetPart
-from leakscore_app.tables.sources.opened import of_frame
+from leakscore_app.tables.sources.opened import of_array, of_files, of_frame, of_table
 from leakscore_app.tables.sources.texts import KeptPieces, TextPart, text_part
 from leakscore_app.tables.table import CONSTANT, Explained, combinations, independent_columns

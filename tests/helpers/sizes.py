@@ -28,6 +28,17 @@ SIZES = {
     "strip_numbers": "leakscore.reference.low_rank._ELEMENTS",
     "dense_columns": "leakscore.leakage._noise._MOST_DENSE",
     "drawn_numbers": "leakscore.games._populations._BLOCK",
+    "drawn_one_by_one": "leakscore.games.projections.LARGEST_DRAWN",
+    "dask_rows": "leakscore.dask.blocks.ROWS",
+    "dask_numbers": "leakscore.dask.blocks.NUMBERS",
+    "dask_columns": "leakscore.dask._moments._MOST_COLUMNS",
+    "dask_sample": "leakscore.dask._audit._SAMPLE",
+    "dask_ends": "leakscore.dask._audit._ENDS",
+    "vcf_lines": "reproduce._vcf._BLOCK",
+    "vcf_line": "reproduce._vcf._LONGEST",
+    "vcf_bytes": "reproduce._vcf._LARGEST",
+    "idx_bytes": "reproduce._idx._LARGEST",
+    "epoch_draws": "reproduce._law._DRAWS",
     "law_lanes": "leakscore.leakage.table_law._LANES",
     "blind_cells": "leakscore.audit.blind._CELLS",  # of the labels that are tried at once
     "resampled_cells": "leakscore.audit.roc._CELLS",  # beyond which scores are grouped

@@ -10,6 +10,7 @@ from leakscore.audit import Audit
 from leakscore_app import report
 from tests.helpers.parts import Game, Population, default_rounds
 from tests.helpers.played import play
+from tests.helpers.sizes import sizes
 
 N, DIM = 60, 4
 
@@ -166,7 +167,7 @@ def test_games_by_bins_agree_with_games_by_draws(
     index = int(np.argsort(-people.informed())[1 if law == "outlier" else 0])
     games_played = []
     for most in (10**6, 1):  # rows that are drawn one by one
-        monkeypatch.setattr("leakscore.games.projections.LARGEST_DRAWN", most)
+        sizes(monkeypatch, drawn_one_by_one=most)
         seed = np.random.default_rng(most)
         games_played.append(
             play(people, index, 1, "informed", rounds=6000, rng=seed, noise_std=noise)

@@ -13,7 +13,7 @@ import pytest
 from leakscore import statistics
 from leakscore_app import report
 from leakscore_app.cli import main
-from leakscore_app.tables.sources import opened as sources
+from tests.helpers.parts import of_array
 from tests.helpers.sizes import sizes
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -152,7 +152,7 @@ def test_long_files_that_are_judged_whole_are_looked_at_too(
 def test_codes_in_every_block() -> None:
     values = np.random.default_rng(0).integers(0, 1000, size=(N, 2)).astype(float)
     asked: dict[str, Any] = {"n": 200, "rounds": 400}
-    source = replace(sources.of_array(values).with_size(256), sums=True, codes=True)
+    source = replace(of_array(values).with_size(256), sums=True, codes=True)
     assert report.analyse(source, **asked).input.rows_judged == N  # 999 is one of many
     values //= 2
     values[::100, 1] = -999
@@ -179,7 +179,7 @@ def test_blocks_without_a_row_to_judge(monkeypatch: pytest.MonkeyPatch, last: st
     values[-1] = {"missing": np.nan, "infinite": np.inf}.get(last, values[-1])
     if last == "another":  # all others are alike in a column: the row alone is left out
         values[:-1, 1] = 7
-    streamed = report.analyse(sources.of_array(values).with_size(256), rounds=400, n=200)
+    streamed = report.analyse(of_array(values).with_size(256), rounds=400, n=200)
     sizes(monkeypatch, long=10**6)
     whole = report.analyse(values, rounds=400, n=200)
     assert streamed.input.rows_judged == whole.input.rows_judged
@@ -194,7 +194,7 @@ def test_records_with_nearly_all_variance_are_not_subtracted(
     for seed in range(3):
         values = np.random.default_rng(seed).normal(size=(1500, 3))
         values[3, 0], values[4, 1] = 1e9, 1e6
-        streamed = report.analyse(sources.of_array(values).with_size(256), rounds=400)
+        streamed = report.analyse(of_array(values).with_size(256), rounds=400)
         sizes(monkeypatch, long=10**6)
         whole = report.analyse(values, rounds=400, noise_shape="same")
         sizes(monkeypatch, long=1000)

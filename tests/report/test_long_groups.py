@@ -14,9 +14,16 @@ import pytest
 from leakscore import statistics
 from leakscore.statistics import Statistic
 from leakscore_app import Table, report
-from leakscore_app.report.engine import features as featured
-from leakscore_app.tables.sources import opened as sources
-from tests.helpers.parts import CONSTANT, FOLLOWS, InCells, Passes, ScoreRows, run
+from tests.helpers.parts import (
+    CONSTANT,
+    FOLLOWS,
+    InCells,
+    Passes,
+    ScoreRows,
+    features_of,
+    of_table,
+    run,
+)
 from tests.helpers.sizes import sizes
 from tests.helpers.streamed import assert_alike, joined
 
@@ -50,7 +57,7 @@ def both(
 ) -> tuple[report.Report, report.Report]:
     asked: dict[str, Any] = {"n": 200, "rounds": 200, "records": "all", **more}
     sizes(monkeypatch, long=1000)
-    opened = sources.of_table(one).with_size(256)
+    opened = of_table(one).with_size(256)
     streamed = report.analyse(opened, statistic=statistic, **asked)
     sizes(monkeypatch, long=10**9)
     return streamed, report.analyse(one, statistic=statistic, **asked)
@@ -178,11 +185,11 @@ def test_statistics_of_numbers_refuse_categories(monkeypatch: pytest.MonkeyPatch
 
 def test_tasks_travel_and_blocks_may_be_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells and scores are the same bits in any order of tasks."""
-    opened = sources.of_table(table()).with_size(256)
+    opened = of_table(table()).with_size(256)
     asked: Any = SimpleNamespace(
         statistic=statistics.GroupMeans(BY), columns=None, exclude=(), missing="rows"
     )
-    judged, bound = featured.features_of(opened, Passes(), asked)
+    judged, bound = features_of(opened, Passes(), asked)
     one = ScoreRows(judged.law, np.array([1.0, 9.0]), every=True, cells=(6,))
     there, again = pickle.loads(pickle.dumps((judged.source, one)))
     found = run(judged.source, one).result()
@@ -191,7 +198,7 @@ def test_tasks_travel_and_blocks_may_be_smaller(monkeypatch: pytest.MonkeyPatch)
         for field in dataclasses.fields(ours):
             np.testing.assert_array_equal(getattr(ours, field.name), getattr(theirs, field.name))
     sizes(monkeypatch, block_by_group=64 * len(bound.names), fewest_rows=8)
-    small, _ = featured.features_of(opened, Passes(), asked)
+    small, _ = features_of(opened, Passes(), asked)
     assert small.source.size == 64
     np.testing.assert_allclose(small.law.cov, judged.law.cov, rtol=1e-11, atol=1e-13)
 

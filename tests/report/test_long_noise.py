@@ -7,7 +7,7 @@ import pytest
 
 from leakscore import Reference, leakage
 from leakscore_app import report
-from leakscore_app.tables.sources import opened as sources
+from tests.helpers.parts import of_array
 from tests.helpers.sizes import sizes
 
 N, COLUMNS = 3000, 4
@@ -31,7 +31,7 @@ def test_noise_hides_records_that_are_not_kept(
     values, n, limit = table(), 60, 0.02
     asked = {"n": n, "max_advantage": limit, "max_noise": 99.0, "rounds": 400}
     asked |= {"noise_shape": shape, "population": population}
-    opened = sources.of_array(values).with_size(256)
+    opened = of_array(values).with_size(256)
     noise = report.analyse(opened, **asked).noise  # type: ignore[arg-type]
     assert noise is not None
     assert (noise.shape, noise.why_same) == (shape, "")
@@ -72,7 +72,7 @@ def test_a_record_that_hides_another_with_noise(monkeypatch: pytest.MonkeyPatch)
     values[:, 1] += values[:, 0]
     values[:60, 1] += 0.02 * np.where(np.arange(60) % 2, 1, -1)
     asked = {"n": 100, "rounds": 400, "max_advantage": 0.05, "max_noise": 99.0}
-    opened = sources.of_array(values).with_size(256)
+    opened = of_array(values).with_size(256)
     found = report.analyse(opened, **asked).noise  # type: ignore[arg-type]
     sizes(monkeypatch, long=10**9)
     whole = report.analyse(values, **asked).noise  # type: ignore[arg-type]

@@ -13,9 +13,7 @@ import pytest
 from leakscore import Moments, statistics
 from leakscore.statistics import Statistic
 from leakscore_app import report
-from leakscore_app.report.engine import features as featured
-from leakscore_app.tables.sources import opened as sources
-from tests.helpers.parts import Features, Passes, first, run
+from tests.helpers.parts import Features, Passes, features_of, first, of_table, run
 from tests.helpers.sizes import sizes
 from tests.helpers.streamed import assert_alike, joined
 
@@ -46,7 +44,7 @@ def streamed(
     monkeypatch: pytest.MonkeyPatch, values: np.ndarray, statistic: Statistic, **more: Any
 ) -> report.Report:
     sizes(monkeypatch, long=1000)
-    opened = sources.of_table(report.table_of(values, NAMES)).with_size(256)
+    opened = of_table(report.table_of(values, NAMES)).with_size(256)
     asked: dict[str, Any] = {"n": 200, "rounds": 200, "records": "all", **more}
     return report.analyse(opened, statistic=statistic, **asked)
 
@@ -151,18 +149,18 @@ def test_records_without_a_response_are_left_out(
 
 def test_tasks_and_smaller_blocks(monkeypatch: pytest.MonkeyPatch, values: np.ndarray) -> None:
     """Features travel to workers, in any order; a block of many features has fewer rows."""
-    opened = sources.of_table(report.table_of(values, NAMES)).with_size(256)
+    opened = of_table(report.table_of(values, NAMES)).with_size(256)
     asked: Any = SimpleNamespace(
         statistic=statistics.Covariance(), columns=None, exclude=(), missing="rows"
     )
-    judged, _ = featured.features_of(opened, Passes(), asked)
+    judged, _ = features_of(opened, Passes(), asked)
     source = judged.source
     assert isinstance(source, Features)
     there = pickle.loads(pickle.dumps(source))
     trees = [run(there, first, span) for span in reversed(source.spans(3))]
     assert joined(trees).moments.to_bytes() == judged.seen.moments.to_bytes()
     sizes(monkeypatch, block_numbers=64 * 14, fewest_rows=8)
-    small, _ = featured.features_of(opened, Passes(), asked)
+    small, _ = features_of(opened, Passes(), asked)
     assert small.source.size == 64
     np.testing.assert_allclose(small.law.cov, judged.law.cov, rtol=1e-12)
 

@@ -82,7 +82,7 @@ def test_noise_does_not_hide_that_there_is_a_fit() -> None:
 def test_samples_of_separated_outcomes_have_no_fit(
     model: statistics.Cox | statistics.GLM,
 ) -> None:
-    """Without an event of a flag its coefficient has no end; else it is that of steps to the end."""
+    """Without an event of a flag its coefficient has no end; else it is that of all steps."""
     rng, flag = np.random.default_rng(1), np.arange(80) < 12
     y = np.where(flag, np.arange(80) < 2, rng.random(80) < 0.6)
     values = np.column_stack([flag, rng.exponential(size=80), y])

@@ -10,7 +10,7 @@ from scipy import optimize, special
 
 import leakscore_app
 from leakscore import statistics
-from leakscore_app.tables.sources import opened as sources
+from tests.helpers.parts import of_table
 from tests.helpers.sizes import sizes
 
 ROUNDS = 8000
@@ -180,7 +180,7 @@ def test_a_long_table_is_not_played_to_first_order(monkeypatch: pytest.MonkeyPat
     x, y = _six_holders()
     table = leakscore_app.table_of(np.column_stack([x, y]), columns=["x", "y"])
     sizes(monkeypatch, long=100)
-    source = sources.of_table(table).with_size(64)
+    source = of_table(table).with_size(64)
     report = leakscore_app.analyse(
         source, statistic=statistics.Regression("y"), max_advantage=0.99, rounds=400
     )

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reproduce import _idx
 from reproduce._idx import read_images_and_labels
 from tests.helpers.pictures import idx
+from tests.helpers.sizes import sizes
 
 SHAPE = (5, 4, 3)
 IMAGES = np.random.default_rng(0).integers(0, 256, SHAPE, dtype=np.uint8)
@@ -83,7 +83,7 @@ def test_damaged_compression(tmp_path: Path, damage: str) -> None:
 
 
 def test_no_more_is_read_than_announced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_idx, "_LARGEST", 59)
+    sizes(monkeypatch, idx_bytes=59)
     paths = write(tmp_path, idx(IMAGES), idx(LABELS))
     with pytest.raises(ValueError, match="too many"):
         read_images_and_labels(*paths, classes=10)

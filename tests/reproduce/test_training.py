@@ -13,10 +13,11 @@ import pytest
 
 import reproduce
 from leakscore.whitebox import covariance_attack
-from reproduce import _data, _epoch, _law
+from reproduce import _data, _epoch
 from reproduce import azize_training as figure
 from reproduce._models import Cnn
 from tests.helpers.pictures import TINY, idx, pictures, setting
+from tests.helpers.sizes import sizes
 
 TORCH = importlib.util.find_spec("torch") is not None
 __all__ = ["setting"]  # a fixture
@@ -124,7 +125,7 @@ def test_references_of_another_training_do_for_all(setting: tuple[Any, ...]) -> 
 
 def test_the_command_end_to_end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figure, "SIZES", TINY)
-    monkeypatch.setattr(_law, "_DRAWS", 5000)
+    sizes(monkeypatch, epoch_draws=5000)
     stream = io.StringIO()
     assert reproduce.run("azize-3", rounds=12, data=folder, out=folder, stream=stream)
     lines = stream.getvalue().splitlines()
@@ -137,7 +138,7 @@ def test_the_command_end_to_end(folder: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_without_pytorch_the_rest_is_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figure, "SIZES", TINY)
-    monkeypatch.setattr(_law, "_DRAWS", 5000)
+    sizes(monkeypatch, epoch_draws=5000)
     for name in ("torch", "torch.func"):
         monkeypatch.setitem(sys.modules, name, None)
     data = tuple(folder / name for name in PACKAGE.files)

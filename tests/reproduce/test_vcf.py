@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from reproduce import _vcf
+from tests.helpers.sizes import sizes
 
 HEAD = ["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT"]
 SMALL = """##fileformat=VCFv4.2
@@ -75,7 +76,7 @@ def plain_loop(text: str) -> list[list[int]]:
 @pytest.mark.parametrize("seed", range(4))
 def test_against_a_plain_loop(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """More lines than are decoded at once, with every kind of line among them."""
-    monkeypatch.setattr(_vcf, "_BLOCK", 16)
+    sizes(monkeypatch, vcf_lines=16)
     rng = np.random.default_rng(seed)
     people = int(rng.integers(1, 40))
     lines = ["##fileformat=VCFv4.1", "\t".join([*HEAD, *(f"P{i}" for i in range(people))])]
@@ -198,7 +199,7 @@ def test_an_endless_line_is_not_read_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A megabyte of gzip may hold a line of a gigabyte."""
-    monkeypatch.setattr(_vcf, "_LONGEST", 1000)
+    sizes(monkeypatch, vcf_line=1000)
     path = tmp_path / "long.vcf.gz"
     text = SMALL.replace(" ", "\t")
     path.write_bytes(gzip.compress((text + "20" * 2000).encode()))
@@ -207,7 +208,7 @@ def test_an_endless_line_is_not_read_to_its_end(
     path.write_bytes(gzip.compress(text.replace("101", "1" * 900).encode()))
     with pytest.raises(ValueError, match=r"line 5: position '1{40}' is not a whole number"):
         _vcf.read(path)
-    monkeypatch.setattr(_vcf, "_LARGEST", 600)
+    sizes(monkeypatch, vcf_bytes=600)
     path.write_bytes(gzip.compress(text.encode()))
     with pytest.raises(ValueError, match="genotypes take more than 600 bytes"):
         _vcf.read(path)

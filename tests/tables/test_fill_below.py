@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakscore_app.tables.table import read_table
+from leakscore_app import read_table
 
 
 @pytest.mark.parametrize("fill", ["1e20", "9.96921e+36"])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from leakscore_app import read_table, report
+from tests.helpers.parts import ReadingOptions, of_files
 
 pytest.importorskip("pyarrow")
 
@@ -44,9 +45,6 @@ def test_years_of_stata_are_numbers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["csv", "long csv", "xlsx"])
 def test_rows_without_a_value_are_said(tmp_path: Path, kind: str) -> None:
-    from leakscore_app.tables.cells import ReadingOptions
-    from leakscore_app.tables.sources.opened import of_files
-
     rows = [["a", "b"], [1, 2], ["", ""], [3, 4.5], ["", ""], ["", ""], [5, 6]]
     note = "3 rows without any value are left out (line 3 and 2 more)"
     if kind == "xlsx":
