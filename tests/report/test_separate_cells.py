@@ -40,9 +40,11 @@ def played(cell: np.ndarray, values: np.ndarray, std: dict[str, float]) -> float
         rows = others[rng.integers(len(others), size=(2 * ROUNDS, SIZE))]
         if inside:
             rows[:, 0] = RECORD
-        counts = [(cell[rows] == g).sum(axis=1) for g in range(3)]
-        sums = [(values[:FEW, j][rows % FEW] * (rows < FEW)).sum(axis=1) for j in range(2)]
-        published = np.column_stack([*counts[1:], *(each / counts[0] for each in sums)])
+        rows += SIZE * np.arange(2 * ROUNDS)[:, np.newaxis]
+        often = np.bincount(rows.ravel(), minlength=2 * ROUNDS * SIZE).reshape(-1, SIZE)
+        inner = [cell == g for g in range(3)]
+        count, *others_of, x, y = (often @ np.column_stack([*inner, *(values.T * inner[0])])).T
+        published = np.column_stack([*others_of, x / count, y / count])
         noise = [std[name] for name in NAMES]
         halves.append(published + rng.normal(size=published.shape) * noise)
     learned, judged = (
