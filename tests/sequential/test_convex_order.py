@@ -29,7 +29,7 @@ def test_curves_hold_the_exact_law(runs: int, prior: str, monkeypatch: pytest.Mo
     assert curves is not None
     low, high = curves
     c = np.array([0.4, 0.8, 1.0, 1.2, 1.5])
-    exact = [uniform_sum(weights, float(at)) for at in c]
+    exact = [uniform_sum(tuple(weights.tolist()), float(at)) for at in c]
     # beta = c P(S <= c) - E(c - S)+, and E(S - c)+ = 1 - c + E(c - S)+.
     loss = np.array(
         [float(at * (1 - alpha) - beta) for at, (alpha, beta) in zip(c, exact, strict=True)]

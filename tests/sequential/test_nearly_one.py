@@ -36,8 +36,9 @@ def test_an_excess_errs_by_shares_of_itself(term: Any, seed: int, side: float) -
     curves = OctaveCurves(law)
     c = np.linspace(0.991, 1.009, 40)
     k = curves.tests(c)
-    gain = _octaves._above(outside * (1.0 + tilt))[k] - c[:, None] * _octaves._above(outside)[k]
-    loss = c[:, None] * _octaves._below(outside)[k] - _octaves._below(outside * (1.0 + tilt))[k]
+    below, below_h1 = (np.append(0.0, np.cumsum(law)) for law in (outside, outside * (1.0 + tilt)))
+    gain = (below_h1[-1] - below_h1)[k] - c[:, None] * (below[-1] - below)[k]
+    loss = c[:, None] * below[k] - below_h1[k]
     for best, found_low in ((gain, curves.gain_low(c)), (loss, curves.loss_low(c))):
         assert (found_low <= best.max(axis=1)).all()
         wide = 3.0 * np.exp(rounding) * (2e-2 * rounding + moved) + 1e-9

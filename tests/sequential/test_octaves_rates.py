@@ -130,7 +130,7 @@ def test_what_is_left_out_of_a_step_counts_as_lost(
     assert found is not None
     curves = OctaveCurves(found)
     c = np.array([1e-3, 0.3, 0.8, 1.0, 1.3, 1.9, 10.0])
-    exact = [uniform_sum(weights, float(at - sure)) for at in c]
+    exact = [uniform_sum(tuple(weights.tolist()), float(at - sure)) for at in c]
     # beta = E S 1(S <= c), of the part that is no constant.
     short = [(at - sure) * (1 - alpha) - beta for at, (alpha, beta) in zip(c, exact, strict=True)]
     loss = np.array(short, dtype=float)

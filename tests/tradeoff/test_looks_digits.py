@@ -68,9 +68,7 @@ def test_log_powers(curve: TradeOff, one: Callable[[Any], Any], looks: int) -> N
                         for found, number in ((f.power, 1 - beta), (f, beta)):
                             scale = 1e-12 + 1e-14 / (1e-3 + abs(log_alpha)) - 1e-14 * log_alpha
                             at = found(float(mp.exp(log_alpha)))
-                            assert at == pytest.approx(
-                                float(number), rel=float(scale / min(beta, 1))
-                            )
+                            assert at == pytest.approx(float(number), rel=float(scale / beta))
 
 
 def corners(mu: float, looks: int, steepness: Any) -> list[Any]:
@@ -183,12 +181,11 @@ def test_areas(curve: TradeOff, one: Callable[[Any], Any], looks: int) -> None:
         bends = [mp.exp(mp.mpf(-30)) / 2, mp.exp(mp.mpf(-1.5)) / 2, 0.5, 0.9]
         bends += [0.9 / (1 + mp.exp(3)), 1 / (1 + mp.e)]
         logs = sorted([*map(mp.log, bends), *mp.linspace(-75, 0, 51)])
-        area = mp.quad(
-            lambda x: mp.exp(x) * one(mp.exp(x)) * (1 - mp.exp(x)) ** (2 * looks - 2),
-            logs,
-            method="gauss-legendre",
-            maxdegree=4,
-        )
+
+        def mass(x: Any) -> Any:
+            return mp.exp(x) * one(mp.exp(x)) * (1 - mp.exp(x)) ** (2 * looks - 2)
+
+        area = mp.quadgl(mass, logs, maxdegree=4)
     assert best.auc() == pytest.approx(float(1 - looks * area), abs=2e-15)
 
 
