@@ -163,7 +163,7 @@ def response(epsilon: float, delta: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("claim", "rounds"), [((0.5, 0.0), 6), ((0.0, 0.0), 6), ((0.3, 0.2), 5), ((0.0, 0.3), 5)]
+    ("claim", "rounds"), [((0.5, 0.0), 7), ((0.0, 0.0), 7), ((0.3, 0.2), 5), ((0.0, 0.3), 5)]
 )
 def test_mean_over_all_sequences_of_coins(claim, rounds: int) -> None:
     mean = mean_over_all(claim, response(*claim), None, rounds)
@@ -185,7 +185,7 @@ def test_mean_over_all_sequences_of_pairs(claim, order: str) -> None:
 
 
 LEVEL = 0.05
-RUNS = 500
+RUNS = 1000
 
 
 @pytest.mark.parametrize(
