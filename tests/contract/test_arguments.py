@@ -78,19 +78,19 @@ def test_every_public_function_has_an_entry() -> None:
 
 @cache
 def expected_of(name: str) -> Array:
-    """What a good call gives."""
-    result = run(CASES[name])
+    """What a good call gives, which overwrites none of its arguments."""
+    call = CASES[name]
+    before = {argument: values.copy() for argument, values in call.arrays.items()}
+    result = run(call)
     result.flags.writeable = False
+    for argument, values in call.arrays.items():
+        np.testing.assert_array_equal(values, before[argument])
     return result
 
 
 @each_call
 def test_good_call_gives_numbers_and_overwrites_no_argument(name: str) -> None:
-    call = CASES[name]
-    before = {argument: values.copy() for argument, values in call.arrays.items()}
-    assert not np.isnan(run(call)).any()
-    for argument, values in call.arrays.items():
-        np.testing.assert_array_equal(values, before[argument])
+    assert not np.isnan(expected_of(name)).any()
 
 
 @each_array
@@ -139,7 +139,7 @@ def test_every_isa_level_gives_the_same_numbers(name: str) -> None:
     """But for the last digits: levels without fused multiply-adds round twice."""
     expected, active = expected_of(name), leakscore.active_isa()
     scale = np.abs(expected[np.isfinite(expected)]).max(initial=0.0)
-    for level in leakscore.supported_isas():
+    for level in set(leakscore.supported_isas()) - {active}:
         _core.select_isa(level)
         try:
             result = run(CASES[name])

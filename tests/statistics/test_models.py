@@ -65,7 +65,7 @@ def shifts_of_refits(name: str, values: np.ndarray) -> np.ndarray:
     x, fits = np.column_stack([np.ones(ROWS), values[:, :4]]), []
     for i in range(len(values)):
         design, y, point = np.delete(x, i, axis=0), np.delete(values[:, 4], i), whole
-        for _ in range(8):
+        for _ in range(5):  # from nearby
             eta = design @ point
             information = (design.T * slope(eta)) @ design
             point = point + np.linalg.solve(information, design.T @ (y - mean(eta)))
