@@ -87,7 +87,9 @@ def test_samples_of_separated_outcomes_have_no_fit(
     y = np.where(flag, np.arange(80) < 2, rng.random(80) < 0.6)
     values = np.column_stack([flag, rng.exponential(size=80), y])
     model = model.on(["flag", "t", "y"]).prepare(values)
-    weights = np.ones((2, 80))
-    weights[0, :2], weights[1, 1:12] = 0.0, 0.0  # no event of the flag, and one of one
+    weights = np.ones((2, 80), dtype=np.intp)
+    weights[0, :2], weights[1, :8], weights[1, 60:70] = 0, [3, 0, 0, 0, 0, 0, 0, 0], 2
     moves = model.equations(values).refitted(weights)
     assert np.isnan(moves[0]).all()
+    anew = model.prepare(np.repeat(values, weights[1], axis=0))
+    np.testing.assert_allclose(moves[1], anew.coefficients - model.coefficients, atol=0.02)
