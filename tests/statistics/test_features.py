@@ -167,7 +167,7 @@ def test_the_score_has_the_mean_and_variance_of_the_theory(case: str) -> None:
         (lambda: statistics.GroupMeans("g").on(["a"]), "by='g'"),
         (lambda: statistics.GroupMeans("a").on(["a"]), "column of categories"),
         (lambda: statistics.Proportions([]).on(["a"]), "name a column"),
-        (lambda: statistics.Histogram("a", [1, 1]).on(["a"]), "increasing"),
+        (lambda: statistics.Histogram("a", [1, 1]).on(["a"]), "must ascend"),
         (lambda: statistics.WeightedMean("w").on(["a"]), "weights='w'"),
         (lambda: statistics.WeightedMean("a").on(["a"]).features([[-1.0]]), "at least 0"),
         (lambda: statistics.WeightedMean("a").on(["a"]).prepare([[0.0]]), "all are 0"),

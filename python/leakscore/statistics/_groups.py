@@ -144,7 +144,7 @@ class GroupMeans(_Cells):
         -------
         (D,) ndarray of float64
         """
-        others = np.asarray(means, dtype=np.float64)[: len(self.cells) - 1]
+        others = self._feature_means(means)[: len(self.cells) - 1]
         first = 1.0 - others.sum()
         shares = np.concatenate([[first if first > _ROUNDING else 0.0], others])
         with np.errstate(divide="ignore"):
@@ -272,7 +272,7 @@ class Several(Statistic):
         -------
         (D,) ndarray of float64
         """
-        mean = np.asarray(means, dtype=np.float64)
+        mean = self._feature_means(means)
         return np.concatenate([part.units(mean[at], n)[new] for part, at, new in self._layout()])
 
     def jacobian(self, means: npt.ArrayLike, n: int) -> Doubles | None:
@@ -287,7 +287,7 @@ class Several(Statistic):
         -------
         (D, D) ndarray of float64, or None
         """
-        mean = np.asarray(means, dtype=np.float64)
+        mean = self._feature_means(means)
         blocks = [(part.jacobian(mean[at], n), at, new) for part, at, new in self._layout()]
         if all(block is None for block, _, _ in blocks):
             return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, TypeAlias, TypeVar
 
@@ -120,8 +120,7 @@ class Statistic(ABC):
         names = tuple(columns)
         if len(set(names)) < len(names):
             raise ValueError(f"columns={names} must have different names")
-        chosen = {name: tuple(given) for name, given in (levels or {}).items()}
-        bound = replace(self, columns=names, levels=chosen)
+        bound = replace(self, columns=names, levels=_mapped(levels))
         bound._require()
         size = len(bound.names)
         if not size:
@@ -254,8 +253,8 @@ class Statistic(ABC):
         >>> statistics.Sum().on(["a"]).units([2.5], n=40)
         array([40.])
         """
-        size = np.asarray(means, dtype=np.float64).shape
-        return np.full(size, float(n) if self.totals else 1.0)
+        records = validation.count("n", n, 1)
+        return np.full(self._feature_means(means).shape, float(records) if self.totals else 1.0)
 
     def jacobian(self, means: npt.ArrayLike, n: int) -> Doubles | None:  # noqa: ARG002, overridden
         """Return how much published numbers change with the means of all features.
@@ -308,7 +307,12 @@ class Statistic(ABC):
         if fitted is not None:
             return fitted
         with np.errstate(invalid="ignore"):  # the mean of an empty cell is NaN
-            return np.asarray(np.asarray(means, dtype=np.float64) * self.units(means, n))
+            return self._feature_means(means) * self.units(means, n)
+
+    def _feature_means(self, means: npt.ArrayLike) -> Doubles:
+        array = validation.real_array("means", means)
+        validation.require_size("means", array, len(self.names), " one a feature")
+        return array.astype(np.float64)
 
     def _estimates(self) -> Doubles | None:
         """Return what was fitted, where a feature is by how much a record shifts that."""
@@ -407,9 +411,21 @@ def moments_of(values: npt.ArrayLike | Moments) -> Moments:
     return moments
 
 
-def names_of(by: str | Sequence[str]) -> tuple[str, ...]:
+def names_of(by: object) -> tuple[str, ...]:
     """Return one name or several as a tuple."""
-    return (by,) if isinstance(by, str) else tuple(by)
+    names = tuple(by) if isinstance(by, Iterable) and not isinstance(by, str) else (by,)
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(f"by={by!r} must be the name of a column, or several")
+    return names
+
+
+def _mapped(levels: object) -> dict[str, tuple[str, ...]]:
+    """Return the levels of columns of categories."""
+    if levels is None:
+        return {}
+    if not isinstance(levels, Mapping):
+        raise TypeError(f"levels={levels!r} must map columns to their levels")
+    return {name: tuple(given) for name, given in levels.items()}
 
 
 @dataclass(frozen=True)
@@ -558,13 +574,10 @@ class Histogram(Statistic):
 
     def __post_init__(self) -> None:
         """Hold the edges as they are compared."""
-        object.__setattr__(self, "edges", tuple(map(float, self.edges)))
+        object.__setattr__(self, "edges", tuple(validation.edges("edges", self.edges).tolist()))
 
     def _require(self) -> None:
         self._index("column", self.column)
-        edges = np.asarray(self.edges, dtype=np.float64)
-        if edges.size < 2 or not (np.diff(edges) > 0).all():
-            raise ValueError(f"edges={self.edges} must hold at least two increasing numbers")
 
     @property
     def names(self) -> tuple[str, ...]:

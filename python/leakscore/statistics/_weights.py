@@ -116,8 +116,10 @@ class WeightedMean(_Weighted):
         -------
         (D,) ndarray of float64
         """
-        mean = np.asarray(means, dtype=np.float64)
-        return np.concatenate([[float(n)], np.full(len(mean) - 1, 1.0 / mean[0])])
+        mean = self._feature_means(means)
+        return np.concatenate(
+            [[float(validation.count("n", n, 1))], np.full(len(mean) - 1, 1.0 / mean[0])]
+        )
 
     def jacobian(self, means: npt.ArrayLike, n: int) -> Doubles:
         """Return the derivatives of sums over the sum of weights; see `Statistic.jacobian`.
