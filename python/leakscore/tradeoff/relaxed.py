@@ -498,7 +498,8 @@ class _RelaxedGaussian(OneStatistic):
         return np.where(inner, epsilon, edge)[()]
 
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+_NODES, _WEIGHTS = np.array(np.polynomial.legendre.leggauss(16))[:, :, np.newaxis]
+_TILE = 4096  # points whose nodes are evaluated together
 _APART = 1e8  # mu from which e^epsilon alpha moves no digit of the epsilon of a delta
 _NEAR = 0.7  # log of the ratio of two tails, up to which their difference is integrated
 _FAR = 1e16  # epsilons
@@ -565,10 +566,12 @@ def tails(point: Doubles, mu: Doubles, dims: Doubles) -> Tails:
 
 def _moved(point: Doubles, mu: Doubles, dims: Doubles) -> Doubles:
     """Integrate d/dk S_d(x; k) = f_{d+2}(x; k), k = u^2, over u from 0 to mu."""
-    total = np.zeros(point.shape)
-    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
-        shift = 0.5 * (1.0 + node) * mu
-        total += weight * shift * mu * ncx2.pdf(point, dims + 2.0, shift * shift)
+    total = np.empty(point.shape)
+    for start in range(0, len(point), _TILE):
+        tile = slice(start, start + _TILE)
+        shift = 0.5 * (1.0 + _NODES) * mu[tile]
+        density = ncx2.pdf(point[tile], dims[tile] + 2.0, shift * shift)
+        total[tile] = (_WEIGHTS * shift * mu[tile] * density).sum(axis=0)
     return total
 
 
