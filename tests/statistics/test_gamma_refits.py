@@ -40,7 +40,7 @@ def test_newton_steps_of_a_gamma_fit(shape: float) -> None:
 def test_samples_without_a_record_that_no_longer_fits() -> None:
     """Of three of 18 records a step sends the mean of the first, who is not drawn, beyond doubles.
 
-    Where they tell no slope, or zeros and others are separated, there is no fit.
+    Where they tell no slope, curvatures are of one direction but for rounding: there is no fit.
     """
     x = [-150.89, 0.23, -0.13, -0.48, 4.5, 6.5, -1.43, -0.01, -0.85, -1.2, 0.66, 1.46, -0.96, 0.07]
     y = [0, 0, 0, 0, 1, 1, 0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 0, 1]
@@ -48,12 +48,6 @@ def test_samples_without_a_record_that_no_longer_fits() -> None:
     weights = np.random.default_rng(0).multinomial(3, np.full(18, 1 / 18), size=40_000)
     fit = statistics.GLM("y", "poisson").on(["x", "y"]).prepare(table)
     moves = fit.equations(table).refitted(weights)
-    # There is a fit if two counts above 0 differ in x, or there are zeros on both sides of one.
-    drawn, (at, count) = weights > 0, table.T
-    several = (drawn & (count > 0)).sum(axis=1) > 1
-    middle = np.where(drawn & (count > 0), at, np.inf).min(axis=1, keepdims=True)
-    zeros = drawn & (count == 0)
-    between = (zeros & (at < middle)).any(axis=1) & (zeros & (at > middle)).any(axis=1)
-    fits = several | between & np.isfinite(middle[:, 0])
-    assert np.isnan(moves[~fits]).all()
-    assert np.isnan(moves[fits, 0]).mean() < 0.13  # whose steps lead beyond doubles
+    one_value = (weights > 0).sum(axis=1) == 1
+    assert np.isnan(moves[one_value]).all()
+    assert np.isnan(moves[:, 0]).mean() < 0.1

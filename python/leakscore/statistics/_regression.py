@@ -145,8 +145,8 @@ class Equations:
     def refitted(self, weights: npt.ArrayLike) -> Doubles:
         """Return by how much the coefficients differ, (R, D), for samples of weights (R, N).
 
-        Rows of NaN are samples that have no fit, as where outcomes are separated: noise does not
-        hide how far steps without an end lead.
+        Rows of NaN are samples that have no fit. Of a sample whose outcomes are separated the
+        coefficients are only large, so that little noise does not hide it.
         """
         weights = np.asarray(weights, dtype=np.float64)
         moves = np.zeros((len(weights), self.rows.shape[1]))
@@ -158,15 +158,14 @@ class Equations:
         return np.asarray(moves @ self.named)
 
     def _finish(self, weights: Doubles, moves: Doubles, step: Doubles) -> None:
-        """Take more steps of the samples whose last one was long; NaN of those without an end."""
+        """Take more steps of the samples whose last one was long, many of those without an end."""
         going = np.arange(len(moves))
         for _ in range(_MOST_STEPS):
             going = going[self._length(step, weights[going]) > _CLOSE]  # NaN is none
             if not len(going):
                 return
-            step = self._step(weights[going], moves[going])
+            step = np.nan_to_num(self._step(weights[going], moves[going]))  # flat: far enough
             moves[going] += step
-        moves[going] = np.nan
 
     def _length(self, step: Doubles, weights: Doubles) -> Doubles:
         """Return by how much steps (R, q) move linear predictors of the samples at most, (R,)."""
