@@ -216,6 +216,8 @@ def _missing(report: Content, budget: Budget) -> str:
     of the table are missing tells nothing more; that those of other tables are, most if nobody else
     is in two of them: then so many are there with the person, and so many without, by a binomial.
     """
+    from scipy.special import bdtrc
+
     least, dropped = report.min_cell, report.input.rows_dropped
     if not dropped or least < 3:  # nobody else is in a cell of one: it is missing anyway
         return ""
