@@ -35,6 +35,10 @@ _MUCH_OF_SQUARES = _MUCH**0.5  # the same of differences of squares
 _SUSPECT = 1e-6
 # Below this one rounding decides what the residual is.
 _ROUNDING = 1e-9
+# Of a direction that is less of its terms too few digits are right to tell a leakage by.
+_BLURRED = 1e-7
+# What rounding leaves of a sum of features, as a share of the terms of any record.
+_NOTHING = 1e-10
 _SNAP = 1e-7
 _TURNS = 4
 # Of a sum of earlier features, in units of their columns: from which coefficient on one is named.
@@ -305,8 +309,9 @@ def _combinations(
     off, scale = np.stack(chosen), np.abs(chosen)
     bits.add(-weights, off)
     bits.add(np.abs(weights), scale, sizes=True)
-    exact = [bool(fits.all()) for fits in np.abs(off) <= _ROUNDING * scale]
-    return {j: ours for (j, ours), is_sum in zip(doubtful, exact, strict=True) if is_sum}
+    largest = scale.max(axis=1, keepdims=True)
+    exact = (np.abs(off) <= np.minimum(_ROUNDING * scale, _NOTHING * largest)).all(axis=1)
+    return {j: ours for (j, ours), is_sum in zip(doubtful, exact.tolist(), strict=True) if is_sum}
 
 
 class Directions:
@@ -540,7 +545,7 @@ class _New:
             within, terms = np.zeros_like(within), self.span.terms(coordinates, length)
             self.rests[j] = rest
             self.gram[j] = self.gram[:, j] = self.rests @ rest[0]
-        if remainder <= _ROUNDING * terms:  # whatever it is, it is of those who differ
+        if remainder <= _BLURRED * terms:  # whatever it is, it is of those who differ
             self.lost |= self.rests[j] != 0.0
             return Projection(coordinates, remainder)
         if column not in self.places:

@@ -23,12 +23,14 @@ from leakscore import validation
 from leakscore.numeric import bisect
 from leakscore.reference import Reference
 from leakscore.results import Result
-from leakscore.typing import Array, Doubles
+from leakscore.typing import Array, Doubles, Flags
 
 __all__ = ["Answer", "Refusal"]
 
-# 1 - t of a record that has a direction of its own, to rounding.
-_ALONE = 1e-9
+# t of a record that has a direction of its own, to rounding.
+LARGEST = 1 - 1e-7
+# Beside values so much larger than their differences rounding hides what a record adds.
+_NARROW = 1e-8
 _SPREAD = 1 + 1e-9  # of a variance that bounds allow: rounding
 
 
@@ -118,8 +120,8 @@ class Refusal(Result):
 
 def odds(used: Doubles) -> Doubles:
     """Return t / (1 - t), +inf for a direction of the record's own."""
-    rest = 1.0 - used
-    return np.asarray(np.divide(used, rest, out=np.full(len(used), np.inf), where=rest > _ALONE))
+    infinite = np.full(len(used), np.inf)
+    return np.asarray(np.divide(used, 1.0 - used, out=infinite, where=used < LARGEST))
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,6 +285,18 @@ def law_of(rule: Any, bounds: Any, reference: Any, rows: Array) -> PublicLaw | N
     law = PublicLaw.of(bounds, reference, rows.shape[1])
     law.require(rows)
     return law
+
+
+def require_wide(columns: Doubles, mask: Flags, numbers: Sequence[int]) -> None:
+    """Refuse a column whose values in a selection hardly differ, unless they are all equal."""
+    for column in numbers:
+        values = columns[column, mask]
+        low, high = values.min(), values.max()
+        if low < high <= low + _NARROW * np.abs(values).max():
+            raise ValueError(
+                f"column {column} must have values in the selection that are equal, or differ by "
+                f"more than {_NARROW:g} of their size: subtract a number that everybody knows"
+            )
 
 
 def public_of(head: dict[str, Any]) -> dict[str, Any]:

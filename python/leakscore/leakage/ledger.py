@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
+from leakscore.leakage import answers as laws
 from leakscore.leakage._noise import largest_leakage
 from leakscore.leakage._shaped import SAFE
 from leakscore.leakage._span import ONES, Directions, Extension, FeatureBits, extend
@@ -372,6 +373,7 @@ class Ledger:
     ) -> tuple[_Question, Answer | Refusal, float]:
         """Return a question that has extended the spans, what becomes of it, and its noise."""
         numbers, mask = self._checked(statistic, columns), self._selected(where)
+        laws.require_wide(self._columns, mask, () if self._law else numbers)
         parts = self._directions_of(statistic, numbers)
         self._forget()
         question = _Question(statistic, numbers, mask, extend(mask, parts))
@@ -409,7 +411,7 @@ class Ledger:
             allowed = before + self.share * np.maximum(most - before, 0.0)
             return over, least_excess(parts, allowed - before)
         part = question.parts[0]
-        room = self.limit / (1.0 + self.limit) * SAFE - part.directions.used
+        room = min(self.limit / (1.0 + self.limit) * SAFE, laws.LARGEST) - part.directions.used
         over = part.gain > room
         if not over.any():
             return over, 0.0
