@@ -18,7 +18,8 @@ from leakscore.distributions import gx2, ncx2, norm
 from leakscore.numeric import frozen, gauss_panels
 from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned
 from leakscore.tradeoff.premise import Premise
-from leakscore.tradeoff.shapes import LARGEST, Narrower, OneStatistic, Parametric, either
+from leakscore.tradeoff.shapes import LARGEST, OneStatistic, Parametric, either
+from leakscore.tradeoff.two_spreads import Narrower
 from leakscore.typing import Doubles, Flags, Value, of_numbers
 
 

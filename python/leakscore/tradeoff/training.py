@@ -11,7 +11,7 @@ from leakscore.numeric import frozen
 from leakscore.tradeoff.curve import TradeOff
 from leakscore.tradeoff.gaussian_curves import GaussianTradeOff, gaussian
 from leakscore.tradeoff.premise import EXACT_NOISE, Premise, about
-from leakscore.tradeoff.shapes import Narrower
+from leakscore.tradeoff.two_spreads import Narrower
 from leakscore.typing import Doubles
 
 _ZERO_GRADIENTS = "gradients of zero, so that a step releases nothing but its scaled noise"
