@@ -58,3 +58,32 @@ def test_two_records_have_noise_of_two_directions() -> None:
     assert isinstance(mean, leakage.Answer)
     assert mean.noise_std[0] > 0
     assert isinstance(ledger.ask(two, "sum", [1]), leakage.Refusal)  # of two records it follows
+
+
+@pytest.mark.parametrize("statistic", ["sum", "mean"])
+def test_what_holds_in_every_record_shows_no_value(statistic: str) -> None:
+    """Of a, b, a + b, or of shares that add up to 1, the last follows from the others, as known."""
+    rng = np.random.default_rng(2)
+    kinds = np.eye(3)[rng.integers(0, 3, N)]
+    table = np.column_stack([TABLE, TABLE.sum(axis=1), kinds, 2.54 * TABLE[:, 0]])
+    few = np.arange(N) < 30
+    for columns in ([0, 1, 2], [3, 4, 5], [0, 6]):
+        ledger = leakage.Ledger(table, max_advantage=0.1, max_noise=50.0)
+        ledger.ask(few, "count")
+        answer = ledger.ask(few, statistic, columns, rng=1)
+        assert isinstance(answer, leakage.Answer)
+        assert (answer.noise_std > 0).all()
+        again = ledger.ask(few, statistic, columns[-1:])
+        assert isinstance(again, leakage.Answer)
+        assert again.free
+
+
+def test_what_holds_in_most_records_shows_values() -> None:
+    """Of the records of a selection a column is twice another, of one other it is not."""
+    table = np.column_stack([TABLE, 2.0 * TABLE[:, 0]])
+    table[-1, 2] += 1.0
+    few = np.arange(N) < 30
+    ledger = leakage.Ledger(table, max_advantage=0.1, max_noise=50.0)
+    assert isinstance(ledger.ask(few, "sum", [0], rng=1), leakage.Answer)
+    assert isinstance(ledger.ask(few, "sum", [2]), leakage.Refusal)
+    assert isinstance(ledger.ask(few, "sum", [1, 0]), leakage.Answer)

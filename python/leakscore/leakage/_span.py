@@ -40,6 +40,8 @@ _BLURRED = 1e-7
 # What rounding leaves of a sum of features, as a share of the terms of any record.
 _NOTHING = 1e-10
 _SNAP = 1e-7
+# Below this one a sum of columns is one in every record; others are taken for one of their values.
+_ALWAYS = 1e-12
 _TURNS = 4
 # Of a sum of earlier features, in units of their columns: from which coefficient on one is named.
 _NAMED = 0.5
@@ -128,6 +130,14 @@ class FeatureBits:
             table[:] = _BITS_OF[:, : len(features)] @ coefficients[features]
         codes = [each for _, each in groups]
         _core.add_by_code(codes, self.columns, tables, sizes, vectors)
+
+    def of_alike(self, coefficients: Doubles, values: Doubles) -> Doubles:
+        """Return a sum of features as if all records had the same values, ONES last, (N,)."""
+        total = np.zeros(self.columns.shape[1])
+        for features, (codes, column) in self._groups():
+            of_each = coefficients[features] * values[column]
+            total += (_BITS_OF[:, : len(features)] @ of_each)[codes]
+        return total
 
     def holding(self, record: int) -> Flags:
         """Return which features a record is in, (size,)."""
@@ -440,11 +450,12 @@ class Extension:
         new = np.full(self.new, self.directions.factor * excess)
         return np.concatenate([self.directions.variances, new])
 
-    def gives_ratios(self, excess: float) -> bool:
+    def gives_ratios(self, mask: Flags, excess: float) -> bool:
         """Whether a feature with noise follows from those of other columns, by the values alone.
 
         Of the only record of a selection, or of a difference of two, the noise of a sum is that of
-        the count times its value, which their ratio shows.
+        the count times its value, which their ratio shows. What holds in every record of the table,
+        as that shares add up to 1, shows no value.
         """
         span, variances = self.directions.span, self.variances(excess)
         origins = np.array(span.features.origins)[span.places]
@@ -452,11 +463,26 @@ class Extension:
             self.features, self.projections, self.coordinates, strict=True
         ):
             of = projection.combination
-            if of is not None and of[origins[: len(of)] != column].any():
-                noise = np.sqrt(np.square(at) @ variances)
-                if noise > _ROUNDING * np.linalg.norm(at):
-                    return True
+            if of is None or not of[origins[: len(of)] != column].any():
+                continue
+            noise = np.sqrt(np.square(at) @ variances)
+            if noise > _ROUNDING * np.linalg.norm(at) and not self._always(mask, column, of):
+                return True
         return False
+
+    def _always(self, mask: Flags, column: int, of: Doubles) -> bool:
+        """Whether a feature is a sum of others whatever record of the table has which values.
+
+        What is true of a mixture of all records, at random, is true of each.
+        """
+        span, bits = self.directions.span, self.directions.span.features
+        mixture = np.random.default_rng(0).standard_normal(len(mask))
+        values = np.append(bits.columns @ mixture, mixture.sum())
+        coefficients = np.zeros(bits.size)
+        coefficients[span.places[: len(of)]] = of
+        off = bits.of_alike(coefficients, values) - mask * values[column]
+        scale = bits.of_alike(np.abs(coefficients), np.abs(values)) + mask * abs(values[column])
+        return bool((np.abs(off) <= _ALWAYS * scale).all())
 
     def published(self, mask: Flags, drawn: Doubles) -> Doubles:
         """Return what is published of every feature, (k,), with the noise of its directions."""

@@ -422,8 +422,8 @@ class Ledger:
     def _verdict(self, question: _Question) -> tuple[Answer | Refusal, float]:
         leakage = self._leakage_with(question.parts)
         over, excess = self._excess(question, leakage)
-        ratios = self._law is None and excess < np.inf and question.parts[0].gives_ratios(excess)
-        if ratios:  # which have no noise
+        exact = self._law is None and excess < np.inf
+        if exact and question.parts[0].gives_ratios(question.mask, excess):  # which have no noise
             leakage[worst := int(leakage.argmax())], over[worst], excess = np.inf, True, np.inf
         errors, std = np.inf, np.zeros(1)
         if excess < np.inf:
