@@ -174,14 +174,14 @@ class Equations:
     def _step(self, weights: Doubles, moves: Doubles) -> Doubles:
         """Return the next Newton step, (R, q), of which no linear predictor goes too far."""
         x, q, first = self.rows, self.rows.shape[1], not moves.any()
-        scores, curvatures = self.scores, self.curvatures
-        if self.law is not None and not first:
+        if self.law is None or first:
+            scores, curvatures = weights * self.scores, weights * self.curvatures
+        else:
             scores, curvatures = self.law(moves @ x.T)
-        inside = weights > 0  # the others' may be infinite
-        scores, curvatures = (
-            np.multiply(weights, each, out=np.zeros_like(weights), where=inside)
-            for each in (scores, curvatures)
-        )
+            outside = weights <= 0  # where the law's may be infinite
+            for each in (scores, curvatures):  # large: no more memory is touched
+                each[outside] = 0.0
+                each *= weights
         upper = np.triu_indices(q)
         sums = curvatures @ self._products
         matrices = np.empty((len(sums), q, q))
