@@ -226,7 +226,6 @@ def _missing(report: Content, budget: Budget) -> str:
     fewer = np.arange(tables)
 
     def told(size: int) -> float:
-        from scipy.special import bdtrc
 
         known = min(size - 2, others)
         present = bdtrc(known, others, known / others)

@@ -32,7 +32,7 @@ from leakscore.statistics import (
 from leakscore_app.passes.lattices import in_steps
 from leakscore_app.passes.projections import Line
 from leakscore_app.report._model import ALPHA, Doubles
-from leakscore_app.report._published import Integers
+from leakscore_app.report._published import Integers, Published
 from leakscore_app.report.engine import learned
 from leakscore_app.report.engine.leakage import released_leverages
 from leakscore_app.report.engine.population import Population
@@ -415,20 +415,23 @@ class Refits:
         columns: Sequence[str],
         *,
         rows: npt.NDArray[np.int64],
-        n: int,
+        published: Published,
         rounds: int,
     ) -> Refits | None:
         """Return the refits, of numbers that are not linear in every record; or None.
 
-        `rows` are the numbers of the records of the block, of which n are fitted.
+        `rows` are the numbers of the records of the block.
         """
         equations = model.equations(block)
-        leverages = released_leverages(equations.leverages, len(block), n)
+        fitted = np.cumsum(published.sizes)[published.batch]
+        leverages = released_leverages(equations.leverages, len(block), fitted)
         worst = int(leverages.argmax())
         if leverages[worst] <= LINEAR:
             return None
         few = len(block) <= LARGEST_DRAWN
-        if not few or rounds * len(block) * equations.width > _MOST_PRODUCTS:
+        batches = int(np.bincount(published.pairs[0] // len(published.sizes)).max())
+        width = equations.width * min(len(published.sizes), 2 * batches + 1)
+        if not few or rounds * len(block) * width > _MOST_PRODUCTS:
             if leverages[worst] <= NEARLY_LINEAR:
                 return None
             raise ValueError(
@@ -455,19 +458,21 @@ class Refits:
         """Play one person; return each attack's scores with their records in the fit and without.
 
         The first attack is linear. The informed attacker learns others from rounds that are not
-        judged. Noise is drawn: no score need be linear in it.
+        judged. Noise is drawn: no score need be linear in it. Where numbers of fewer records were
+        published before, those of the same draws are seen, too.
 
         A sample without a fit counts as the lowest score: of what only the person and few others
         tell, a fit tells that one of them is in it. Coefficients have a bias, which the attacker
         knows as the population is known.
         """
-        (strand,) = attack.strands
+        held = _stages(population.published, attack)[1]
+        weights = [strand.weight for strand in attack.strands]
         seen = self._moves(population, attack, rounds, rng)
-        with_them, without = _along(seen, strand.weight)
+        with_them, without = _along(seen, attack, held, weights)
         fitted = [each[~np.isnan(each)] for each in (without, with_them)]
         if not (len(fitted[0]) or len(fitted[1])):
             raise ValueError(
-                f"n={strand.size} of these records must have coefficients, but none of {rounds} "
+                f"n={attack.n} of these records must have coefficients, but none of {rounds} "
                 "samples has: choose a larger n, or leave out columns that few records tell of"
             )
         middle = np.mean(fitted[0] if len(fitted[0]) else fitted[1])
@@ -479,7 +484,7 @@ class Refits:
             pairs = self._looked_at(population, attack, drawn, seen)
             attacks.append(_filled(learned.quadratic(*pairs)))
             for place in range(2):
-                single = [_along(pair, np.eye(2)[place]) for pair in pairs]
+                single = [(pair[0][:, place], pair[1][:, place]) for pair in pairs]
                 attacks.append(_filled(learned.nearest(*single)))
         return attacks
 
@@ -490,85 +495,138 @@ class Refits:
         drawn: learned.Pair,
         seen: learned.Pair,
     ) -> list[learned.Pair]:
-        """Return two projections, (T, 2), of rounds that are learned from, and of those judged.
+        """Return projections, (T, k), of rounds that are learned from, and of those judged.
 
         The second one of numbers that follow from sums is learned: a record may hold all of them
-        fast, or those of one column.
+        fast, or those of one column. The others are of stages without the person.
         """
+        held = _stages(population.published, attack)[1]
+        weights = [strand.weight for strand in attack.strands]
+        rest = np.delete(np.arange(drawn[0].shape[1]), held)
+
+        def beside(pair: learned.Pair, more: learned.Pair) -> learned.Pair:
+            along = _along(pair, attack, held, weights)
+            columns = [
+                np.column_stack([first, second, moves[:, rest] @ weights[-1]])
+                for first, second, moves in zip(along, more, pair, strict=True)
+            ]
+            return columns[0], columns[1]
+
         if not isinstance(self.equations, SampleSums):
-            directions = self._directions(population, attack, self.equations)
-            return [_along(drawn, directions), _along(seen, directions)]
-        weight = attack.strands[0].weight
-
-        def beside(moves: Doubles, scores: Doubles) -> Doubles:
-            return np.column_stack([moves @ weight, scores])
-
-        normal = learned.normal(drawn, seen)
-        pairs = zip((drawn, seen), normal, strict=True)
-        return [(beside(of[0], more[0]), beside(of[1], more[1])) for of, more in pairs]
+            pull = [self._pull(population, attack, self.equations)] * len(weights)
+            return [beside(pair, _along(pair, attack, held, pull)) for pair in (drawn, seen)]
+        flat = [(_flat(pair[0]), _flat(pair[1])) for pair in (drawn, seen)]
+        pairs = zip((drawn, seen), learned.normal(*flat), strict=True)
+        return [beside(pair, more) for pair, more in pairs]
 
     def _moves(
         self, population: Population, attack: LinearAttack, rounds: int, rng: np.random.Generator
     ) -> learned.Pair:
-        """Return moves (T, d) of the published coefficients in the population's units."""
-        (strand,) = attack.strands
-        noise = _noise_of(attack)
+        """Return moves (T, t, d) of the published numbers in the population's units, by stages.
+
+        What a stage adds to the numbers before it is its mean's move, were they linear. Where there
+        were none before, they count as those of all records.
+        """
+        published = population.published
+        released, held = _stages(published, attack)
+        totals = np.cumsum(published.sizes)[released]
+        sizes = np.diff(totals, prepend=0)
+        shares = (totals / sizes)[:, None]
+        noise = _noise_of(attack) * (population.batch_size / population.n)
         pair = []
-        for inside in (strand.rows, strand.rows[:0]):
-            samples = self._samples(strand, inside, rounds // 2, rng, population)
-            moves = np.concatenate([self.equations.refitted(weights) for weights in samples])
-            moves = moves[:, self.places] / population.scale
-            pair.append(moves + noise * rng.standard_normal(moves.shape) if noise else moves)
+        for inside in (True, False):
+            own = [population.owned.rows(attack.index)[:0]] * len(sizes)
+            for place, strand in zip(held, attack.strands, strict=True):
+                own[place] = strand.rows[: len(strand.rows) * inside]
+            stages = list(zip(sizes.tolist(), own, strict=True))
+            samples = self._samples(stages, rounds // 2, rng, population, attack)
+            moves = np.concatenate(list(samples))[:, :, self.places] / population.scale
+            if noise:
+                moves[:, -1] += noise * rng.standard_normal(moves[:, -1].shape)
+            before = np.nan_to_num(moves[:, :-1])
+            moves *= shares
+            moves[:, 1:] -= before * (shares[1:] - 1)
+            moves[:, : held[0]] = np.nan_to_num(moves[:, : held[0]])
+            pair.append(moves)
         return pair[0], pair[1]
 
-    def _directions(
-        self, population: Population, attack: LinearAttack, equations: Equations
-    ) -> Doubles:
-        """Return two directions, (d, 2): of the largest shift, and of what a record holds fast.
+    def _pull(self, population: Population, attack: LinearAttack, equations: Equations) -> Doubles:
+        """Return the direction, (d,), of what a record holds fast.
 
-        They are one but where a record shifts next to nothing: who is there pulls the coefficients
-        to the fit of their own response, whatever their residual.
+        It is that of the largest shift but where a record shifts next to nothing: who is there
+        pulls the coefficients to the fit of their own response, whatever their residual.
         """
-        (strand,) = attack.strands
-        widest = strand.rows[int(self.leverages[strand.rows].argmax())]
+        rows = population.owned.rows(attack.index)
+        widest = rows[int(self.leverages[rows].argmax())]
         pull = (equations.rows[widest] @ equations.named)[self.places] / population.scale
-        variance = strand.size * _noise_of(attack) ** 2
-        reference = population.without(attack.index)
-        return np.column_stack([strand.weight, weight_of(reference, "informed", pull, variance)])
+        variance = attack.n * _noise_of(attack) ** 2
+        return weight_of(population.without(attack.index), "informed", pull, variance)
 
     def _samples(
         self,
-        strand: Strand,
-        inside: Integers,
+        stages: Sequence[tuple[int, Integers]],
         rounds: int,
         rng: np.random.Generator,
         population: Population,
+        attack: LinearAttack,
     ) -> Iterator[Doubles]:
-        """Yield how often each record is in some samples: those inside once, others as drawn."""
+        """Yield moves (T, t, D) of some samples, each with the records of those before it.
+
+        A stage has a size and the records inside, which occur once, others as drawn.
+        """
         size = len(self.leverages)
-        others = np.delete(np.arange(size), strand.excluded)
-        drawn = strand.size - len(inside)
-        tile = max(1, _DRAWN_TOGETHER // max(size, drawn))
+        others = np.delete(np.arange(size), population.owned.rows(attack.index))
+        numbers = [count - len(inside) for count, inside in stages]
+        tile = max(1, _DRAWN_TOGETHER // max(size, *numbers))
         for start in range(0, rounds, tile):
             count = min(tile, rounds - start)
-            if population.finite:  # not put back
-                order = rng.random((count, len(others)))
-                chosen = others[np.argpartition(order, drawn - 1, axis=1)[:, :drawn]]
-            else:
-                chosen = others[rng.integers(len(others), size=(count, drawn))]
-            chosen += np.arange(count)[:, None] * size
-            weights = np.bincount(chosen.ravel(), minlength=count * size).reshape(count, size)
-            weights[:, inside] = 1
-            yield weights.astype(np.float64)
+            weights, moves = np.zeros((count, size)), []
+            for drawn, (_, inside) in zip(numbers, stages, strict=True):
+                if population.finite:  # not put back
+                    order = rng.random((count, len(others)))
+                    chosen = others[np.argpartition(order, drawn - 1, axis=1)[:, :drawn]]
+                else:
+                    chosen = others[rng.integers(len(others), size=(count, drawn))]
+                chosen += np.arange(count)[:, None] * size
+                weights += np.bincount(chosen.ravel(), minlength=count * size).reshape(count, size)
+                weights[:, inside] = 1
+                moves.append(self.equations.refitted(weights))
+            yield np.stack(moves, axis=1)
+
+
+def _stages(published: Published, attack: LinearAttack) -> tuple[list[int], list[int]]:
+    """Return the last batch of each release that is seen, and which of them add the person's.
+
+    Those about the batches of a person are seen, and the last one: others tell of batches without
+    the person.
+    """
+    batches = [part.batch for part in published.parts(attack.index)]
+    about = {published.last, *batches, *(batch - 1 for batch in batches)}
+    released = sorted(batch for batch in about if batch >= 0)
+    return released, [released.index(batch) for batch in batches]
 
 
 def _noise_of(attack: LinearAttack) -> float:
     """Return the noise on every number, which is played with none where a record shifts none."""
-    return attack.noise / (float(np.linalg.norm(attack.strands[0].weight)) or 1.0)
+    return attack.noise / (float(np.linalg.norm(attack.strands[-1].weight)) or 1.0)
 
 
-def _along(pair: learned.Pair, directions: Doubles) -> learned.Pair:
-    return pair[0] @ directions, pair[1] @ directions
+def _along(
+    pair: learned.Pair, attack: LinearAttack, held: Sequence[int], weights: Sequence[Doubles]
+) -> learned.Pair:
+    """Return the sum of the moves (T, t, d) of the person's stages, each along its direction."""
+    with_them, without = (
+        sum(
+            (attack.n / strand.size) * (moves[:, place] @ weight)
+            for strand, place, weight in zip(attack.strands, held, weights, strict=True)
+        )
+        for moves in pair
+    )
+    return np.asarray(with_them), np.asarray(without)
+
+
+def _flat(moves: Doubles) -> Doubles:
+    return moves.reshape(len(moves), -1)
 
 
 def _filled(pair: learned.Pair) -> learned.Pair:

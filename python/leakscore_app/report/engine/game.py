@@ -97,7 +97,7 @@ def played(
         skewness = skewness_of(attack, others)
         skewness *= float(np.mean(pull**3) / np.mean(pull**2) ** 1.5)
         return against_theory(attack, row, outcomes, rng, skewness)
-    if refits is not None and len(attack.strands) == 1:
+    if refits is not None:
         linear, *learned_from = refits.rounds(population, attack, rounds, rng)
         skewness = skewness_of(attack, others)
         game = against_theory(attack, row, linear, rng, skewness, noise_drawn=True)

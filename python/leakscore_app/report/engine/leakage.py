@@ -144,7 +144,7 @@ def thinning_of(
     return Narrowing(int(rows[worst]), "", float(shares[worst]), float(advantages[worst]))
 
 
-def released_leverages(inside: Doubles, size: int, n: int) -> Doubles:
+def released_leverages(inside: Doubles, size: int, n: int | npt.NDArray[np.int64]) -> Doubles:
     """Return leverages beside n others from those in a table of `size` records."""
     return np.asarray(inside * size / (n * (1 - inside) + inside * size))
 

@@ -159,7 +159,9 @@ class WholeTable(JudgedTable):
         model, block, rows = self.statistic, self.featured.block, self.records.rows
         if not isinstance(model, Fitted):
             return None
-        return Refits.of(model, block, self.columns, rows=rows, n=self.released.n, rounds=rounds)
+        return Refits.of(
+            model, block, self.columns, rows=rows, published=self.persons, rounds=rounds
+        )
 
     def off_steps(self) -> list[Off]:
         """Return the records off each of the steps."""
