@@ -71,7 +71,7 @@ def test_a_number_of_persons_that_repeats(
     ("name", "numbers"),
     [
         ("customer nr", np.random.default_rng(5).permutation(10**6)[:396]),
-        ("Nummer", np.random.default_rng(5).permutation(10**6)[:396]),
+        ("Patient", np.random.default_rng(5).permutation(10**6)[:396]),
         ("anything", 5000 + np.arange(396)),
     ],
 )

@@ -237,22 +237,3 @@ def test_the_game_of_a_cox_model_is_that_of_fits_to_every_sample() -> None:
     _require_equal(game, expected)
     assert expected > 0.45 > game.advantage.theory
     assert report.verdict.decision == "publish with noise"
-
-
-def test_equations_of_a_cox_model_are_those_of_fits_to_parts() -> None:
-    """With times that are equal, and of records that are there twice, by Efron's ties nearly."""
-    rng = np.random.default_rng(2)
-    times = np.where(np.arange(80) < 40, rng.exponential(size=80), rng.integers(1, 30, size=80))
-    table = np.column_stack([rng.standard_normal((80, 2)), times, rng.random(80) < 0.7])
-    model = statistics.Cox("t", "died").on(["a", "b", "t", "died"])
-    fit = model.prepare(table)
-    for counts, tolerance in ((rng.permutation(80) < 60, 2e-3), (rng.poisson(1.0, 80), 0.02)):
-        moved = fit.equations(table).refitted(counts[None].astype(float))[0]
-        again = model.prepare(np.repeat(table, counts.astype(int), axis=0))
-        np.testing.assert_allclose(moved, again.coefficients - fit.coefficients, atol=tolerance)
-    distinct = table.copy()
-    distinct[:, 2] += 1e-3 * rng.random(80)
-    fit, chosen = model.prepare(distinct), rng.permutation(80) < 70
-    moved = fit.equations(distinct).refitted(chosen[None].astype(float))[0]
-    expected = model.prepare(distinct[chosen]).coefficients - fit.coefficients
-    np.testing.assert_allclose(moved, expected, rtol=1e-6, atol=1e-8)
