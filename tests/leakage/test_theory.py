@@ -122,9 +122,10 @@ def test_sequences_without_noise_give_away_batches() -> None:
     distance = reference.squared_mahalanobis(z)
     assert release_leakage(z, reference, [5, 12], step=1) == pytest.approx(distance / 7)
     assert release_leakage(z, reference, [5, 6], step=1) == np.inf
-    root = np.random.default_rng(3).normal(size=(D, D - 1))  # of noise that leaves a sum as it is
-    partly = ({"noise_std": np.arange(D)}, {"noise_factor": root}, {"noise_cov": root @ root.T})
-    for noise in partly:
+    roots = np.random.default_rng(3).normal(size=(50, D, D - 1))  # noise that leaves a sum as it is
+    factors = [{"noise_factor": root} for root in roots]
+    rounded = [{"noise_cov": root @ root.T} for root in roots]
+    for noise in ({"noise_std": np.arange(D)}, *factors, *rounded):
         assert release_leakage(z, reference, [5, 6], step=1, **noise) == np.inf
         assert release_leakage(z, reference, [5, 7], step=1, **noise) < np.inf
     alone = leakage_score(z, reference, 12, noise_std=0.1)

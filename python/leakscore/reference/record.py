@@ -26,6 +26,9 @@ __all__ = [
 ]
 
 
+_ROUNDED = 1e-13  # share of the largest variance, up to which another is that of a rounded 0
+
+
 class SingularCovarianceError(ValueError):
     """The covariance has no inverse, and the call adds no noise that would give it one.
 
@@ -494,7 +497,11 @@ class GaussianNoise:
         """Whether there is noise in every direction, but for rounding."""
         if self.independent or not self.std.all():
             return bool(self.std.all())
-        return int(np.linalg.matrix_rank(self.root() / self.std[:, None])) == len(self.std)
+        root = self.root() / self.std[:, np.newaxis]
+        if root.shape[1] < len(root):
+            return False
+        variances = np.linalg.svd(root, compute_uv=False) ** 2
+        return bool(variances[-1] > _ROUNDED * variances[0])
 
     def added(self, reference: Reference, per_record: float) -> Reference:
         """Add the noise to the covariance of one record, `per_record` times."""
