@@ -20,7 +20,7 @@ def both(sizes: list[int], *, finite: bool = False) -> tuple[Pooled, Population]
     cell = cell_of(sizes)
     cells = PooledCells.of(np.empty((len(cell), 0)), cell, COUNTS)
     assert cells is not None
-    assert cells.apart
+    assert cells.needed
     features = COUNTS.features(cell[:, None].astype(float))
     return (
         Pooled(cells, 50, finite=finite),

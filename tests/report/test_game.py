@@ -63,7 +63,9 @@ def test_leakage_is_that_of_the_table(values: np.ndarray, finite: bool, noise: f
     people = Population(values, 20, finite=finite, shrinkage=None)
     for index in (0, 33):
         found = played(values, index, "informed", finite=finite, noise=noise, rounds=200)
-        assert found.leakage == pytest.approx((people.told + people.added(noise))[index], rel=1e-9)
+        assert found.leakage == pytest.approx(
+            (people.earlier + people.added(noise))[index], rel=1e-9
+        )
     weaker = played(values, 33, "weaker", finite=finite, noise=0.0, rounds=200)
     assert weaker.leakage == pytest.approx(people.weaker()[33], rel=1e-9)
 

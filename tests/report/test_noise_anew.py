@@ -64,7 +64,7 @@ def test_noise_that_does_not_depend_on_the_table_tells_nothing_more(
     noise = np.diag([0.002, 0.001])
     monkeypatch.setattr(anew, "rough_noise", lambda *_: noise)
     sizes(monkeypatch, anew_tables=2000)
-    found = anew.play_anew(people, 0, 0.1, rounds=10**6, rng=np.random.default_rng(2))
+    found = anew.play_recomputed(people, 0, 0.1, rounds=10**6, rng=np.random.default_rng(2))
     away = people.values[0] - people.without(0).mean
     score = away @ np.linalg.solve(people.without(0).cov + n * noise, away) / n
     theory = float(tradeoff.gaussian(leakage=score).advantage())
@@ -80,7 +80,7 @@ def test_a_simple_attack_of_ours_on_exact_noise_finds_as_much() -> None:
     values, n, rounds = rng.normal(size=(60, 3)), 60, 25
     values[0] = [6.0, 5.0, -5.0]
     people = Population(values, n, finite=False, shrinkage=None)
-    found = anew.play_anew(people, 0, LIMIT, rounds=10_000, rng=np.random.default_rng(5))
+    found = anew.play_recomputed(people, 0, LIMIT, rounds=10_000, rng=np.random.default_rng(5))
     others = people.values[1:]
     away, cov = people.values[0] - others.mean(axis=0), np.cov(others.T, ddof=0)
     called = np.zeros(2)

@@ -127,8 +127,8 @@ def test_leakages_under_a_matrix(finite: bool) -> None:
     expected = refitted(
         values, 20, root @ root.T * np.outer(people.scale, people.scale), finite=finite
     )
-    np.testing.assert_allclose(people.noisy(root @ root.T, people.told), expected, rtol=1e-9)
-    nothing = people.noisy(np.zeros((3, 3)), people.told)
+    np.testing.assert_allclose(people.noisy(root @ root.T, people.earlier), expected, rtol=1e-9)
+    nothing = people.noisy(np.zeros((3, 3)), people.earlier)
     np.testing.assert_allclose(nothing, people.informed(), rtol=1e-9)
 
 

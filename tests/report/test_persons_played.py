@@ -76,7 +76,7 @@ def test_game_and_theory_agree(
         people, 4, 5, attacker, rounds=20_000, rng=np.random.default_rng(2), noise_std=noise
     )
     if attacker == "informed":
-        assert game.leakage == pytest.approx((people.told + people.added(noise))[4], rel=1e-9)
+        assert game.leakage == pytest.approx((people.earlier + people.added(noise))[4], rel=1e-9)
     elif not noise:
         assert game.leakage == pytest.approx(people.weaker()[4], rel=1e-9)
     for compared in game.mean:

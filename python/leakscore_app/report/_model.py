@@ -209,7 +209,7 @@ class Game:
 
 
 @dataclass(frozen=True)
-class ToldGame:
+class RevealedNoiseGame:
     """A game in which the noise is computed anew from every table drawn, and its matrix is known.
 
     Half of the `tables` hold the record. `advantage` is that of an attack on matrix and mean, which
@@ -223,7 +223,7 @@ class ToldGame:
 
 
 @dataclass(frozen=True)
-class Told:
+class RevealedNoise:
     """What the matrix of the noise tells of a record, where the attacker is told the matrix.
 
     `leakage` is that under the noise computed with the record in the table, the others those
@@ -239,7 +239,7 @@ class Told:
     power_without: float
     public: float
     public_std_error: float
-    anew: ToldGame | None
+    anew: RevealedNoiseGame | None
     why_not_played: str
 
 
@@ -280,7 +280,7 @@ class Noise:
     gap: float | None = None
     rows_at_limit: tuple[int, ...] = ()
     covariance: Doubles | None = None
-    told: Told | None = None
+    told: RevealedNoise | None = None
     beside: dict[str, float] | None = None
     protected_radius: float | None = None
     noisy_mean: dict[str, float] | None = None

@@ -8,7 +8,7 @@ from math import floor
 
 from leakscore_app._visible import listed
 from leakscore_app.document import document as doc
-from leakscore_app.report._model import Compared, Content, Noise, Told, Verdict
+from leakscore_app.report._model import Compared, Content, Noise, RevealedNoise, Verdict
 from leakscore_app.report._verdict import (
     PUBLISH,
     capitalised,
@@ -81,7 +81,7 @@ def _paragraphs(report: Content, noise: Noise) -> Iterator[str]:
         every = "new record, whatever is subtracted"
         earlier = " What the earlier means told cannot be taken back."
     yield (
-        f"For {limited(noise.budget)} of every {every}, {_asked(report, noise)} "
+        f"For {limited(noise.budget)} of every {every}, {_recommendation(report, noise)} "
         f"{_confirmed(noise)} {_worst(report, noise)} This bounds what the informed attacker "
         "learns of these records; a guarantee of differential privacy needs bounded records."
         f"{earlier}"
@@ -101,10 +101,10 @@ def _paragraphs(report: Content, noise: Noise) -> Iterator[str]:
     # Without noise in theory no shape takes any, and of one column all shapes are the same.
     several_columns = len(noise.noise_std) > 1
     if noise.beside is not None and noise.theory_standard_errors > 0 and several_columns:
-        yield _beside(noise.beside)
+        yield _other_shapes(noise.beside)
 
 
-def _asked(report: Content, noise: Noise) -> str:
+def _recommendation(report: Content, noise: Noise) -> str:
     size = in_digits(noise.standard_errors)
     if noise.shape == "same" and kind_of_number(report) != "mean":
         return f"add Gaussian noise of {size} of its standard errors to each published number."
@@ -192,7 +192,7 @@ _CERTAIN = (
 )
 
 
-def _played(revealed: Told) -> str:
+def _played(revealed: RevealedNoise) -> str:
     """Tell both games: with a matrix that is public, and with that of each table."""
     error = max(100 * revealed.public_std_error, 0.1)
     public = f"{100 * revealed.public:.1f}\u00a0±\u00a0{error:.1f}\u00a0%"
@@ -248,7 +248,7 @@ _ONE_DRAW = (
 )
 
 
-def _beside(beside: dict[str, float]) -> str:
+def _other_shapes(beside: dict[str, float]) -> str:
     return (
         "If the noise must be independent between columns, it takes "
         f"{several(beside['independent'])} in theory (--noise-shape independent), and the same in "

@@ -74,7 +74,7 @@ class Published(OwnedBatches):
         for batch in np.unique(self.batch[rows]).tolist():
             yield BatchPart(batch, rows[self.batch[rows] == batch])
 
-    def kept(self, rows: Integers) -> tuple[Published, Integers]:
+    def of_rows(self, rows: Integers) -> tuple[Published, Integers]:
         """Return the same without some records of the last batch, and which persons remain."""
         persons, owner = np.unique(self.owned.of_row[rows], return_inverse=True)
         sizes = self.sizes.copy()
@@ -82,6 +82,6 @@ class Published(OwnedBatches):
         sizes[-1] = sizes[-1] - lost if len(sizes) > 1 else min(sizes[-1], len(rows))
         return Published(Groups(owner.reshape(-1)), self.batch[rows], sizes), persons
 
-    def grown(self, size: int) -> Published:
+    def with_last_size(self, size: int) -> Published:
         """Return the same with another size of the last batch."""
         return Published(self.owned, self.batch, np.array([*self.sizes[:-1], size]))

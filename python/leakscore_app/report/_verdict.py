@@ -107,7 +107,7 @@ def several(errors: float) -> str:
     return f"{shown} standard error{'' if shown == '1' else 's'}"
 
 
-def share_beside(share: float, limit: float) -> str:
+def share_against(share: float, limit: float) -> str:
     """Return a share in percent, in digits enough to tell it from a limit beside it."""
     for digits in range(1, 12):
         shown = f"{100 * share:.{digits}f}"
@@ -317,7 +317,7 @@ def _undetermined(report: Content, budget: Budget) -> str:
     average = dim / release.n / spread if spread else math.inf
     if not report.covariance.shrinkage or budget.met_by(average):
         return ""
-    share = share_beside(float(budget.shares(average)), budget.limit)
+    share = share_against(float(budget.shares(average)), budget.limit)
     return (
         f"how {dim} columns vary together is not known from {size} records, and the covariance "
         f"that is taken for it hides what it shrinks: records leak {average:.3g} on average, "
@@ -361,7 +361,9 @@ def verdict_of(report: Content, budget: Budget, max_noise: float) -> Verdict:
     )
     parts = [_why(report, basis, verdict, budget), *_rounds(verdict, basis, budget)]
     parts += [verdict.doubt] if verdict.doubt else []
-    return replace(verdict, why=" ".join([*parts, *_told(report, budget), *_scope(report)]))
+    return replace(
+        verdict, why=" ".join([*parts, *_already_over_limit(report, budget), *_scope(report)])
+    )
 
 
 def to_publish(report: Content, verdict: Verdict) -> dict[str, float] | None:
@@ -500,14 +502,14 @@ def _seen(report: Content, worst: Worst, budget: Budget) -> str:
     if budget.epsilon is not None:
         source = f", epsilon {budget.epsilon:g}"
     if budget.quantity == "power":
-        value = _of_100(share_beside(worst.value, budget.limit))
+        value = _of_100(share_against(worst.value, budget.limit))
         limit = f"(false alarms: 1; your limit: {100 * budget.limit:.6g})"
         seen = f"if {who} is in, an attacker says so up to {value} times in 100 {limit}."
     else:
         right, most = (1 + worst.value) / 2, (1 + budget.limit) / 2
         digits = 6 if budget.epsilon is None else 4  # as asked, or what the epsilon allows
         limit = f"(guessing: 50; your limit: {100 * most:.{digits}g}{source})"
-        value = _of_100(share_beside(right, most))
+        value = _of_100(share_against(right, most))
         seen = (
             f"asked whether {who} is in, an attacker is right up to {value} times in 100 {limit}."
         )
@@ -603,7 +605,7 @@ def _excluding(names: Sequence[str]) -> str:
     return option("--exclude", line, of_list=False)
 
 
-def _told(report: Content, budget: Budget) -> Iterator[str]:
+def _already_over_limit(report: Content, budget: Budget) -> Iterator[str]:
     """Say of how many the earlier means told more than the limit: no verdict changes that."""
     if report.previous is None:
         return

@@ -440,7 +440,7 @@ class LeftColumn:
 
 
 @dataclass(frozen=True)
-class LeftRows:
+class ExcludedRows:
     """Records that are not judged: how many, the numbers of the first few, and by which columns.
 
     `columns` are the cells of each column that are missing, or infinite.

@@ -17,8 +17,8 @@ from leakscore_app.report._model import (
     Game,
     Noise,
     Remedy,
+    RevealedNoiseGame,
     SensitiveValue,
-    ToldGame,
 )
 from leakscore_app.report.engine.attack import LinearAttack, Others, attack_on
 from leakscore_app.report.engine.game import audit_of, played, records_played
@@ -29,7 +29,7 @@ from leakscore_app.report.engine.noise import (
     TheoryNoise,
     drawn,
     in_units,
-    play_anew,
+    play_recomputed,
     why_not,
     why_same,
 )
@@ -241,7 +241,7 @@ class Analysis:
             table.columns,
             shape,
             play,
-            self._anew,
+            self._play_recomputed,
             played=self.simulated,
             also=tuple(also),
         )
@@ -264,14 +264,14 @@ class Analysis:
         middle = self.table.middle(self.about)
         return [*hidden, middle] if self.table.population.published.new[middle] else hidden
 
-    def _anew(self, index: int, max_leakage: float) -> ToldGame | str:
+    def _play_recomputed(self, index: int, max_leakage: float) -> RevealedNoiseGame | str:
         """Play a record with noise computed from every table, or say why not."""
         population, row = self.table.population, int(self.table.rows[index])
         if why := why_not(population, self.rounds):
             return why
         self.table.say(f"playing record {row} with noise computed from every table")
         rng = np.random.default_rng(self._stream(index).spawn(1)[0])
-        return play_anew(population, index, max_leakage, rounds=self.rounds, rng=rng)
+        return play_recomputed(population, index, max_leakage, rounds=self.rounds, rng=rng)
 
     def _remedies(self, noise: Noise | None) -> tuple[Remedy, ...]:
         self.table.say("scoring the remedies")

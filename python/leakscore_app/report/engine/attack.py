@@ -504,7 +504,7 @@ class Refits:
         weights = [strand.weight for strand in attack.strands]
         rest = np.delete(np.arange(drawn[0].shape[1]), held)
 
-        def beside(pair: learned.Pair, more: learned.Pair) -> learned.Pair:
+        def with_rest(pair: learned.Pair, more: learned.Pair) -> learned.Pair:
             along = _along(pair, attack, held, weights)
             columns = [
                 np.column_stack([first, second, moves[:, rest] @ weights[-1]])
@@ -514,10 +514,10 @@ class Refits:
 
         if not isinstance(self.equations, SampleSums):
             pull = [self._pull(population, attack, self.equations)] * len(weights)
-            return [beside(pair, _along(pair, attack, held, pull)) for pair in (drawn, seen)]
+            return [with_rest(pair, _along(pair, attack, held, pull)) for pair in (drawn, seen)]
         flat = [(_flat(pair[0]), _flat(pair[1])) for pair in (drawn, seen)]
         pairs = zip((drawn, seen), learned.normal(*flat), strict=True)
-        return [beside(pair, more) for pair, more in pairs]
+        return [with_rest(pair, more) for pair, more in pairs]
 
     def _moves(
         self, population: Population, attack: LinearAttack, rounds: int, rng: np.random.Generator

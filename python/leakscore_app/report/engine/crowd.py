@@ -410,7 +410,7 @@ def outcomes(
     estimate : callable
         Reads it without some records, where one is left that has nearly all of a variance.
     """
-    scored = [_by_kept(view, crowd) for view in views]
+    scored = [_score_kept_rows(view, crowd) for view in views]
     pairs = enumerate(zip(views, scored, strict=True))
     open_ = [place for place, (view, rows) in pairs if not _is_settled(view, rows)]
     if open_:
@@ -450,7 +450,7 @@ def _is_settled(view: View, scored: _ScoredRows) -> bool:
     return view.bound / view.divisor <= least
 
 
-def _by_kept(view: View, crowd: Crowd) -> _ScoredRows:
+def _score_kept_rows(view: View, crowd: Crowd) -> _ScoredRows:
     rows, values = crowd.numbers, crowd.raw
     if view.kept is not None:
         rows, values = view.kept.rows, view.kept.values

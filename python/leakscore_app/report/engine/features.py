@@ -35,11 +35,11 @@ from leakscore_app.report.engine.setup import AnalysisOptions
 from leakscore_app.report.engine.survey import (
     Judged,
     Passes,
-    apart_of,
     in_memory,
     in_one_block,
     judged_of,
     law_of,
+    named_by,
     records_of,
 )
 from leakscore_app.tables import files
@@ -335,7 +335,7 @@ def _bound_of(
     """
     if opened.source.rows == 0:
         raise ValueError(too_few(opened.name, 0, 0, {}))
-    separate = apart_of(opened, statistic, reading["exclude"])
+    separate = named_by(opened, statistic, reading["exclude"])
     base = _base_of(opened, passes, statistic, separate, reading)
     groups, seen = opened.groups, base.seen
     source = replace(base.source, columns=(*groups, *base.source.columns, *separate))
@@ -567,7 +567,7 @@ def featured(table: Table, options: AnalysisOptions) -> Featured:
     if isinstance(chosen, (Counts, GroupMeans)) and options.shrinkage is None and single:
         numbers = np.ascontiguousarray(block[:, len(opened.groups) :])
         cells = PooledCells.of(numbers, chosen.cell_of(block), chosen)
-        cells = cells if cells is not None and cells.apart else None
+        cells = cells if cells is not None and cells.needed else None
     if cells is None:
         source = replace(source, owners=opened.owners)
     judged = _judged(opened, source, in_memory, base, cells)

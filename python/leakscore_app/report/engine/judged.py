@@ -164,7 +164,7 @@ class JudgedTable(ABC):
             columns_left_out=tuple(LeftColumn(*pair) for pair in judged.excluded.items()),
             columns_published=judged.published,
             columns_unjudged=judged.unjudged,
-            rows_left_out=judged.left_rows,
+            rows_left_out=judged.excluded_rows,
             dependent_columns=judged.dependent,
             notes=opened.notes,
             shares=opened.shares,
@@ -478,7 +478,7 @@ def _waiting(table: JudgedTable) -> Iterator[Change]:
     size, twice = population.batch_size, 2 * population.batch_size
     # Twice as large a batch is nobody's alone, and gives the squared distances.
     distances = population.larger(twice).added() * twice
-    earlier = np.where(population.told > budget.largest_leakage(), 0.0, population.told)
+    earlier = np.where(population.earlier > budget.largest_leakage(), 0.0, population.earlier)
     now = earlier + population.added()
 
     def enough(batch: int) -> bool:

@@ -29,7 +29,7 @@ from leakscore.leakage import ShapedNoise
 from leakscore.leakage.table_law import rough_noise
 from leakscore.reference import Reference
 from leakscore.statistics import GroupMeans, Several, Statistic
-from leakscore_app.report._model import Doubles, Game, Noise, Told, ToldGame
+from leakscore_app.report._model import Doubles, Game, Noise, RevealedNoise, RevealedNoiseGame
 from leakscore_app.report.engine.game import HALF_LEVEL, mean_upper
 from leakscore_app.report.engine.leakage import Budget, shares_of
 from leakscore_app.report.engine.population import Population, Shape
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _MOST_COLUMNS = 200
 _MOST_WORK = 10**9  # records times columns squared: a few seconds
-_MOST_TOLD = 2 * 10**7  # beyond which the noise is not computed again without a record
+_MOST_REVEALED = 2 * 10**7  # beyond which the noise is not computed again without a record
 _TRIES = 12
 _LEAST_LEFT = 1e-3  # share of the limit that what earlier means told leaves
 _TIED = 1e-3  # relative, of leakages that are at the limit together
@@ -117,7 +117,7 @@ class Search:
     play : callable
         Plays a record, by its index, with noise; the same draws each time, so that less leaks with
         more of it.
-    play_anew : callable
+    play_recomputed : callable
         Plays a record with noise that is computed from every table for a limit, or says why not.
     played : int
         How many of the worst records are played.
@@ -131,7 +131,7 @@ class Search:
     columns: tuple[str, ...]
     shape: str
     play: Callable[[int, TheoryNoise], Game]
-    play_anew: Callable[[int, float], ToldGame | str]
+    play_recomputed: Callable[[int, float], RevealedNoiseGame | str]
     played: int = 1
     also: tuple[int, ...] = ()
 
@@ -184,14 +184,12 @@ class Search:
     def _shaped(self, budget: Budget, shape: Shape) -> TheoryNoise:
         solution = self._least(budget, shape)
         cov = np.asarray(solution.covariance)
-        return TheoryNoise(
-            self.population.noisy(cov, self._told_before), cov=cov, solution=solution
-        )
+        return TheoryNoise(self.population.noisy(cov, self._earlier), cov=cov, solution=solution)
 
     def _least(self, budget: Budget, shape: Shape, without: int | None = None) -> ShapedNoise:
         """Find the noise of least cost for all persons, or all but one."""
         most = budget.largest_leakage()
-        earlier = np.minimum(self._told_before, (1 - _LEAST_LEFT) * most)
+        earlier = np.minimum(self._earlier, (1 - _LEAST_LEFT) * most)
         return self.population.least_noise(most, shape, earlier, without)
 
     def _same(self, budget: Budget, least: float = 0.0) -> TheoryNoise:
@@ -200,7 +198,7 @@ class Search:
         Noise changes which person is worst, so the noise of the worst person is found, all persons
         are scored again, and so on until the worst is one that the noise was found for.
         """
-        population, earlier, judged = self.population, self._told_before, self._judged
+        population, earlier, judged = self.population, self._earlier, self._judged
         noise, added = least, self._added(least)
         scores = earlier + added.max(axis=0)
         index = int(judged[np.argmax(scores[judged])])
@@ -239,12 +237,12 @@ class Search:
     @cached_property
     def _beyond(self) -> npt.NDArray[np.bool_]:
         """Of whom earlier means told more than the limit: judged by what the release adds."""
-        return np.asarray(self.population.told > self.budget.largest_leakage())
+        return np.asarray(self.population.earlier > self.budget.largest_leakage())
 
     @cached_property
-    def _told_before(self) -> Doubles:
+    def _earlier(self) -> Doubles:
         """What earlier means told of those who are judged by all means."""
-        return np.where(self._beyond, 0.0, self.population.told)
+        return np.where(self._beyond, 0.0, self.population.earlier)
 
     def _order(self, scores: Doubles) -> list[int]:
         """Return all who are judged, the worst first.
@@ -307,32 +305,34 @@ class Search:
         return replace(
             noise,
             covariance=chosen.cov * np.outer(self.population.scale, self.population.scale),
-            told=self._told(worst, chosen, budget, noise),
-            beside=self._beside(),
+            told=self._revealed(worst, chosen, budget, noise),
+            beside=self._other_shapes(),
             protected_radius=chosen.solution.protected_radius,
         )
 
-    def _beside(self) -> dict[str, float]:
+    def _other_shapes(self) -> dict[str, float]:
         """Return what noise of the other shapes takes in theory, in standard errors."""
         return {
             "independent": self._size(self._independent),
             "same": self._size(self._same(self.budget)),
         }
 
-    def _told(self, index: int, theory: TheoryNoise, budget: Budget, noise: Noise) -> Told | None:
+    def _revealed(
+        self, index: int, theory: TheoryNoise, budget: Budget, noise: Noise
+    ) -> RevealedNoise | None:
         """Judge a record by the noise that is computed without it."""
         population = self.population
         work = (population.size - int(population.owned.sizes[index]) + 1) * population.dim**2
-        if not population.can_spare_person(index) or work > _MOST_TOLD:
+        if not population.can_spare_person(index) or work > _MOST_REVEALED:
             return None
         if np.isinf(population.informed()[index]):
             return None
         cov = np.asarray(self._least(budget, "optimal", index).covariance)
-        alone = float(self._told_before[index]) + population.leakage_refitted(index, cov)
+        alone = float(self._earlier[index]) + population.leakage_refitted(index, cov)
         without = {f"{name}_without": share for name, share in shares_of(alone).items()}
         same = noise.game if noise.game.row == noise.binding_row else self.play(index, theory)
-        recomputed = self.play_anew(index, budget.largest_leakage())
-        return Told(
+        recomputed = self.play_recomputed(index, budget.largest_leakage())
+        return RevealedNoise(
             row=noise.binding_row,
             leakage=float(theory.scores[index]),
             **without,
@@ -515,14 +515,14 @@ def tables(population: Population, rounds: int) -> int:
     return min(fair, _MOST_TABLE_WORK // int(population.size * population.dim**2)) // 4 * 4
 
 
-def play_anew(
+def play_recomputed(
     population: Population,
     index: int,
     max_leakage: float,
     *,
     rounds: int,
     rng: np.random.Generator,
-) -> ToldGame:
+) -> RevealedNoiseGame:
     """Play a record against an attacker who is given the matrix of each table.
 
     Parameters
@@ -545,7 +545,7 @@ def play_anew(
     hits, alarms = _judged(inside, outside)
     advantage = float(hits.mean() - alarms.mean())
     error = float(np.hypot(_error(hits), _error(alarms)))
-    return ToldGame(
+    return RevealedNoiseGame(
         tables=2 * half,
         advantage=advantage,
         std_error=error,

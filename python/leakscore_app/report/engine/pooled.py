@@ -419,7 +419,7 @@ class CellsByGroup:
     statistic: Counts | GroupMeans
 
     @property
-    def apart(self) -> bool:
+    def needed(self) -> bool:
         """Whether the law of each cell is needed: of few records, or of enough that are counted."""
         moments, count = self.moments, len(self.numbers)
         if moments.low.shape[1]:
@@ -567,7 +567,7 @@ class Pooled(LawPopulation):
     ) -> None:
         law = cells.law if law is None else law
         super().__init__(law, cells.features(), n, finite=finite, published=published)
-        self.cells, self._told = cells, earlier
+        self.cells, self._earlier = cells, earlier
 
     def with_slopes(self, slopes: csr_array) -> Pooled:  # noqa: ARG002
         """Return the release of the means of the cells; see `PooledLaw.centred`."""
@@ -580,7 +580,7 @@ class Pooled(LawPopulation):
             self.n,
             finite=self.finite,
             published=self.published,
-            earlier=self.told,
+            earlier=self.earlier,
             law=cast(PooledLaw, law),
         )
 

@@ -78,7 +78,7 @@ class Population:
     whole = True  # whether all records are here
     shrinkage: Shrinkage = None
     pull: Doubles | None = None
-    _told: Doubles | None = None
+    _earlier: Doubles | None = None
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Population:
         self._begin(values, reference, n, finite=finite, size=len(values), published=published)
         if self.pull is not None:
             self.correction = float(np.mean(self.pull**2))
-        self._told = earlier
+        self._earlier = earlier
 
     def _begin(
         self,
@@ -156,7 +156,7 @@ class Population:
 
     def replaced(self, values: Doubles) -> Population:
         """Return the release of other values; what earlier means told remains."""
-        return self._other(values, self.n, self.published, self.told)
+        return self._other(values, self.n, self.published, self.earlier)
 
     def with_slopes(self, slopes: csr_array) -> Population:
         """Return the release of numbers that change with several of the values.
@@ -176,7 +176,7 @@ class Population:
         if self.shrinkage is not None:
             return self.replaced(values)
         moments = self._moments.part(kept)
-        return self._other(values, self.n, self.published, self.told, moments=moments)
+        return self._other(values, self.n, self.published, self.earlier, moments=moments)
 
     @cached_property
     def _moments(self) -> Moments:
@@ -190,9 +190,9 @@ class Population:
         None if the other records are all the same, or have no weight: a mean tells nothing.
         """
         kept = np.delete(np.arange(self.size), rows)
-        published, persons = self.published.kept(kept)
+        published, persons = self.published.of_rows(kept)
         n = min(self.n, len(kept)) if published.last == 0 else self.n - len(rows)
-        return self._of_rows(kept, n, published, self.told[persons]), persons
+        return self._of_rows(kept, n, published, self.earlier[persons]), persons
 
     def _of_rows(
         self, kept: Integers, n: int, published: Published, earlier: Doubles
@@ -261,12 +261,12 @@ class Population:
         """
         kept = independent_columns(values)
         if not kept:
-            return self.told  # the records are all the same: a mean tells nothing
+            return self.earlier  # the records are all the same: a mean tells nothing
         return self.replaced(values[:, kept]).informed()
 
     def larger(self, size: int) -> Population:
         """Return the same population with so many records in the last batch."""
-        larger = self._republished(self.published.grown(size), self.told)
+        larger = self._republished(self.published.with_last_size(size), self.earlier)
         larger.n = self.n + size - self.batch_size
         if self.finite and self.pull is None:
             larger.correction = 1 - larger.n / self.size
@@ -280,9 +280,9 @@ class Population:
     def _republished(self, published: Published, earlier: Doubles | None) -> Population:
         """Return the same records in other batches, of which nothing is computed yet."""
         other = copy.copy(self)
-        for of_release in ("divisors", "told", "_informed", "_table"):
+        for of_release in ("divisors", "earlier", "_informed", "_table"):
             other.__dict__.pop(of_release, None)
-        other.published, other._told, other._known = published, earlier, {}
+        other.published, other._earlier, other._known = published, earlier, {}
         return other
 
     def in_sample(self) -> Doubles:
@@ -302,10 +302,10 @@ class Population:
         return np.bincount(person, near, minlength=self.persons).astype(np.float64)
 
     @cached_property
-    def told(self) -> Doubles:
+    def earlier(self) -> Doubles:
         """Leakage to the informed attacker from the earlier means, (P,)."""
-        if self._told is not None:
-            return self._told
+        if self._earlier is not None:
+            return self._earlier
         if self.published.last == 0:
             return np.zeros(self.persons)
         before = self.published.batch < self.published.last
@@ -392,7 +392,7 @@ class Population:
 
     @cached_property
     def _informed(self) -> Doubles:
-        return frozen(self.told + self.added())
+        return frozen(self.earlier + self.added())
 
     def noisy_from_the_start(self, noise_std: float) -> Doubles:
         """Leakage to the informed attacker had all means carried noise, independent each time."""

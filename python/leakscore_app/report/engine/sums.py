@@ -331,7 +331,7 @@ class Sums:
             rounded = [
                 replace(
                     each,
-                    advantage=each.exact * self._left(each.column, each.step, decimals),
+                    advantage=each.exact * self._after_rounding(each.column, each.step, decimals),
                 )
                 for each in result.records
             ]
@@ -369,7 +369,7 @@ class Sums:
         people = self.population
         scores = people.informed()
         if people.published.last:
-            scores = self.budget.answered_for(people.told, people.added())
+            scores = self.budget.answered_for(people.earlier, people.added())
         return self.budget.shares(scores)
 
     def _remainders(
@@ -390,7 +390,7 @@ class Sums:
     def _of(self, lattice: ColumnSteps, off: Off) -> Iterator[Remainder]:
         law = _Law.of(lattice, off, self)
         column = self.columns[lattice.column]
-        remaining = self._left(column, lattice.width, self.decimals)
+        remaining = self._after_rounding(column, lattice.width, self.decimals)
         for row, exact, others in law.advantages():
             # The bound spares most records the law of one on the lattice.
             if exact >= _LEAST + 1.5 * law.most_of_none or exact >= _LEAST + 1.5 * law.of_none:
@@ -403,7 +403,7 @@ class Sums:
                     advantage=exact * remaining,
                 )
 
-    def _left(self, column: str, step: float, decimals: int | None) -> float:
+    def _after_rounding(self, column: str, step: float, decimals: int | None) -> float:
         """Return what share of an advantage rounding leaves."""
         if decimals is None:
             return 1.0
@@ -594,7 +594,7 @@ def _distance(counts: Doubles, drawn: tuple[int, int], shift: int, *, finite: bo
     """
     points, (fewer, more) = len(counts), drawn
     if finite:
-        first, second = (_drawn_apart(counts, number) for number in drawn)
+        first, second = (_drawn_independently(counts, number) for number in drawn)
     else:
         single = np.fft.rfft(counts / counts.sum())
         first = by_squaring(single, fewer, np.multiply) if fewer else np.ones_like(single)
@@ -603,7 +603,7 @@ def _distance(counts: Doubles, drawn: tuple[int, int], shift: int, *, finite: bo
     return float(np.abs(np.fft.irfft(first - second, points)).sum() / 2)
 
 
-def _drawn_apart(counts: Doubles, number: int) -> npt.NDArray[np.complex128]:
+def _drawn_independently(counts: Doubles, number: int) -> npt.NDArray[np.complex128]:
     """Return the transform of the law of a sum, each drawn independently of the others."""
     share = number / counts.sum()
     law = np.ones(len(counts) // 2 + 1, dtype=np.complex128)

@@ -25,8 +25,8 @@ from leakscore_app.tables.table import (
     CONSTANT,
     EXACT,
     NOTHING,
+    ExcludedRows,
     Explained,
-    LeftRows,
     Records,
     Table,
     Unexplained,
@@ -88,7 +88,7 @@ class Judged:
     by_cell: GroupedSource | None = None
 
     @property
-    def left_rows(self) -> tuple[LeftRows, ...]:
+    def excluded_rows(self) -> tuple[ExcludedRows, ...]:
         """Which rows are not judged."""
         lost: tuple[tuple[str, Lost, dict[str, int]], ...] = (
             ("a value is missing", self.seen.missing, self.absent),
@@ -96,7 +96,7 @@ class Judged:
             (GROUPLESS, self.groupless, {}),
         )
         return tuple(
-            LeftRows(why, rows.count, rows.first, dict(cells))
+            ExcludedRows(why, rows.count, rows.first, dict(cells))
             for why, rows, cells in lost
             if rows.count
         )
@@ -128,7 +128,7 @@ def judged_of(
     """
     requested = opened.requested if columns is None else columns
     excluded = dict.fromkeys(separate, APART)
-    chosen = _wanted(opened, columns, exclude, excluded)
+    chosen = _chosen_columns(opened, columns, exclude, excluded)
     if opened.source.rows == 0:
         raise ValueError(too_few(opened.name, 0, 0, {}))
     source = replace(opened.source, columns=tuple(chosen))
@@ -172,7 +172,7 @@ def judged_of(
     )
 
 
-def apart_of(opened: Opened, statistic: Statistic, exclude: Sequence[str]) -> tuple[str, ...]:
+def named_by(opened: Opened, statistic: Statistic, exclude: Sequence[str]) -> tuple[str, ...]:
     """Return the columns of numbers that a statistic names; refuse those that are not judged."""
     beside = set(opened.groups) - set(opened.columns)
     names = tuple(name for name in statistic.apart if name not in beside)
@@ -189,7 +189,7 @@ def apart_of(opened: Opened, statistic: Statistic, exclude: Sequence[str]) -> tu
     return tuple(name for name in names if name in opened.columns)
 
 
-def _wanted(
+def _chosen_columns(
     opened: Opened, columns: Sequence[str] | None, exclude: Sequence[str], excluded: dict[str, str]
 ) -> list[str]:
     for name in (*(columns or ()), *exclude):

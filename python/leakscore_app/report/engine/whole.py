@@ -214,7 +214,7 @@ class WholeTable(JudgedTable):
         if len(worst) < count or not population.can_spare(rows):
             return None
         smaller, remain = population.without_records(rows)
-        scores = population.told[remain] if smaller is None else smaller.informed()
+        scores = population.earlier[remain] if smaller is None else smaller.informed()
         kept = self._judged[remain] & ~np.isin(remain, worst)
         return JudgedRelease(self.rows[remain][kept], scores[kept])
 
@@ -426,7 +426,7 @@ def previous_of(people: Population, scores: Doubles, earlier: Earlier, rows: Int
         rows_published=earlier.rows,
         records_published=(*earlier.records, people.size),
         alone=risk_of(alone, None),
-        told=people.told,
+        told=people.earlier,
         added=people.added(),
         new=published.new,
         given_away=published.given_away(),
