@@ -1,8 +1,8 @@
-"""Attacks that are linear in the released means: whom they are played on, and what games draw.
+"""Attacks that are linear in the released means, and the rounds of their games.
 
-Both attackers' scores are linear in the released mean: a round needs only the projection w'x of
-the records that it draws, so each game is one-dimensional and exact. Coefficients that are fitted
-again in every round are looked at from several sides.
+Both attackers' scores are linear in the released mean. So a round needs only the projection w'x of
+the records that it draws, and each game is one-dimensional and exact. Coefficients that are fitted
+again in every round are projected on several directions.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ class ProjectionLaw:
     Attributes
     ----------
     unit : float
-        Root of their second moment; 0 if all are 0.
+        Root of the second moment; 0 if all projections are 0.
     third, fourth : float
-        Their moments in this unit.
+        Further moments in this unit.
     largest : float
-        What the one of largest size adds to the second moment.
+        Contribution of the projection of largest size to the second moment.
     row : int
-        The number of that one.
+        Row number of that projection.
     """
 
     unit: float
@@ -75,7 +75,7 @@ class ProjectionLaw:
 
     @classmethod
     def of(cls, others: Doubles, rows: npt.NDArray[np.int64]) -> ProjectionLaw:
-        """Look at projections and the numbers of their records."""
+        """Compute the moments of projections; `rows` are the numbers of their records."""
         place = int(np.abs(others).argmax())
         largest = abs(float(others[place]))
         z = others / (largest or 1.0)  # whose powers are float64
@@ -108,8 +108,8 @@ class ProjectionLaw:
 def _expanded(point: float, cumulants: Doubles) -> float:
     """Upper tail of a sum by the Edgeworth expansion to order 1/n; P. Hall (1992), eq. (2.17).
 
-    Unlike `distributions.edgeworth`, it is not refused where it is rough: it is held against the
-    simulation, and told only if it comes close.
+    Unlike `distributions.edgeworth`, it is computed even where it is rough: the report compares it
+    with the simulation, and names it only where it comes close.
     """
     mean, variance, third, fourth = cumulants.tolist()
     u = (point - mean) / np.sqrt(variance)
@@ -124,15 +124,15 @@ class Others(Protocol):
 
     @property
     def law(self) -> ProjectionLaw:
-        """Their moments, and the largest."""
+        """Moments of the projections, and the largest."""
 
     def records(self, *, replace: bool) -> games.Empirical:
-        """Return what a game draws from."""
+        """Return the population from which a game draws."""
 
 
 @dataclass(frozen=True, eq=False)
 class ProjectedRecords:
-    """Projections (N,) of all records, their numbers, and the person's that are left out."""
+    """Projections (N,) of all records, row numbers, and the person's records to leave out."""
 
     every: Doubles
     excluded: Integers
@@ -157,7 +157,7 @@ class ProjectedRecords:
 
 @dataclass(frozen=True, eq=False)
 class ProjectedBins:
-    """Bins of the projections, of a table that is read block by block, and their step."""
+    """Binned projections of a table that is read block by block, and the width of a step."""
 
     line: Line
     step: float
@@ -179,7 +179,7 @@ class ProjectedBins:
 
 @dataclass(frozen=True, eq=False)
 class Strand:
-    """One batch along an attack: its direction from `centre`, and the sum of the person's."""
+    """One batch in an attack: direction, centre, and the sum of the person's projections."""
 
     size: int
     rows: Integers
@@ -208,7 +208,7 @@ class LinearAttack:
 
     @property
     def plain(self) -> bool:
-        """Whether it looks for one record in one mean."""
+        """Whether the target is one record in one mean."""
         return len(self.strands) == 1 and len(self.strands[0].rows) == 1
 
     def score(self, means: Doubles) -> Doubles:
@@ -236,7 +236,7 @@ def attack_on(
     noise_std: float = 0.0,
     noise_cov: Doubles | None = None,
 ) -> LinearAttack:
-    """Return the direction along which each batch is compared with the person."""
+    """Return the attack on a person: the direction of the score in each batch."""
     reference, published = population.without(index), population.published
     grown = population.n / population.batch_size  # of the noise, when subtracting
     parts = list(published.parts(index))
@@ -273,7 +273,7 @@ def attack_on(
 
 
 def _step(variance: float, n: int) -> float:
-    """Return a power of two, so small beside the standard deviation as sums of n can be exact."""
+    """Return the smallest power of two, relative to the deviation, that keeps sums of n exact."""
     bits = min(_BITS, _SUM_BITS - n.bit_length())
     return float(np.ldexp(1.0, int(np.frexp(np.sqrt(variance if variance > 0 else 1.0))[1]) - bits))
 
@@ -281,7 +281,7 @@ def _step(variance: float, n: int) -> float:
 def projected(
     population: Population, attack: LinearAttack, numbers: npt.NDArray[np.int64]
 ) -> tuple[ProjectedRecords, ...]:
-    """Project all records of a table that is here on every direction of an attack."""
+    """Project all records of a table in memory on every direction of an attack."""
     return tuple(
         ProjectedRecords(
             in_steps((population.values - strand.centre) @ strand.weight, attack.step),
@@ -293,7 +293,7 @@ def projected(
 
 
 def bins_of(line: Line, unit: float) -> Bins:
-    """Return numbers about 0 of which a line keeps bins as the games draw them, in a unit."""
+    """Bin projections about 0 as the games draw them, in multiples of a unit."""
     inside, ends = line.inside, (len(line.low), len(line.high))
     full = inside.sizes > 0
     sizes = inside.sizes[full]
@@ -391,16 +391,16 @@ def rounds_of_several(
 
 @dataclass(frozen=True, eq=False)
 class Refits:
-    """What is fitted again in every round, where features are of first order only.
+    """Refits in every round of a game, for numbers that are linear in features to first order only.
 
     Attributes
     ----------
     equations : Equations or SampleSums
-        Of all records.
+        Estimating equations, or sums, of all records.
     places : (d,) ndarray of int
-        Which coefficients, or other numbers, are the columns of the population.
+        Places of the population's columns among the coefficients, or other numbers.
     leverages : (N,) ndarray
-        Of the records, beside as many others as are fitted.
+        Leverage of each record in a fit of as many records as a release has.
     """
 
     equations: Equations | SampleSums
@@ -418,7 +418,7 @@ class Refits:
         published: Published,
         rounds: int,
     ) -> Refits | None:
-        """Return the refits, of numbers that are not linear in every record; or None.
+        """Return the refits; None if the numbers are linear in every record.
 
         `rows` are the numbers of the records of the block.
         """
@@ -443,9 +443,9 @@ class Refits:
         return cls(equations, np.array(places, dtype=np.intp), leverages)
 
     def narrowing(self, population: Population, persons: Sequence[int], count: int) -> list[int]:
-        """Return the `count` persons at most of the largest leverages that a shift says little of.
+        """Return at most `count` persons of the largest leverages among those of small shifts.
 
-        By being there they narrow the spread of the coefficients, wherever these are.
+        Their presence narrows the spread of the coefficients, whatever it does to their means.
         """
         largest = np.zeros(len(population.owned.sizes))
         np.maximum.at(largest, population.owned.of_row, self.leverages)
@@ -457,13 +457,13 @@ class Refits:
     ) -> list[learned.Pair]:
         """Play one person; return each attack's scores with their records in the fit and without.
 
-        The first attack is linear. The informed attacker learns others from rounds that are not
-        judged. Noise is drawn: no score need be linear in it. Where numbers of fewer records were
-        published before, those of the same draws are seen, too.
+        The first attack is linear. The informed attacker learns further ones from rounds that are
+        not judged. Noise is drawn, as no score need be linear in it. Where numbers of fewer records
+        were published before, the attack sees the earlier numbers of the same draws, too.
 
-        A sample without a fit counts as the lowest score: of what only the person and few others
-        tell, a fit tells that one of them is in it. Coefficients have a bias, which the attacker
-        knows as the population is known.
+        A sample without a fit has the lowest score: if only the person and few others make a fit
+        possible, a fit reveals that one of them is present. Coefficients have a bias; the attacker
+        knows it, as the population is known.
         """
         held = _stages(population.published, attack)[1]
         weights = [strand.weight for strand in attack.strands]
@@ -495,10 +495,10 @@ class Refits:
         drawn: learned.Pair,
         seen: learned.Pair,
     ) -> list[learned.Pair]:
-        """Return projections, (T, k), of rounds that are learned from, and of those judged.
+        """Return projections, (T, k), of the rounds for learning, and of the judged rounds.
 
-        The second one of numbers that follow from sums is learned: a record may hold all of them
-        fast, or those of one column. The others are of stages without the person.
+        For numbers that follow from sums the second projection is learned: a record may fix all of
+        them, or those of one column. The others are of stages without the person.
         """
         held = _stages(population.published, attack)[1]
         weights = [strand.weight for strand in attack.strands]
@@ -524,8 +524,8 @@ class Refits:
     ) -> learned.Pair:
         """Return moves (T, t, d) of the published numbers in the population's units, by stages.
 
-        What a stage adds to the numbers before it is its mean's move, were they linear. Where there
-        were none before, they count as those of all records.
+        A stage's move is the change of the numbers by it, as of a mean if they were linear. Before
+        the first stage the numbers count as those of all records.
         """
         published = population.published
         released, held = _stages(published, attack)
@@ -551,10 +551,10 @@ class Refits:
         return pair[0], pair[1]
 
     def _pull(self, population: Population, attack: LinearAttack, equations: Equations) -> Doubles:
-        """Return the direction, (d,), of what a record holds fast.
+        """Return the direction, (d,), in which a record fixes the coefficients.
 
-        It is that of the largest shift but where a record shifts next to nothing: who is there
-        pulls the coefficients to the fit of their own response, whatever their residual.
+        It is the direction of the largest shift, unless the record shifts next to nothing. A record
+        of large leverage pulls the fit to its own response, whatever its residual.
         """
         rows = population.owned.rows(attack.index)
         widest = rows[int(self.leverages[rows].argmax())]
@@ -572,7 +572,7 @@ class Refits:
     ) -> Iterator[Doubles]:
         """Yield moves (T, t, D) of some samples, each with the records of those before it.
 
-        A stage has a size and the records inside, which occur once, others as drawn.
+        A stage has a size and fixed records, which occur once; the others are drawn.
         """
         size = len(self.leverages)
         others = np.delete(np.arange(size), population.owned.rows(attack.index))
@@ -595,10 +595,10 @@ class Refits:
 
 
 def _stages(published: Published, attack: LinearAttack) -> tuple[list[int], list[int]]:
-    """Return the last batch of each release that is seen, and which of them add the person's.
+    """Return the last batch of each release in the attack, and those that add the person's records.
 
-    Those about the batches of a person are seen, and the last one: others tell of batches without
-    the person.
+    The attack uses the last release and the releases before and after each batch of the person. All
+    others are about batches without the person.
     """
     batches = [part.batch for part in published.parts(attack.index)]
     about = {published.last, *batches, *(batch - 1 for batch in batches)}
@@ -607,7 +607,7 @@ def _stages(published: Published, attack: LinearAttack) -> tuple[list[int], list
 
 
 def _noise_of(attack: LinearAttack) -> float:
-    """Return the noise on every number, which is played with none where a record shifts none."""
+    """Return the noise on every number; none where the record shifts no mean."""
     return attack.noise / (float(np.linalg.norm(attack.strands[-1].weight)) or 1.0)
 
 
@@ -630,7 +630,7 @@ def _flat(moves: Doubles) -> Doubles:
 
 
 def _filled(pair: learned.Pair) -> learned.Pair:
-    """Put a number below all others where there is none."""
+    """Replace NaN by a number below all others."""
     lowest = np.nextafter(np.nanmin(np.concatenate(pair)), -np.inf)
     return np.nan_to_num(pair[0], nan=lowest), np.nan_to_num(pair[1], nan=lowest)
 

@@ -32,9 +32,9 @@ REFITTED = 64  # records with nearly all variance in a direction that are left o
 
 
 class Crowd(LawPopulation):
-    """Some records of a table of which only the law is known besides.
+    """Some records of a table, of whose other records only the law is known.
 
-    Persons are these records: indices are into them, and `size` counts the table's.
+    Each of these records is a person. Indices are places among them; `size` counts the table.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Crowd(LawPopulation):
     n : int
     finite : bool
     refitted : dict
-        Number of a record -> mean and covariance of all others, estimated anew.
+        Number of a record -> mean and covariance of all others, estimated without it.
     """
 
     whole = False
@@ -78,7 +78,7 @@ class Crowd(LawPopulation):
     ) -> ShapedNoise:
         """Find the noise of least cost that brings these records under a leakage.
 
-        That is a bound on what noise for all of the table costs; see `Population.least_noise`.
+        Its cost is a lower bound for the whole table; see `Population.least_noise`.
         """
         if without is not None:
             raise ValueError("No person must be left out of kept records")
@@ -91,7 +91,7 @@ class Crowd(LawPopulation):
         )
 
     def can_spare_person(self, person: int) -> bool:  # noqa: ARG002
-        """Tell whether noise can be found without a record: not for all of the others."""
+        """Whether noise can be found without a record: no, as the others are not all in memory."""
         return False
 
     def distances(self, law: TableLaw) -> Doubles:
@@ -129,11 +129,11 @@ class Crowd(LawPopulation):
         return Crowd(**{**given, **changes})
 
     def knowing(self, refitted: dict[int, Reference]) -> Crowd:
-        """Return the same with estimates of all others than these records."""
+        """Return the crowd with estimates of the law without some of these records."""
         return self._changed(refitted=refitted)
 
     def joined(self, rows: Integers, values: Doubles) -> Crowd:
-        """Return the same with those of other records that are not among these."""
+        """Return the crowd with further records; those that are in it already count once."""
         new = ~np.isin(rows, self.numbers)
         numbers = np.concatenate([self.numbers, rows[new]])
         order = np.argsort(numbers, kind="stable")
@@ -141,7 +141,7 @@ class Crowd(LawPopulation):
         return self._changed(rows=numbers[order], values=values[order])
 
     def larger(self, size: int) -> Crowd:
-        """Return the same with so many records in the mean."""
+        """Return the crowd with another number of records in the mean."""
         return self._changed(n=size)
 
     def with_columns(self, kept: Sequence[int]) -> Crowd:
@@ -168,7 +168,7 @@ class Crowd(LawPopulation):
         return self._changed(law=law)
 
     def dominant(self) -> list[int]:
-        """Return the numbers of records with nearly all of the variance in some direction."""
+        """Return the numbers of records that have nearly all of the variance in some direction."""
         if isinstance(self.law, PooledLaw):  # of whose cell other records tell the covariance
             return []
         share = self.reference.squared_mahalanobis(self.values) / (self.size - 1)
@@ -197,13 +197,13 @@ class View:
     divisor : float
         Leakages are scores over it.
     bound : float
-        No row that is not kept has a larger score; inf if none is known.
+        No row outside of memory has a larger score; inf if no such bound is known.
     rescored : dict
-        Scores of some rows that are known better than by the law.
+        Scores of some rows, more exact than by the law.
     without : frozenset of int
-        Rows that are left out.
+        Excluded rows.
     kept : WorstRows, optional
-        The worst rows by a guess of the law, in place of those of the release as it is.
+        The worst rows by a guess of the law, in place of those of the unchanged release.
     """
 
     law: TableLaw
@@ -214,7 +214,7 @@ class View:
     kept: WorstRows | None = None
 
     def corrected(self, rows: Integers, scores: Doubles) -> Doubles:
-        """Return scores of rows, those that are known better in place of others."""
+        """Return scores of rows with the more exact ones in place of the law's."""
         scores = scores.copy()
         for row, score in self.rescored.items():
             scores[rows == row] = score
@@ -222,12 +222,12 @@ class View:
 
 
 def divisor_of(crowd: Crowd) -> float:
-    """Return what the scores of a release are divided by."""
+    """Return the divisor of a release's scores."""
     return float(crowd.n * crowd.correction)
 
 
 def view_of(crowd: Crowd, least: float) -> View:
-    """Return the release of a crowd's records as it is; no other scores more than `least`."""
+    """Return the unchanged release; no record outside of memory scores more than `least`."""
     scores = crowd.distances(crowd.law)
     refitted = {
         int(row): float(score)
@@ -245,9 +245,9 @@ def clipped_view(
     guess: TableLaw | None,
     worst: WorstRows | None,
 ) -> Clipped | None:
-    """Return the release of clipped values; None if nothing varies any more.
+    """Return the release of clipped values; None if no column varies any more.
 
-    `worst` are its worst rows by the law that was guessed, if one was.
+    `worst` are its worst rows by the guessed law, if there is a guess.
     """
     law = _clipped_law(crowd.law, limits, moments)
     moved = np.abs(moments.mean / crowd.scale - crowd.law.mean).max()
@@ -284,7 +284,7 @@ def bound_by_guess(law: TableLaw, guess: TableLaw, least: float) -> float:
 
 
 def guess_of(law: TableLaw, limits: Doubles, sample: Doubles) -> TableLaw | None:
-    """Guess the law of a clipped table from a sample of its rows; None if a column is constant."""
+    """Estimate the law of a clipped table from a sample; None if a column is constant."""
     moments = Moments(sample.shape[1])
     moments.update(np.clip(sample, *limits))
     clipped = _clipped_law(law, limits, moments)
@@ -294,7 +294,7 @@ def guess_of(law: TableLaw, limits: Doubles, sample: Doubles) -> TableLaw | None
 
 
 def _clipped_law(law: TableLaw, ends: Doubles, moments: Moments) -> TableLaw | None:
-    """Return the law of clipped values without columns that now tell nothing more."""
+    """Return the law of clipped values without columns that follow from others now."""
     cov = moments.cov
     kept = _independent(cov, np.flatnonzero(ends[0] < ends[1]).tolist())
     if not kept:
@@ -366,21 +366,21 @@ def _regular(cov: Doubles) -> bool:
 
 
 def _joint_leverage(crowd: Crowd, worst: np.ndarray) -> float:
-    """Return the largest share of the variance in any direction that is of these records."""
+    """Return the largest share that these records have of the variance in any direction."""
     away = crowd.centred[worst]
     joint = away @ crowd.reference.solve(away).T / (crowd.size - 1)
     return float(np.linalg.eigvalsh((joint + joint.T) / 2)[-1])
 
 
 def _growth(leverage: float, size: int, count: int, least: float) -> float:
-    """Bound the scores of the records that are not kept when others are left out, over `least`.
+    """Bound the scores of records outside of memory, over `least`, when others are excluded.
 
-    Of N records k are left out, N' remain; `leverage` is their joint one. With T the scatter about
-    the mean, A the left out records less the mean and L the largest eigenvalue of A T^-1 A', the
-    scatter left is T - A' (I + 11'/N') A, at least 1 - L (1 + k/N') times T, and the mean moves by
-    1'A / N', in units of T by at most sqrt(k L) / N'. A score is N p / (1 - p) with
-    p = N/(N-1) (x-m)' T^-1 (x-m).
-    Return inf if the records that are left out weigh much.
+    Of N records k are excluded and N' remain; `leverage` is the joint leverage of the excluded. Let
+    T be the scatter about the mean, A the excluded records less the mean, and L the largest
+    eigenvalue of A T^-1 A'. The remaining scatter T - A' (I + 11'/N') A is at least
+    1 - L (1 + k/N') times T. The mean moves by 1'A / N', in units of T by at most sqrt(k L) / N'. A
+    score is N p / (1 - p) with p = N/(N-1) (x-m)' T^-1 (x-m).
+    Return inf if the excluded records have a large leverage.
     """
     rest = size - count
     weight = max(leverage * (size - 1) / size, 0.0)
@@ -406,9 +406,10 @@ def outcomes(
     crowd : Crowd
         The kept records.
     count : callable
-        Reads the table, if the kept records do not settle it.
+        Counts in a pass over the table, where the kept records do not suffice.
     estimate : callable
-        Reads it without some records, where one is left that has nearly all of a variance.
+        Estimates the law without some records in a pass, where a remaining record has nearly all
+        of a variance.
     """
     scored = [_score_kept_rows(view, crowd) for view in views]
     pairs = enumerate(zip(views, scored, strict=True))
@@ -437,7 +438,7 @@ class _ScoredRows:
     above: Integers
 
     def outcome(self, view: View) -> Outcome:
-        """Return the worst row; of equal scores the first row."""
+        """Return the worst row; the first of equal scores."""
         order = np.lexsort((self.rows, -self.scores))
         worst = int(order[0])
         leakage = float(self.scores[worst]) / view.divisor
@@ -445,7 +446,7 @@ class _ScoredRows:
 
 
 def _is_settled(view: View, scored: _ScoredRows) -> bool:
-    """Tell whether no record that is not kept can be worse, or count."""
+    """Whether no record outside of memory can be worse, or be counted."""
     least = min(scored.outcome(view).leakage, float(THRESHOLDS.min()))
     return view.bound / view.divisor <= least
 
@@ -463,9 +464,9 @@ def _score_kept_rows(view: View, crowd: Crowd) -> _ScoredRows:
 def _refit(
     views: Sequence[View], scored: Sequence[_ScoredRows], crowd: Crowd, estimate: Estimate
 ) -> None:
-    """Score records again that dominate once others are left out: the closed form loses digits.
+    """Score records that dominate once others are excluded again: the closed form loses digits.
 
-    Their scores are far above every threshold, before and after, so the counts remain.
+    Their scores are far above every threshold, before and after, so the counts stay.
     """
     dominant: list[tuple[View, _ScoredRows, int]] = []
     for view, rows in zip(views, scored, strict=True):

@@ -1,32 +1,31 @@
 """The simulated game beside the theory, record by record.
 
-Noise on the mean is Gaussian, so a round's chance over the noise is known exactly: shares of a game
-with noise are averages of these chances, whose error shrinks with the advantage, where that of
-counted rounds does not. The advantage is that at the theory's threshold 0, or, where another is
-clearly better, at thresholds that each half of the rounds learns from the other; its upper end is
-that of the best threshold.
+Noise on the mean is Gaussian, so each round's chance over the noise is computed exactly. The rates
+of a game with noise are averages of these chances. Their error shrinks with the advantage; that of
+counted rounds does not. The advantage is stated at the theory's threshold 0, or at a threshold that
+is clearly better, which each half of the rounds learns from the other. Its upper end is for the
+best threshold.
 
-Upper ends. With P(t) the power and F(t) the false positives at a threshold t, the advantage is the
-largest P - F, and the power at a rate alpha is at most the largest P - c F + c alpha, for every c
->= 0: the tangent of slope c lies above the ROC curve. The thresholds at which these are largest are
-numbers of the two laws, not of the rounds. So an upper end that holds at every fixed threshold,
-each by itself, holds at that one, and the largest of the ends is above the quantity: nothing is
-paid for the many thresholds. Nor for several scores, each of which hangs on other rounds than
-these: of the best one, too, the largest end is above the quantity.
+Upper ends. Let P(t) be the power and F(t) the rate of false positives at a threshold t. The
+advantage is the largest P - F. The power at a rate alpha is at most the largest P - c F + c alpha
+for every c >= 0, as the tangent of slope c lies above the ROC curve. The maximising thresholds are
+properties of the two laws, not of the rounds. So if an upper end is valid at each fixed threshold,
+it is valid at the maximiser, and the largest of the ends is a valid upper end: no correction for
+many thresholds is needed. Nor is one for several scores that were learned from other rounds.
 
-At a fixed threshold the rounds, taken in pairs of one with the record and one without it, are
-independent draws of a bounded variable, whose mean is asked for: hit less c times alarm. Its upper
-end is that of Gaffke (2005), "Three test statistics for a nonparametric one-sided hypothesis on the
-mean of a nonnegative variable": the quantile of the mean under random weights (uniform on the
-simplex) on the draws and the largest possible value. For hits alone it is that of Clopper and
-Pearson. No counterexample to its level is known; here it is enumerated for few rounds, and
-simulated for many. The quantile is found by the saddle point of the sum of exponential variables,
-whose tail is right to 0.1 % of itself (Lugannani and Rice 1980, in the form of Barndorff-Nielsen).
+At a fixed threshold, pairs of a round with the record and one without it are independent draws of
+a bounded variable: hit less c times alarm. The upper end of its mean is that of Gaffke (2005),
+"Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
+variable": the quantile of the mean under random weights (uniform on the simplex) on the draws and
+the largest possible value. For hits alone it is the Clopper-Pearson end. No counterexample to its
+level is known; the tests enumerate it for few rounds and simulate it for many. The quantile is
+found by the saddle point of a sum of exponential variables, whose tail is right to 0.1 % of itself
+(Lugannani and Rice 1980, in the form of Barndorff-Nielsen).
 
-With Gaussian noise on a mean, hits and alarms are chances, and each class has the score as a
-control variate: its mean is known, and its slope is that of the Gaussian theory, so it does not
-hang on the rounds. Of coefficients that are fitted again no such mean is known: their noise is
-drawn, and rounds count.
+With Gaussian noise on a mean, hits and alarms are chances, and the score is a control variate of
+each class: its mean is known, and its slope is that of the Gaussian theory, which does not depend
+on the rounds. For coefficients that are fitted again no such mean is known: their noise is drawn,
+and rounds are counted.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ _ROC_POINTS = 60
 def default_rounds(n: int, size: int) -> int:
     """Return 20000 rounds, or as many, 2000 at least, as a hundred million draws allow.
 
-    Of a table of a `size` above 65536 no round draws its records one by one.
+    Above a `size` of 65536 no round draws records one by one.
     """
     if size > LARGEST_DRAWN:
         return _MOST_ROUNDS
@@ -74,7 +73,7 @@ def default_rounds(n: int, size: int) -> int:
 
 
 def records_played(n: int, size: int) -> int:
-    """Return how many of the worst records are played, fewer where rounds are dear."""
+    """Return how many of the worst records are played: fewer where rounds cost more."""
     return 3 if n <= 10_000 or size > LARGEST_DRAWN else 1
 
 
@@ -119,7 +118,7 @@ def against_theory(
     *,
     noise_drawn: bool = False,
 ) -> Game:
-    """Hold the scores of a game, with the person in the mean and without, against the theory.
+    """Compare the scores of a game, with the person in the mean and without, with the theory.
 
     The chances over the noise are computed, unless it is in the scores (`noise_drawn`).
     """
@@ -157,7 +156,7 @@ def against_theory(
 
 
 def _with_better(game: Game, attacks: Sequence[tuple[Doubles, Doubles]]) -> Game:
-    """Return a game with advantage and power of the attacks by which they may be largest."""
+    """Return a game with the largest advantage and power of several attacks."""
     curve = tradeoff.gaussian(leakage=game.leakage)
     played = [(game.advantage, game.power)]
     played += [_counted(curve, *scores, game.leakage)[:2] for scores in attacks]
@@ -186,7 +185,7 @@ class _Drawn:
 def _counted(
     curve: Any, members: Doubles, nonmembers: Doubles, score: float
 ) -> tuple[Compared, Compared, Compared]:
-    """Advantage, power and false positives by counting rounds."""
+    """Estimate advantage, power and false positives by counting rounds."""
     with_it, without = len(members), len(nonmembers)
     # At the likelihood ratio's threshold 0: no threshold is chosen on these rounds.
     wrong = float((1 - curve.advantage()) / 2)
@@ -228,7 +227,7 @@ def _with_ends(
 
 
 def _averaged(curve: Any, drawn: _Drawn, score: float) -> tuple[Compared, Compared, Compared]:
-    """Advantage, power and false positives as averages of each round's chance over the noise."""
+    """Estimate the same by averages of each round's chance over the noise."""
     least = float(curve.advantage())
 
     def average(threshold: float, *, member: bool) -> tuple[float, float]:
@@ -257,7 +256,7 @@ def _averaged(curve: Any, drawn: _Drawn, score: float) -> tuple[Compared, Compar
 def _controlled(
     chances: Doubles, values: Doubles, mean: float, least: float
 ) -> tuple[float, float]:
-    """Average chances with the scores, whose mean is known, as control variate; and its error.
+    """Average chances with the scores, whose mean is known, as control variate; add the error.
 
     The error is that of the residuals, never below that of one success in a round of an attack
     with an advantage of `least`.
@@ -272,7 +271,7 @@ def _controlled(
 
 
 def reason_of(game: Game, law: ProjectionLaw, attack: LinearAttack) -> Reason | None:
-    """Name the record behind a difference, if skewness and kurtosis explain at least half of it."""
+    """Name the record that causes a difference, if its skewness and kurtosis explain half of it."""
     quantity = game.acts_by
     compared: Compared = getattr(game, quantity)
     expected = law.share(quantity, attack)
@@ -290,9 +289,9 @@ def _share_error(share: float, count: int) -> float:
 
 
 def _power_error(power: float, threshold: float, members: int, nonmembers: int) -> float:
-    """Of the power at 1 %: that of the share, and that of the threshold found in these rounds.
+    """Standard error of the power at 1 % false positives: binomial, plus that of the threshold.
 
-    The slope of the ROC, which carries the latter over, is the likelihood ratio at the threshold.
+    The threshold's error is multiplied by the slope of the ROC, the likelihood ratio there.
     """
     binomial = _share_error(power, members)
     return float(np.hypot(binomial, np.exp(threshold) * _share_error(ALPHA, nonmembers)))
@@ -389,9 +388,9 @@ def mean_upper(values: Doubles, weights: Doubles, level: float = _LEVEL) -> Doub
     Parameters
     ----------
     values : (T, K) ndarray
-        What was drawn, and the largest possible value.
+        The draws, and the largest possible value.
     weights : (T, K) or (K,) ndarray
-        How often; that of the largest value is one more.
+        Multiplicities; that of the largest value counts one more.
     level : float
         Quantile of the standard normal law.
     """
@@ -411,17 +410,17 @@ def mean_upper(values: Doubles, weights: Doubles, level: float = _LEVEL) -> Doub
 def _tilted(
     below: Doubles, counts: Doubles, total: Doubles, tilt: Doubles
 ) -> tuple[Doubles, Doubles]:
-    """Return means with weights tilted to the smallest, and how rarely random weights pass them.
+    """Return means under tilted weights, and normal quantiles of the chance to pass them.
 
-    The latter as a quantile of the standard normal law. With E_k exponential and u the mean, it is
-    about the sum of E_k (u - b_k), whose saddle point is s.
+    With E_k exponential and u the mean, random weights pass u if the sum of E_k (u - b_k) is
+    positive; s is the saddle point of that sum.
     """
-    grown = 1 + tilt * below
-    share = counts / grown
+    factors = 1 + tilt * below
+    share = counts / factors
     scale = share.sum(axis=1) / total
     mean = (share * below).sum(axis=1) / share.sum(axis=1)
-    log_root = total * np.log(scale) + (counts * np.log(grown)).sum(axis=1)
-    away = (mean[:, None] - below) / (scale[:, None] * grown)
+    log_root = total * np.log(scale) + (counts * np.log(factors)).sum(axis=1)
+    away = (mean[:, None] - below) / (scale[:, None] * factors)
     v = tilt[:, 0] * scale * np.sqrt((counts * away**2).sum(axis=1))
     w = np.sqrt(np.maximum(2 * log_root, 0.0))
     flat = w < 0.1  # where rounding shows: far below the level
@@ -434,8 +433,8 @@ def _chances(
 ) -> Doubles:
     """Return each pair's chance of a hit less `cost` times that of an alarm, at good thresholds.
 
-    Both less their control variates. The last column is the largest possible value, for scores up
-    to half as far again from their mean as the farthest one drawn.
+    Both are less their control variates. The last column is the largest possible value, if scores
+    lie at most 1.5 times as far from their mean as the farthest drawn.
     """
     hits = _Controlled(members - score / 2, score / 2, score, noise)
     alarms = _Controlled(nonmembers + score / 2, -score / 2, score, noise)
@@ -449,9 +448,9 @@ def _chances(
 
 
 def _thresholds(hits: _Controlled, alarms: _Controlled, cost: float) -> Doubles:
-    """Return those with the largest ends, by quantiles of the scores and the normal approximation.
+    """Return the thresholds of the largest upper ends by the normal approximation.
 
-    They are looked for on a grid and between all scores, where atoms leave gaps, and then nearby.
+    The search is on a grid, between all scores (where atoms leave gaps), and then nearby.
     """
     deviation = float(np.sqrt(hits.score))
     fewer = hits.fewer(), alarms.fewer()
@@ -468,10 +467,10 @@ def _thresholds(hits: _Controlled, alarms: _Controlled, cost: float) -> Doubles:
 
 
 def learned(members: Doubles, nonmembers: Doubles, noise: float, cost: float = 1.0) -> float | None:
-    """Return the advantage at thresholds that are learned, each half's from the other half.
+    """Return the advantage at thresholds that each half of the rounds learns from the other.
 
-    A false positive costs `cost` of a hit. None unless such a threshold is clearly better than
-    log(cost), where the theory has it.
+    A false positive costs `cost` of a hit. None unless such a threshold is clearly better than the
+    theory's, log(cost).
     """
     halves = [(members[start::2], nonmembers[start::2]) for start in (0, 1)]
     thresholds = [_best(*half, noise, cost) for half in halves]
@@ -504,7 +503,7 @@ def _advantages(
 
 @dataclass(frozen=True, eq=False)
 class _Controlled:
-    """Scores less their mean, and their chances over the noise less those of a linear law."""
+    """Centred scores, and their chances over the noise less the linear control variate."""
 
     away: Doubles
     mean: float
@@ -512,7 +511,7 @@ class _Controlled:
     noise: float
 
     def fewer(self) -> _Controlled:
-        """Return quantiles of the scores in place of all."""
+        """Return quantiles of the scores in place of all scores."""
         count = min(len(self.away), _GROUPS)
         return replace(self, away=np.quantile(self.away, (np.arange(count) + 0.5) / count))
 

@@ -1,7 +1,7 @@
-"""A table that is judged, in memory or block by block: what an analysis asks of it.
+"""The judged table, in memory or block by block: the interface that an analysis works with.
 
-Remedies are cheaper changes of the release, scored again: fewer columns, clipped values, other
-records.
+Remedies are changes of the release other than noise, scored again: fewer columns, clipped values,
+other records.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ MOST_RECORDS = 10**12
 
 @dataclass(frozen=True, eq=False)
 class JudgedRelease:
-    """A changed release of which all is known: numbers (k,) and leakages of those who remain."""
+    """A changed release: row numbers (k,) and leakages (k,) of the persons who remain."""
 
     rows: npt.NDArray[np.int64]
     scores: Doubles
@@ -77,7 +77,7 @@ class Outcome:
 
     @classmethod
     def of(cls, release: JudgedRelease) -> Outcome:
-        """Return the worst of the records that a changed release leaves."""
+        """Return the worst record that remains in a changed release."""
         worst = int(np.argmax(release.scores))
         levels = by_level(above(release.scores))
         return cls(int(release.rows[worst]), float(release.scores[worst]), levels)
@@ -85,7 +85,7 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """A changed release, as the table has it, and how it reads as a remedy; `more` as there."""
+    """A changed release and the words of its remedy; `more` is a field of `Remedy`."""
 
     kind: str
     what: str
@@ -94,7 +94,7 @@ class Change:
     more: dict[str, Any] = field(default_factory=dict)
 
     def remedy(self, outcome: Outcome) -> Remedy:
-        """Return the remedy, with what it leaves."""
+        """Return the remedy with the leakage that remains."""
         return Remedy(
             kind=self.kind,
             what=self.what,
@@ -107,7 +107,7 @@ class Change:
 
 
 class JudgedTable(ABC):
-    """What of a table is judged, and what an analysis wants to know of all of its records.
+    """The judged columns of a table, and what an analysis needs from all of its records.
 
     Parameters
     ----------
@@ -118,16 +118,16 @@ class JudgedTable(ABC):
         Bound to the columns of the table.
     options : AnalysisOptions
     say : callable
-        Told what is done.
+        Called with a line of progress.
 
     Attributes
     ----------
     population : Population
-        The persons whose records are here: all, or the worst ones.
+        The persons whose records are in memory: all, or the worst ones.
     weighted : bool
         Whether weights are known to everybody.
     shared : dict
-        Columns that may tell whose the records are, and how many different values they have.
+        Columns that may identify persons, and their numbers of distinct values.
     columns : tuple of str
     size : int
         Records that are judged.
@@ -182,7 +182,7 @@ class JudgedTable(ABC):
     @property
     @abstractmethod
     def keys(self) -> npt.NDArray[np.int64]:
-        """What seeds each person's games."""
+        """The seed of each person's games."""
 
     @property
     @abstractmethod
@@ -191,13 +191,13 @@ class JudgedTable(ABC):
 
     @property
     def sample(self) -> JudgedRows | None:
-        """Of the records that are not here, in units of the population."""
+        """A sample of the records that are not in memory, in units of the population."""
         return None
 
     @property
     @abstractmethod
     def means(self) -> Doubles:
-        """Of the features."""
+        """Means of the features."""
 
     @abstractmethod
     def score(self) -> None:
@@ -212,15 +212,15 @@ class JudgedTable(ABC):
         """Give the projections of the other records for each attack."""
 
     def refits(self, rounds: int) -> Refits | None:  # noqa: ARG002
-        """Return the refits of each round of a game, of coefficients that are no linear score."""
+        """Return the refits of each round of a game, where the score is not linear."""
         return None
 
     def likely(self, index: int, others: Sequence[int]) -> list[int]:  # noqa: ARG002
-        """Return whose records are projected together with one."""
+        """Return the persons whose records are projected in the same pass."""
         return [index]
 
     def covered(self, theories: Sequence[TheoryNoise]) -> bool:  # noqa: ARG002
-        """Tell whether no record that is not here leaks more with any of some noises."""
+        """Whether no record outside of memory leaks more, under any of the noises."""
         return True
 
     # --- what is published -----------------------------------------------------------------------
@@ -232,7 +232,7 @@ class JudgedTable(ABC):
 
     @cached_property
     def slopes(self) -> Slopes | None:
-        """How published numbers follow from several features; None if each follows from its own."""
+        """Slopes of the published numbers by features; None if each number is a feature's mean."""
         statistic, n = self.statistic, self.released.n
         jacobian = statistic.jacobian(self.means, n)
         if jacobian is None:
@@ -251,10 +251,10 @@ class JudgedTable(ABC):
         )
 
     def _by_judged(self, at: Integers, others: Integers) -> Doubles:
-        """Return how features that are not judged change with those that are, (k, d).
+        """Slopes of the features that are not judged by those that are, (k, d).
 
-        They follow from these: as n less all other counts where cells have laws of their own, and
-        by the covariance of all features otherwise.
+        Where cells have their own laws, such a feature is n less all other counts; otherwise it
+        follows by the covariance of all features.
         """
         if not len(others):
             return np.zeros((0, len(at)))
@@ -287,7 +287,7 @@ class JudgedTable(ABC):
 
     @property
     def _places(self) -> list[int]:
-        """Of the judged columns among the features."""
+        """Places of the judged columns among the features."""
         places = {name: k for k, name in enumerate(self.statistic.names)}
         return [places[name] for name in self.columns]
 
@@ -295,7 +295,7 @@ class JudgedTable(ABC):
 
     @cached_property
     def steps(self) -> tuple[ColumnSteps, ...]:
-        """ColumnSteps on which most values of a column lie."""
+        """Lattices of steps on which most values of a column lie."""
         n = self.population.batch_size
         unchecked = why_unchecked(self.released, self.weighted)
         return () if unchecked else lattices_of(self.every, share_of(n), n)
@@ -305,7 +305,7 @@ class JudgedTable(ABC):
         """Return the records off each of the steps."""
 
     def sums(self) -> Sums:
-        """Return what arithmetic on the sums may tell."""
+        """Return the records that arithmetic on the sums may reveal."""
         return Sums(
             self.population,
             self.rows,
@@ -317,7 +317,7 @@ class JudgedTable(ABC):
         )
 
     def keep(self, off: Sequence[Off], worst: Sequence[int]) -> None:  # noqa: B027
-        """Keep the worst records off steps, where not all records are here."""
+        """Keep the worst records off steps, where not all records are in memory."""
 
     # --- changed releases ------------------------------------------------------------------------
 
@@ -334,7 +334,7 @@ class JudgedTable(ABC):
         """Return the release without the worst records; None if it cannot be judged."""
 
     def outcomes(self, changes: Sequence[Change]) -> list[Outcome]:
-        """Return what each changed release leaves."""
+        """Return the outcome of each changed release."""
         return [Outcome.of(change.release) for change in changes]
 
     # --- what is written -------------------------------------------------------------------------
@@ -345,14 +345,14 @@ class JudgedTable(ABC):
 
     @abstractmethod
     def listing(self, scores: Doubles, base_rate: float | None) -> Listing:
-        """Return what the report says of all records."""
+        """Return the report's statements about all records."""
 
     def sensitive_values(self) -> ValueTable:
-        """Return the records for what the release tells of one value of them."""
+        """Return the records as needed to guess one sensitive value from the release."""
         raise ValueError("a sensitive column needs all records at once")
 
     def observations(self, listing: Listing) -> Observations:
-        """Say what was seen of the records."""
+        """Return observations: equal records, identifying columns, fitted models."""
         statistic, opened, judged = self.statistic, self.opened, self.judged
         levels = {level for of in opened.shares.values() for level in of}
         # Of categories many records are equal.
@@ -369,10 +369,10 @@ class JudgedTable(ABC):
 
     @abstractmethod
     def narrowing(self, leakage: Doubles) -> Narrowing | None:
-        """Return the record that narrows the spread of what is published most."""
+        """Return the record that narrows the spread of the published numbers most."""
 
     def hidden_from_lists(self, noise: Noise | None) -> Noise | None:
-        """Return noise that hides records from who lists all sets, too, where they are few."""
+        """Return noise that also hides few records from an attacker who lists all sets."""
         return noise
 
 
@@ -382,10 +382,10 @@ class JudgedTable(ABC):
 def changes_of(table: JudgedTable) -> Iterator[Change]:
     """Yield all changes that are tried.
 
-    Only of plain means are columns left out or clipped: features of a record belong together.
+    Columns are left out or clipped for plain means only: the features of a record belong together.
 
-    Judged are the persons in the batch that the release adds, by all means together. No change of
-    the values hides one who is all of that batch; more records do.
+    The persons in the last batch are judged, by all means together. Where that batch is one person,
+    no change of the values hides this person; more records do.
     """
     published = table.population.published
     if published.given_away(slice(-1, None)).any():
@@ -434,7 +434,7 @@ def _clipped(table: JudgedTable) -> Iterator[Change]:
 
 
 def _without_worst(table: JudgedTable) -> Iterator[Change]:
-    """Leave the worst records out: those behind them become the unusual ones."""
+    """Leave out the worst records; others become the unusual ones then."""
     population = table.population
     who = "record" if population.published.last == 0 else "new record"
     who = who if population.owned.alone.all() else "person"
@@ -469,10 +469,10 @@ def _more_records(table: JudgedTable) -> Iterator[Change]:
 
 
 def _waiting(table: JudgedTable) -> Iterator[Change]:
-    """Wait until more new records are there: their leakage falls as their batch grows.
+    """Wait for more new records: leakages fall as their batch grows.
 
-    The least batch that meets the budget is found from M / b and what earlier means told, of a
-    person who is alone in the batch now, too.
+    The least batch b that meets the budget follows from M / b and the leakage from earlier means,
+    also for a person who is alone in the batch now.
     """
     budget, population, judged = table.budget, table.population, table.population.published.new
     size, twice = population.batch_size, 2 * population.batch_size
@@ -501,9 +501,9 @@ def _waiting(table: JudgedTable) -> Iterator[Change]:
 def noise_on_every_mean(
     population: Population, noise: Noise, rows: npt.NDArray[np.int64]
 ) -> Iterator[Change]:
-    """Score all means again as if each had carried the noise that the present one needs.
+    """Score all means as if each had carried the noise that the present one needs.
 
-    That is noise of the same standard errors in every column, where another shape is offered, too.
+    The noise has the same standard errors in every column, even where another shape is offered.
     """
     errors = noise.standard_errors if noise.beside is None else noise.beside["same"]
     if population.published.last and errors and noise.shape != "independent":

@@ -3,14 +3,14 @@
 Its shape is that which costs least, of any covariance or independent between columns, or the same
 number of standard errors in every column.
 
-The matrix of such noise may be told. Then a game is played in which it is computed anew from every
-table, and the attacker sees it. Every round draws a table of the others' records, half of them with
-the record in place of another, computes the noise of least cost from this table and publishes its
-mean with this noise, and the matrix. The attacker knows the population, not the other records. Of
-the matrix, the attack uses the leakage of the record under it: noise that was computed with the
-record hides it. A threshold between the tables with the record and those without is learned from
-half of the rounds, and the log-ratio of its two sides is added to that of the mean under the
-matrix; the other half judges, and the other way round. Another attack may find more.
+If the matrix of such noise is revealed, it may itself reveal a record. A game shows how much. Each
+round draws a table of the others' records, with the target in place of one of them in half of the
+rounds; computes the noise of least cost from this table; and publishes the noisy mean and the
+matrix. The attacker knows the population, not the other records. From the matrix the attack takes
+the target's leakage under it, which is smaller if the noise was computed with the target. Half of
+the rounds train a threshold between both kinds of tables; the log-ratio of its two sides is added
+to that of the mean under the matrix. The other half judges, and then the halves exchange their
+roles. Another attack may do better.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _hindrance(population: Population, statistic: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class TheoryNoise:
-    """Noise of a theory, and the leakage of every person with it.
+    """Noise that suffices in theory, and the leakage of every person with it.
 
     Attributes
     ----------
@@ -83,9 +83,9 @@ class TheoryNoise:
     std : float
         In standard deviations of a record, where it is the same in every column.
     cov : (d, d) ndarray, optional
-        In the population's units, where it has another shape.
+        In the population's units, for noise of another shape.
     solution : ShapedNoise, optional
-        That it is from.
+        The optimum from which `cov` is.
     """
 
     scores: Doubles
@@ -105,7 +105,7 @@ class TheoryNoise:
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """Who is to be protected from what, and how it is played.
+    """The search for noise: the persons to protect, the limit, and the games that confirm it.
 
     Attributes
     ----------
@@ -115,14 +115,14 @@ class Search:
         Numbers of the persons' first records, and names of the columns.
     shape : {"optimal", "independent", "same"}
     play : callable
-        Plays a record, by its index, with noise; the same draws each time, so that less leaks with
-        more of it.
+        Plays a record, by its index, with noise; the same draws each time, so that more noise
+        leaks less.
     play_recomputed : callable
         Plays a record with noise that is computed from every table for a limit, or says why not.
     played : int
         How many of the worst records are played.
     also : tuple of int
-        Who else is.
+        Further persons to play.
     """
 
     population: Population
@@ -148,10 +148,11 @@ class Search:
         return [self.theory, self._independent, self._same(self.budget)]
 
     def noise(self) -> tuple[Noise, TheoryNoise]:
-        """Confirm the noise of the theory by games; ask for more while a game tells too much.
+        """Confirm the noise of the theory by games; increase it while a game exceeds the limit.
 
-        The theory says of every person in the present mean that the noise is enough, the upper end
-        of the game of the worst ones, too. Those of earlier means only are beyond its reach.
+        In theory the noise is enough for every person in the present mean; for the worst ones the
+        upper end of the game is within the limit, too. It cannot protect persons who are in earlier
+        means only.
         """
         theory, harder, confirmed = self.theory, self.budget, False
         for attempt in range(_TRIES):
@@ -195,8 +196,8 @@ class Search:
     def _same(self, budget: Budget, least: float = 0.0) -> TheoryNoise:
         """Find the noise that is the same in every column, `least` or more.
 
-        Noise changes which person is worst, so the noise of the worst person is found, all persons
-        are scored again, and so on until the worst is one that the noise was found for.
+        Noise changes which person is worst. So find the noise for the worst person, score all
+        persons again, and repeat until the worst is one for whom the noise was found.
         """
         population, earlier, judged = self.population, self._earlier, self._judged
         noise, added = least, self._added(least)
@@ -222,7 +223,7 @@ class Search:
 
     @cached_property
     def _laws(self) -> list[Population]:
-        """The population, and that whose cells of few records vary as they do."""
+        """The population, and the one with the covariance of each small cell."""
         separate = self.population.separate
         return [self.population] if separate is None else [self.population, separate]
 
@@ -236,18 +237,18 @@ class Search:
 
     @cached_property
     def _beyond(self) -> npt.NDArray[np.bool_]:
-        """Of whom earlier means told more than the limit: judged by what the release adds."""
+        """Persons over the limit by earlier means; they are judged by what the release adds."""
         return np.asarray(self.population.earlier > self.budget.largest_leakage())
 
     @cached_property
     def _earlier(self) -> Doubles:
-        """What earlier means told of those who are judged by all means."""
+        """Leakage from earlier means of the persons who are judged by all means, else 0."""
         return np.where(self._beyond, 0.0, self.population.earlier)
 
     def _order(self, scores: Doubles) -> list[int]:
-        """Return all who are judged, the worst first.
+        """Return the judged persons, the worst first.
 
-        With shaped noise many are at the limit together: then as without noise.
+        With shaped noise many are at the limit together; these are ordered as without noise.
         """
         scores = scores[self._judged]
         order = np.argsort(-scores, kind="stable")
@@ -268,7 +269,7 @@ class Search:
         return float(np.sqrt(np.mean(self._errors(theory) ** 2)))
 
     def _described(self, theory: TheoryNoise, worst: int, games: list[Game]) -> Noise:
-        """Say what the noise is, and what leaks with it."""
+        """Return the noise, and the leakage with it, as the report shows them."""
         std = theory.deviations(self.population.dim) * self.population.scale
         return Noise(
             budget=self.budget.options(),
@@ -284,7 +285,7 @@ class Search:
         )
 
     def _with_shape(self, noise: Noise, chosen: TheoryNoise, budget: Budget) -> Noise:
-        """Add what noise has that is not the same in every column."""
+        """Add the fields of noise that differs between columns."""
         theory = self.theory
         if chosen.cov is None or chosen.solution is None or theory.solution is None:
             return noise
@@ -311,7 +312,7 @@ class Search:
         )
 
     def _other_shapes(self) -> dict[str, float]:
-        """Return what noise of the other shapes takes in theory, in standard errors."""
+        """Return the size of noise of the other shapes in theory, in standard errors."""
         return {
             "independent": self._size(self._independent),
             "same": self._size(self._same(self.budget)),
@@ -320,7 +321,7 @@ class Search:
     def _revealed(
         self, index: int, theory: TheoryNoise, budget: Budget, noise: Noise
     ) -> RevealedNoise | None:
-        """Judge a record by the noise that is computed without it."""
+        """Return how much the matrix of the noise reveals of a record, in theory and played."""
         population = self.population
         work = (population.size - int(population.owned.sizes[index]) + 1) * population.dim**2
         if not population.can_spare_person(index) or work > _MOST_REVEALED:
@@ -365,7 +366,7 @@ def in_units(noise: Noise | None, units: Doubles) -> Noise | None:
 
 @dataclass(frozen=True, eq=False)
 class Slopes:
-    """How published numbers follow, to the first order, from the means of several features.
+    """First-order dependence of the published numbers on the means of features.
 
     The mean of a group is a sum over a count: noise on the count does not hide the mean.
 
@@ -379,9 +380,9 @@ class Slopes:
     judged : (d,) ndarray of int
         Which features are judged; there is noise on as many numbers.
     others : (k,) ndarray of int
-        Which others numbers hang on.
+        Further features on which the numbers depend.
     by_judged : (k, d) ndarray
-        How these change with those that are judged.
+        Slopes of these by the judged ones.
     """
 
     statistic: Statistic
@@ -395,10 +396,10 @@ class Slopes:
 
     @property
     def units(self) -> Doubles:
-        """What noise on the mean of its feature is multiplied by, for each number.
+        """Factor from noise on a feature's mean to noise on its number, for each number.
 
-        A record of a cell of s records is judged by the others, and the mean of the s - 1 in its
-        cell takes s / (s - 1) times as much noise.
+        A record is judged by all others. In a cell of s records their mean is of s - 1, which takes
+        s / (s - 1) times as much noise.
         """
         units = self.statistic.units(self.means, self.n)
         tables = self.statistic.parts if isinstance(self.statistic, Several) else [self.statistic]
@@ -411,7 +412,7 @@ class Slopes:
         return np.where(inside, units * fewer, units)[self.judged]
 
     def of_features(self) -> csr_array:
-        """Return the slopes by the features that are judged, 1 by its own one, (d, d)."""
+        """Return the slopes by the judged features, (d, d), with 1 on the diagonal."""
         from scipy.sparse import csr_array
 
         units = self.statistic.units(self.means, self.n)[self.judged]
@@ -434,7 +435,7 @@ class Slopes:
         std : (d,) ndarray
             Of the noise on each number.
         records : (m, d) ndarray
-            The features of a person's records: slopes are those at the means of the others.
+            The features of a person's records; the slopes are taken at the means of the others.
         """
         from scipy.sparse import csc_array, csr_array
         from scipy.sparse.linalg import splu
@@ -451,7 +452,7 @@ class Slopes:
 
 
 def grown(noise: Noise, factor: float) -> Noise:
-    """Return the same noise in larger units; what leaks is described as with the smaller one."""
+    """Return noise `factor` times as large, with the leakages of the smaller one."""
     more = factor**2
     return replace(
         noise,
@@ -510,7 +511,7 @@ def why_not(population: Population, rounds: int) -> str:
 
 
 def tables(population: Population, rounds: int) -> int:
-    """Return how many tables are drawn, half of them with the record."""
+    """Return the number of tables drawn, half of them with the record."""
     fair = int(np.clip(rounds // _ROUNDS_A_TABLE, _LEAST_TABLES, _MOST_TABLES))
     return min(fair, _MOST_TABLE_WORK // int(population.size * population.dim**2)) // 4 * 4
 
@@ -564,7 +565,7 @@ class _Game:
         self.size = population.size
 
     def round(self, member: bool, rng: np.random.Generator) -> tuple[float, float, float]:
-        """Draw a table, compute its noise, and look at both as the attacker does.
+        """Draw a table, compute its noise, and return the attacker's statistics of both.
 
         Returns the logarithm of the record's leakage under the matrix, and the mean and the
         standard deviation over the noise of the log-likelihood ratio of the mean, given the matrix.
@@ -585,8 +586,8 @@ class _Game:
 def _upper(differences: Doubles) -> float:
     """Return the 95 % upper end of the mean of chances of hits less those of alarms, at most 1.
 
-    Each half is judged by a rule that is fixed given the other half, but not independently of it:
-    each end has half of the level.
+    Each half is judged by a rule that the other half fixes. The halves are not independent, so each
+    end has half of the level.
     """
     ends = []
     for start in range(2):
@@ -596,9 +597,9 @@ def _upper(differences: Doubles) -> float:
 
 
 def _judged(inside: Doubles, outside: Doubles) -> tuple[Doubles, Doubles]:
-    """Return the chance that the attack says "member", each half's learned from the other half.
+    """Return the chance that the attack says "member", by rules learned from the other half.
 
-    Of each round there are the three numbers of `_Game.round`, (3, R).
+    `inside` and `outside` are the results of `_Game.round`, (3, R).
     """
     hits, alarms = np.zeros(inside.shape[1]), np.zeros(outside.shape[1])
     for start in range(2):
@@ -636,12 +637,12 @@ class _Rule:
 
 
 def _shares(values: Doubles, cuts: Doubles) -> npt.NDArray[np.float64]:
-    """Return what share of some values is below each cut, never 0 or 1."""
+    """Return the share of the values below each cut, never 0 or 1."""
     below = np.searchsorted(np.sort(values), cuts, side="right")
     return np.asarray((below + 0.5) / (len(values) + 1))
 
 
 def _error(chances: Doubles) -> float:
-    """Return the standard error of a mean of chances, as if rounds were counted: at least it."""
+    """Return the standard error of a mean of chances, at least that of a count of rounds."""
     share = (float(chances.sum()) + 0.5) / (len(chances) + 1)
     return float(np.sqrt(share * (1 - share) / len(chances)))

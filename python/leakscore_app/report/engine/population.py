@@ -1,4 +1,4 @@
-"""What every person leaks, left out of what the attackers know.
+"""Leakage of every person in a release, to attackers who know the law of all others.
 
 The informed attacker knows mean mu and covariance C of the population and compares the release
 with the target z through w = C^-1 (z - mu) (Azize & Basu 2024, covariance score). The weaker one
@@ -47,9 +47,9 @@ _ALONE = 1e-9
 class Population:
     """A table as the population that an attacker knows, and from which records are averaged.
 
-    Columns are held in units of their standard deviation, which changes no leakage. What is judged
-    is a person: one record, or all records of one owner. An attacker knows the population from the
-    records of the others.
+    Columns are in units of their standard deviation, which changes no leakage. A person is judged:
+    one record, or all records of one owner. An attacker knows the population from the records of
+    all other persons.
 
     Parameters
     ----------
@@ -61,11 +61,11 @@ class Population:
         True if the n are drawn from these N without replacement; then the mean varies less, by
         1 - n/N.
     shrinkage : float, "auto" or None
-        Of the covariance towards its diagonal, anew without each person.
+        Of the covariance towards its diagonal; estimated again without each person.
     published : Published, optional
         Persons and batches. Default: each record is a person, and one mean is published.
     earlier : (P,) ndarray, optional
-        What earlier means told of each person, if these values are not theirs.
+        Leakage of each person from earlier means, if the values are other than those released.
     weights : (N,) ndarray, optional
         Weights of the records in the one mean, each a person's only one, that everybody knows.
         With `pull` w over its mean, a mean of n records is C mean(pull^2) / n about its
@@ -116,7 +116,7 @@ class Population:
         size: int,
         published: Published | None,
     ) -> None:
-        """Set what all populations have: records, in units, the law of `size`, and who has them."""
+        """Set what every population has: records in units, their law, and persons."""
         self.values, self.reference = values, reference
         self.n, self.finite, self.size, self.dim = n, finite, size, values.shape[1]
         self.correction = 1 - n / size if finite else 1.0
@@ -127,12 +127,12 @@ class Population:
 
     @property
     def root(self) -> float:
-        """What turns noise on the mean, in units of the columns, into standard errors of it."""
+        """Factor from noise on the mean, in standard deviations, to standard errors of the mean."""
         return float(np.sqrt(self.n / self.correction))
 
     @property
     def separate(self) -> Population | None:
-        """The same where few records of a cell vary as they do there; None if there are none."""
+        """The population with the covariance of each small cell; None without small cells."""
         return None
 
     @property
@@ -142,12 +142,12 @@ class Population:
 
     @property
     def batch_size(self) -> int:
-        """Records of which an attacker gets the mean by subtracting what was published before."""
+        """Size of the last batch, whose mean follows from the present mean and the one before."""
         return int(self.published.sizes[-1])
 
     @cached_property
     def divisors(self) -> Doubles:
-        """What the squared distance of each record is divided by, (N,)."""
+        """Divisor of each record's squared distance in its leakage, (N,)."""
         every = np.asarray(self.published.sizes[self.published.batch] * self.correction)
         if self.pull is None:
             return every
@@ -155,7 +155,7 @@ class Population:
             return np.asarray(every / self.pull**2)
 
     def replaced(self, values: Doubles) -> Population:
-        """Return the release of other values; what earlier means told remains."""
+        """Return the release of other values; the leakage from earlier means remains."""
         return self._other(values, self.n, self.published, self.earlier)
 
     def with_slopes(self, slopes: csr_array) -> Population:
@@ -204,7 +204,7 @@ class Population:
         return self._other(values[:, columns], n, published, earlier, kept) if columns else None
 
     def can_spare(self, rows: Integers) -> bool:
-        """Tell whether the release can be judged without some records of the last batch."""
+        """Whether the release can be judged without some records of the last batch."""
         rest = self.size - len(rows)
         of_row = np.delete(self.owned.of_row, rows)
         others = rest - int(np.bincount(of_row).max(initial=0))
@@ -212,7 +212,7 @@ class Population:
         return others >= fewest and self._can_draw(rows)
 
     def _can_draw(self, rows: Integers) -> bool:
-        """Tell whether the records without some of the last batch are enough to draw from."""
+        """Whether the remaining records are enough to draw the release from."""
         rest = self.size - len(rows)
         others = rest - int(np.bincount(np.delete(self.owned.of_row, rows)).max(initial=0))
         drawn = min(self.n, rest) if self.published.last == 0 else self.batch_size - len(rows)
@@ -220,7 +220,7 @@ class Population:
 
     @property
     def most_drawn(self) -> int:
-        """How many records a finite population can give without any of its persons."""
+        """The largest release from a finite population that lacks any one person."""
         return int(self.size - self.owned.sizes.max())
 
     def added_record(self, person: int, others: Reference) -> Doubles:
@@ -257,7 +257,7 @@ class Population:
     def informed_of(self, values: Doubles) -> Doubles:
         """Return the leakage to the informed attacker if these values were averaged instead.
 
-        Columns that now tell nothing more are left out.
+        Columns that follow from others now are left out.
         """
         kept = independent_columns(values)
         if not kept:
@@ -278,7 +278,7 @@ class Population:
         return self._republished(Published(self.owned, batch, np.array([self.n])), None)
 
     def _republished(self, published: Published, earlier: Doubles | None) -> Population:
-        """Return the same records in other batches, of which nothing is computed yet."""
+        """Return the same records in other batches, without cached results."""
         other = copy.copy(self)
         for of_release in ("divisors", "earlier", "_informed", "_table"):
             other.__dict__.pop(of_release, None)
@@ -328,7 +328,7 @@ class Population:
     def noisy(self, noise_cov: Doubles, earlier: Doubles) -> Doubles:
         """Leakage of every person with noise of a covariance on the present mean, (P,).
 
-        `earlier` is what counts of the earlier means; no shrinkage.
+        `earlier` is the leakage from earlier means that counts; no shrinkage.
         """
         return earlier + self._table.added(noise_cov)
 
@@ -337,7 +337,7 @@ class Population:
     ) -> ShapedNoise:
         """Find the noise of least cost that brings all persons, or all but one, under a leakage.
 
-        `earlier` is what counts of the earlier means.
+        `earlier` is the leakage from earlier means that counts.
         """
         if self.plain:
             values = self.values if without is None else np.delete(self.values, without, axis=0)
@@ -354,7 +354,7 @@ class Population:
         return table.noise(Wish(self.n, most, shape != "optimal"), earlier)
 
     def can_spare_person(self, person: int) -> bool:
-        """Tell whether noise of any shape can be found without a person."""
+        """Whether noise of any shape can be found without a person."""
         drawn = not self.finite or self.n < self.size - int(self.owned.sizes[person])
         return drawn and self._table.can_spare(person)
 
@@ -513,7 +513,7 @@ class Population:
         return np.asarray(scores)
 
     def _weaker_refitted(self) -> Doubles:
-        """Do the same with the shrunk covariance of the others for the truth."""
+        """Leakage to the weaker attacker if the others' shrunk covariance is the truth, (P,)."""
         scores = np.full(self.persons, np.nan)
         if self.pull is None:
             scores = self.owned.scores(
@@ -547,12 +547,12 @@ class Population:
         )
 
     def shares(self, person: int) -> tuple[Doubles, Doubles]:
-        """Shares of the columns in a person's leakage, and what remains without each.
+        """Shares of the columns in a person's leakage, and the leakage without each column.
 
         M = sum_j a_j (C^-1 a)_j is exact and a share may be negative. Without column j,
-        M falls by (C^-1 a)_j^2 / (C^-1)_jj. A record at the mean has no leakage to share. What
-        remains is the in-sample M of a person of one record, and otherwise a leakage, not computed
-        of a person of several without whom a column has no spread: the shares are in sample, too.
+        M falls by (C^-1 a)_j^2 / (C^-1)_jj. A record at the mean has no leakage to share. For a
+        person of one record the second result is the in-sample M, for others a leakage. If a
+        column has no spread without a person of several records, the shares are in sample, too.
         """
         singular = False
         if self.owned.alone[person]:
@@ -578,9 +578,9 @@ class Population:
         return np.asarray(np.diag(self.reference.solve(np.eye(self.dim))))
 
     def left_out(self, person: int, remaining: Doubles) -> Doubles:
-        """Leakage of a person, left out, from what `shares` says remains (no shrinkage).
+        """Leakage of a person, left out, from the in-sample distances of `shares` (no shrinkage).
 
-        The closed form of `leakage.leave_one_out` for distances that no reference stands for.
+        The closed form of `leakage.leave_one_out`, for distances that belong to no reference.
         """
         if not self.owned.alone[person]:
             return remaining

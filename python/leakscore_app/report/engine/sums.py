@@ -1,32 +1,33 @@
-"""What sums show beside the theory of the leakage: records far out, and remainders.
+"""Leakage of sums beyond the Gaussian theory: outlying records, and remainders.
 
-**Far out.** The theory of the leakage takes the sum of the records for normal. That of few values
-far out is not: the holder of a rare trait may show more than the theory says, and others less. So
-the advantage or the power of the records that leak most is computed from the law of the sum, by its
-characteristic function on a grid. An expansion about the normal law (Edgeworth) is of no use here:
-of a trait that one other record has, it is far off. Values of more than an eighth of the sum's
-standard deviation are counted, of which the sum holds 64 on average at most; the rest is normal.
+**Outlying records.** The theory of the leakage takes the sum of the records for normal. A sum with
+few outlying values is not: the holder of a rare trait may leak more than the theory says, and
+others less. So the advantage or the power of the records that leak most is computed from the law of
+the sum, by its characteristic function on a grid. An Edgeworth expansion about the normal law is of
+no use here: it is far off for a trait of two records. Values of more than an eighth of the sum's
+standard deviation are counted exactly, of which the sum holds 64 on average at most; the rest is
+normal.
 
-The score of a person is a sum over independent parts: the batches between means that were published
-before, or the records of equal weight. Each part has its own characteristic function.
+The score of a person is a sum over independent parts: the batches between the published means, or
+the records of equal weight. Each part has its own characteristic function.
 
-No more than d h of N records leak as much as those of a trait that h have and that no other column
-tells of, as the squared distances of all add up to N d: a rare trait is among the first. With
-batches or weights a record far out may leak less in theory than many others do, and half of those
-ranked are the farthest ones.
+The squared distances of all records add up to N d. So if h of N records have a trait that no other
+column predicts, at most d h records leak as much as they do: a rare trait is among the first in
+rank. With batches or weights an outlying record may leak less in theory than many others; half of
+the ranked records are therefore the farthest ones.
 
-**Remainders.** If the others' values of a column lie on a lattice o + k s, a sum of n of them is a
-multiple of s above n o, and a record that is r off the lattice leaves the remainder r. No linear
-score sees it. The law of the remainder is computed exactly, with the others drawn as in the game,
-where few of them are off, too; where none is put back, each is drawn independently. A remainder is
-hidden
+**Remainders.** If the others' values of a column lie on a lattice o + k s, a sum of n is n o
+plus a multiple of s, and a record that is r off the lattice leaves the remainder r. No linear score
+sees it. The law of the remainder is computed exactly, with the others drawn as in the game, a few
+off the lattice as well; in draws without replacement each is drawn independently. A remainder
+is hidden
 
-- by noise of a step on the sum: what is left is exp(-2 pi^2) of it;
-- by a mean that is published to d decimals: it tells the sum to L = n 10^-d only. In an interval of
-  L the sums with one remainder and with another differ in number by one at most, of L / s, also
-  where its ends are sums. So s / (2 L) of the advantage is left at most, and as much as a step adds
-  at the ends of the intervals, s / 2 times the largest density, .4 over the sum's spread. If that
-  is less than a step, rounding counts for nothing.
+- by noise of a step on the sum, which leaves exp(-2 pi^2) of the advantage;
+- by rounding. A mean with d decimals gives the sum to within L = n 10^-d. In an interval of L
+  the numbers of sums with one remainder and with another differ by at most one, of L / s, also if
+  its ends are sums. So rounding leaves at most s / (2 L) of the advantage, plus what a step adds at
+  the ends of the intervals: s / 2 times the largest density, .4 over the sum's spread. If that
+  spread is less than a step, rounding counts for nothing.
 """
 
 from __future__ import annotations
@@ -59,16 +60,16 @@ _FEW = 200  # records of a person, up to which the direction is exact
 
 @dataclass(frozen=True, eq=False)
 class Summands:
-    """Independent records in a sum, and what a person adds to it.
+    """Independent records in a sum, and a person's contribution.
 
     Attributes
     ----------
     others, counts : (m,) ndarray
-        What each of the other records adds, of mean 0, and how many there are of each.
+        Contributions of the other records, of mean 0, and their multiplicities.
     added : float
-        What the person adds.
+        Contribution of the person.
     drawn : tuple of int
-        How many others are drawn with the person's records in the sum, and without.
+        Numbers of others drawn with the person's records in the sum, and without.
     """
 
     others: Doubles
@@ -84,9 +85,9 @@ def hidden_behind(
     quantity: str,
     sample: JudgedRows | None = None,
 ) -> tuple[list[int], int]:
-    """Return whom the law of the sums puts among the `count` worst, clearly, and the theory not.
+    """Return persons that the law of the sums, unlike the theory, clearly ranks among the worst.
 
-    And how many persons are ranked by it.
+    Also the number of persons that were ranked by it.
 
     Parameters
     ----------
@@ -94,10 +95,10 @@ def hidden_behind(
     order : sequence of int
         Its persons, the worst in theory first.
     count : int
-        How many are played.
+        Number of the worst that are played.
     quantity : {"advantage", "power"}
     sample : JudgedRows, optional
-        Of a crowd: records of which all others are copies.
+        For a crowd: records that stand for all others.
     """
     rows, counts = population.centred, np.ones(len(population.centred))
     number = len(rows)
@@ -128,7 +129,7 @@ def hidden_behind(
 def _candidates(
     population: Population, order: Sequence[int], count: int, most: int
 ) -> Sequence[int]:
-    """Return the worst in theory, and the farthest ones where the theory weighs them otherwise."""
+    """Return the worst in theory, and the farthest where batches or weights change their rank."""
     if (population.pull is None and population.published.last == 0) or len(order) <= most:
         return order[:most]
     far = population.reference.squared_mahalanobis(population.values)
@@ -138,7 +139,7 @@ def _candidates(
 
 
 def _directions(population: Population, person: int) -> Doubles:
-    """Return the directions along which a person is looked for, one for each batch, to a factor.
+    """Return the direction of a person's score in each batch, up to a factor.
 
     With U the person's records and S the scatter of all N, that of the others is S - U'BU,
     B = I + 11'/(N - k), of which the inverse times U' is S^-1 U' (I - B U S^-1 U')^-1.
@@ -178,7 +179,7 @@ def _summands(
 
 
 def _weights(pull: Doubles, row: int) -> Iterator[tuple[float, int, bool]]:
-    """Yield a weight that stands for similar ones, how many they are, and whether a row has one."""
+    """Yield a weight for each group of similar ones, their number, and whether the row has one."""
     distinct, places = np.unique(pull, return_inverse=True)
     if len(distinct) > _WEIGHTS:
         with np.errstate(divide="ignore"):
@@ -192,7 +193,7 @@ def _weights(pull: Doubles, row: int) -> Iterator[tuple[float, int, bool]]:
 
 
 def quantity_of(law: tuple[Doubles, Doubles], quantity: str) -> float:
-    """Return the advantage of the best threshold, or the power, on a sum of two laws on a grid."""
+    """Return the best advantage, or the power, between two laws of a sum on a grid."""
     hits, alarms = (1 - np.cumsum(masses) for masses in law)
     if quantity == "power":
         return float(np.interp(ALPHA, alarms[::-1], hits[::-1]))
@@ -200,14 +201,15 @@ def quantity_of(law: tuple[Doubles, Doubles], quantity: str) -> float:
 
 
 def laws(sums: Sequence[Summands], *, finite: bool) -> tuple[Doubles, Doubles]:
-    """Return the law of a sum of records that are numbers, with a person's and without.
+    """Return the law of a sum with a person's records and without, on a grid.
 
     Parameters
     ----------
     sums : sequence of Summands
-        Independent parts of the sum. The grid of many is finer, as a light record moves it less.
+        Independent parts of the sum. With many parts the grid is finer, as a light record moves
+        the sum less.
     finite : bool
-        Whether others are not put back.
+        Whether the others are drawn without replacement.
     """
     variance = sum(_variance(part, finite=finite) for part in sums)
     if not variance > 0:
@@ -245,7 +247,7 @@ def _variance(part: Summands, *, finite: bool) -> float:
 def _infinite(
     histogram: Doubles, near: Doubles, total: float, frequency: Doubles
 ) -> npt.NDArray[np.complex128]:
-    """Return the logarithm of the characteristic function of a record that is put back."""
+    """Return the log of a record's characteristic function, drawn with replacement."""
     single = np.conj(np.fft.rfft(histogram)) / total
     if near[0] > 0:
         mean, square = near[1] / near[0], near[2] / near[0]
@@ -257,7 +259,7 @@ def _infinite(
 def _finite(
     histogram: Doubles, near: Doubles, share: float, frequency: Doubles
 ) -> npt.NDArray[np.complex128]:
-    """Return that of a sum where each record is drawn at most once, independently of the others."""
+    """Return that of a sum in which each record is drawn at most once, independently."""
     normal = 1j * frequency * share * near[1] - frequency**2 * share * (1 - share) * near[2] / 2
     places = np.flatnonzero(histogram)
     return np.asarray(histogram[places] @ _drawn_once(share)[places] + normal)
@@ -281,7 +283,7 @@ Integers = npt.NDArray[np.int64]
 
 
 def why_unchecked(release: Release, weighted: bool) -> str:
-    """Say why no steps are looked for; "" if they are."""
+    """Say why no search for steps is made; "" if one is."""
     if weighted:
         return "a mean with known weights is no sum of the records as they are"
     if release.exact != "exact":
@@ -291,7 +293,7 @@ def why_unchecked(release: Release, weighted: bool) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """The sums that a release tells.
+    """The sums that follow from a release.
 
     Attributes
     ----------
@@ -301,15 +303,15 @@ class Sums:
     budget : Budget
     columns : tuple of str
     units : (d,) ndarray
-        What is published, over the mean.
+        Published numbers over means.
     decimals : int or None
-        To how many it is rounded.
+        To which the numbers are rounded.
     sample : JudgedRows
-        Of all records.
+        A sample of all records.
     records : (N,) ndarray of int, optional
         Numbers of all records, where `owners` are known.
     owners : (N,) ndarray of int, optional
-        The number of the first record of each record's person; by default each is a person's only.
+        The number of the first record of each record's person; by default each is a person.
     """
 
     population: Population
@@ -323,7 +325,7 @@ class Sums:
     owners: Integers | None = None
 
     def arithmetic(self, lattices: Sequence[ColumnSteps], off: Sequence[Off]) -> Arithmetic:
-        """Return what remainders tell, and to how many decimals rounding hides it."""
+        """Return the records that remainders reveal, and the rounding that hides them."""
         result = Arithmetic(self._remainders(lattices, off))
         if not self._exceeds(result) or self._shares.max() > self.budget.limit:
             return result
@@ -342,7 +344,7 @@ class Sums:
     def noise(
         self, noise: Noise | None, arithmetic: Arithmetic, played: Mapping[int, float]
     ) -> Noise | None:
-        """Return noise on the means that hides remainders, too, where they are above the limit.
+        """Return noise on the means that also hides the remainders above the limit.
 
         `played` are the upper ends of the games of records by number.
         """
@@ -351,7 +353,7 @@ class Sums:
         return _with_steps(noise, arithmetic, self.population)
 
     def _exceeds(self, arithmetic: Arithmetic, played: Mapping[int, float] | None = None) -> bool:
-        """Tell whether arithmetic adds so much to a record's share that it is above the limit."""
+        """Whether arithmetic raises a record's share above the limit."""
         least = dict.fromkeys(arithmetic.added, 0.0) | dict(played or {})
         return any(
             max(self._share(row), least[row]) + added > self.budget.limit
@@ -359,7 +361,7 @@ class Sums:
         )
 
     def _share(self, row: int) -> float:
-        """Return the share of a record by the theory; of one that is not kept, the largest."""
+        """Return the share of a record by the theory; the largest share if it is not in memory."""
         index = int(np.searchsorted(self.rows, row))
         present = index < len(self.rows) and self.rows[index] == row
         return float(self._shares[index] if present else self._shares.max())
@@ -375,7 +377,7 @@ class Sums:
     def _remainders(
         self, lattices: Sequence[ColumnSteps], off: Sequence[Off]
     ) -> tuple[Remainder, ...]:
-        """Return the records that tell of themselves, the worst first."""
+        """Return the records with revealing remainders, the worst first."""
         worst: dict[tuple[int, str], Remainder] = {}
         for lattice, records in zip(lattices, off, strict=True):
             share = records.count / self.population.size
@@ -404,7 +406,7 @@ class Sums:
                 )
 
     def _after_rounding(self, column: str, step: float, decimals: int | None) -> float:
-        """Return what share of an advantage rounding leaves."""
+        """Return the share of an advantage that remains after rounding."""
         if decimals is None:
             return 1.0
         people, j = self.population, self.columns.index(column)
@@ -415,13 +417,13 @@ class Sums:
 
 
 def _spread_of(values: Doubles) -> float:
-    """Return the spread of most values: that by quartiles, or the standard one, if it is less."""
+    """Return the spread of most values: by quartiles, or the standard deviation if it is less."""
     low, high = np.quantile(values, [0.25, 0.75])
     return min(float(high - low) / 1.349, float(values.std()))
 
 
 def _with_steps(noise: Noise, arithmetic: Arithmetic, population: Population) -> Noise:
-    """Return noise of a step on each sum, at least."""
+    """Return noise of at least a step on each sum."""
     if not arithmetic.records or not noise.confirmed:
         return noise
     least = dict.fromkeys(noise.noise_std, 0.0)
@@ -457,19 +459,19 @@ def _rank(record: Remainder) -> tuple[float, int]:
 
 @dataclass(frozen=True, eq=False)
 class _Law:
-    """The law of the remainder of a sum, of records off a lattice.
+    """The law of the remainder of a sum, for records off a lattice.
 
     Attributes
     ----------
     sums : Sums
     owners : (m,) ndarray of int
-        Number of the first record of each one's person.
+        Number of the first record of each record's person.
     residues : (m,) ndarray of int
-        How far it is off; -1 if that is no whole number of units.
+        Distance to the lattice; -1 if that is no whole number of units.
     numbers : (m,) ndarray
         The values.
     count : float
-        How many records each stands for.
+        Number of records that each represents.
     step : int
     rows : (m,) ndarray of int
     """
@@ -484,7 +486,7 @@ class _Law:
 
     @classmethod
     def of(cls, lattice: ColumnSteps, off: Off, sums: Sums) -> _Law:
-        """Look at records off a lattice, in units in which as many as can be are whole."""
+        """Take records off a lattice, in units in which most residues are whole numbers."""
         finer = lattice.finer(max(lattice.decimals, decimals_of(off.numbers)))
         owners = off.rows
         if sums.owners is not None and sums.records is not None:
@@ -495,19 +497,19 @@ class _Law:
 
     @property
     def most_of_none(self) -> float:
-        """At least `of_none`: how often the record that is not drawn would be off the lattice."""
+        """Upper bound of `of_none`: the chance that the record not drawn is off the lattice."""
         return self.count * len(self.rows) / (self.sums.population.size - 1)
 
     @cached_property
     def of_none(self) -> float:
-        """The advantage of a record on the lattice: with it, one other fewer is drawn."""
+        """The advantage of a record on the lattice: one other record fewer is drawn with it."""
         none = np.zeros(0, np.int64)
         return self._advantage(none, none, 1, 1) if len(self.rows) > 1 else 0.0
 
     def advantages(self) -> Iterator[tuple[int, float, int]]:
-        """Yield each person off the lattice, the best advantage, and how many others are off.
+        """Yield each person off the lattice, the best advantage, and the number of others off it.
 
-        Of very many, those of the first different remainders.
+        If there are very many, those of the first distinct remainders.
         """
         advantages: dict[tuple[float, ...], float] = {}
         order = np.argsort(self.owners, kind="stable")
@@ -528,7 +530,7 @@ class _Law:
             yield owner, advantages[key], round(self.count * len(self.rows)) - len(places)
 
     def _records_of(self, owner: int) -> tuple[int, Integers | None]:
-        """Return how many records a person has, and the numbers of those in the sum."""
+        """Return a person's number of records, and the row numbers of those in the sum."""
         sums = self.sums
         if sums.owners is None or sums.records is None:
             return 1, None
@@ -543,12 +545,12 @@ class _Law:
 
     @cached_property
     def _odd(self) -> bool:
-        """Whether no two sums of different values are taken for the same."""
+        """Whether sums of different values always differ."""
         return bool((self.residues < 0).any()) or self.step // self._unit > _POINTS
 
     @cached_property
     def _counted(self) -> tuple[int, int]:
-        """Return in which unit residues are counted, and up to which number of it.
+        """Return the unit in which residues are counted, and how many units are told apart.
 
         A sum that holds fewer than _EQUAL of them may be too small to pass the step.
         """
@@ -567,8 +569,8 @@ class _Law:
     def _advantage(self, places: Integers, inside: Integers, records: int, size: int) -> float:
         """Return the total variation of the remainders with a person's records and without.
 
-        `places` are all of the person's, `inside` those in the sum, which holds `size` records of
-        the person, of `records` in the table.
+        `places` are all records of the person, `inside` those in the sum. The sum holds `size` of
+        the person's `records`.
         """
         single = len(places) == 1
         shifts = self.residues // self._counted[0]
@@ -587,10 +589,10 @@ class _Law:
 
 
 def _distance(counts: Doubles, drawn: tuple[int, int], shift: int, *, finite: bool) -> float:
-    """Return the total variation of two sums of some numbers 0, 1, ... modulo how many these are.
+    """Return the total variation distance of two sums of residues 0, 1, ... modulo their number.
 
-    The first of so many, and `shift`; the second of as many, or more. `counts` says how many
-    records have each number.
+    The first sum is of `drawn[0]` residues plus `shift`, the second of `drawn[1]`. `counts` is the
+    number of records with each residue.
     """
     points, (fewer, more) = len(counts), drawn
     if finite:
@@ -604,7 +606,7 @@ def _distance(counts: Doubles, drawn: tuple[int, int], shift: int, *, finite: bo
 
 
 def _drawn_independently(counts: Doubles, number: int) -> npt.NDArray[np.complex128]:
-    """Return the transform of the law of a sum, each drawn independently of the others."""
+    """Return the transform of the law of a sum if each record is drawn independently."""
     share = number / counts.sum()
     law = np.ones(len(counts) // 2 + 1, dtype=np.complex128)
     for residue in (np.flatnonzero(counts[1:]) + 1).tolist():
