@@ -66,7 +66,7 @@ class Analysis:
         self.seeds = np.random.SeedSequence(options.seed)
 
     def report(self) -> Report:
-        """Do it all."""
+        """Score, play, find noise, score remedies, and write."""
         self.table.say("scoring every record")
         self.table.score()
         self.refits = self.table.refits(self.rounds)
@@ -78,7 +78,7 @@ class Analysis:
         return self._written(games, arithmetic, noise=noise, exact=exact, remedies=remedies)
 
     def _order(self) -> None:
-        """Order the persons who are here, the worst first."""
+        """Order the persons in memory, the worst first."""
         population = self.table.population
         self.scores = population.informed()
         self.order = np.argsort(-self.scores, kind="stable")
@@ -93,9 +93,9 @@ class Analysis:
     # --- games -----------------------------------------------------------------------------------
 
     def _games(self) -> list[Game]:
-        """The worst records, those hidden from theory, the worst to the weaker one, the middle.
+        """Play the worst records, those hidden from theory, the weaker one's worst, the median.
 
-        Of coefficients, those of the largest leverages at last.
+        For coefficients, the records of the largest leverages come last.
         """
         table, quantity = self.table, self.budget.quantity
         hidden, self.ranked = hidden_behind(
@@ -122,7 +122,7 @@ class Analysis:
         ]
 
     def _separate_worst(self) -> list[int]:
-        """Return the worst where few records of a cell vary by themselves."""
+        """Return the worst persons by the variances of each small cell."""
         separate = self.table.population.separate
         if separate is None:
             return []
@@ -136,7 +136,7 @@ class Analysis:
         attacker: str = "informed",
         noise: tuple[float, Doubles | None] = (0.0, None),
     ) -> LinearAttack:
-        """Return the attack on a person, by the law by which the release tells more of it."""
+        """Return the attack on a person, by the law of small cells with the larger leakage."""
         population = self.table.population
         separate = population.separate
         if separate is not None and attacker == "informed":
@@ -161,7 +161,7 @@ class Analysis:
     # --- arithmetic and noise --------------------------------------------------------------------
 
     def _arithmetic(self) -> Arithmetic:
-        """Look for remainders of sums; keep the records that they tell of."""
+        """Search for remainders of sums; keep the records that they reveal."""
         if why := why_unchecked(self.release, self.table.weighted):
             return Arithmetic(unchecked=why)
         off = self.table.off_steps()
@@ -171,7 +171,7 @@ class Analysis:
         return arithmetic
 
     def _noise(self, games: list[Game], arithmetic: Arithmetic) -> Noise | None:
-        """Find the noise on what is published."""
+        """Find the noise on the published numbers."""
         noise = self._least_noise(games)
         if not arithmetic.unchecked:
             informed = [game for game in games if game.attacker == "informed"]
@@ -183,7 +183,7 @@ class Analysis:
         return self.table.hidden_from_lists(in_units(noise, units))
 
     def _drawn(self, noise: Noise | None) -> tuple[Noise | None, dict[str, float] | None]:
-        """Return the noise with one draw of it, and the numbers without, if that is asked for."""
+        """Return the noise with one draw of it, and the noise-free numbers, if asked."""
         seed = self.options.draw_noise
         if seed is None:
             return noise, None
@@ -193,9 +193,9 @@ class Analysis:
         return noise, dict(zip(self.table.columns, estimates.tolist(), strict=True))
 
     def _least_noise(self, games: list[Game]) -> Noise | None:
-        """Find the noise; none hides a person who is all of the batch that the release adds.
+        """Find the noise; None if a person is all of the last batch, as no noise is enough then.
 
-        Of a table whose worst records are kept, others may leak more with noise. They are kept,
+        If only the worst records are in memory, others may leak more with noise. These are kept,
         too, and the noise is found again, until a pass over all records finds none.
         """
         table = self.table
@@ -249,7 +249,7 @@ class Analysis:
     def _on_features(
         self, theory: TheoryNoise, numbers: Population, index: int
     ) -> tuple[float, Doubles | None]:
-        """Return noise as it is on the means of features: its deviation, or its covariance."""
+        """Return noise on the means of features, as a deviation or as a covariance."""
         slopes, population = self.table.slopes, self.table.population
         if slopes is None:
             return theory.std, theory.cov
@@ -259,7 +259,7 @@ class Analysis:
         return 0.0, noise / np.outer(population.scale, population.scale)
 
     def _also(self) -> list[int]:
-        """Return whom else to play with noise: those hidden, the middle one if it is new."""
+        """Return further persons to play with noise: the hidden ones, and the median if new."""
         hidden: list[int] = np.searchsorted(self.table.rows, self.hidden).tolist()
         middle = self.table.middle(self.about)
         return [*hidden, middle] if self.table.population.published.new[middle] else hidden

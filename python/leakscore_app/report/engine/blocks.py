@@ -1,10 +1,10 @@
-"""A table that is read block by block: what an analysis wants to know of it, from a few passes.
+"""A judged table that is read block by block, in a few passes.
 
-1. Moments, missing values, ends of the columns (`streamed.judged`).
+1. Moments, missing values, ends of the columns (`survey.judged_of`).
 2. The leakage of every record: counts, histograms, the worst records and a sample.
-3. Scores in the middle, projections for the games, moments of clipped values, records off steps.
+3. Median scores, projections for the games, moments of clipped values, records off steps.
 
-Further passes only look for what the kept records do not settle.
+Further passes are made only where the records in memory do not suffice.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ Narrowed: TypeAlias = Regression | Correlations | WeightedRatio
 
 
 class BlockTable(JudgedTable):
-    """What is judged of a table that is read block by block; see `JudgedTable`.
+    """The judged part of a table that is read block by block; see `JudgedTable`.
 
-    The population are the worst records, which are kept; all others are known by the law of the
-    table, and by what passes over them tell.
+    The population is the worst records, which are in memory. All others are known by the law of the
+    table and by the results of passes.
 
     Parameters
     ----------
@@ -113,14 +113,14 @@ class BlockTable(JudgedTable):
 
     @property
     def divisor(self) -> float:
-        """Leakages are scores over it."""
+        """Divisor of a score in its leakage."""
         n = self.released.n
         return n * (1 - n / self.size) if self.finite else float(n)
 
     # --- the records that are kept ---------------------------------------------------------------
 
     def score(self) -> None:
-        """Score every record; keep the worst ones, and that in the middle of a sample."""
+        """Score every record; keep the worst ones, and the median record of a sample."""
         cells = tuple(len(table.cells) for table, _ in by_group(self.statistic))
         every = self.options.records == "all"
         score = ScoreRows(self.law, THRESHOLDS * self.divisor, every, cells)
@@ -167,12 +167,12 @@ class BlockTable(JudgedTable):
 
     @property
     def keys(self) -> np.ndarray:
-        """What seeds each record's games."""
+        """The seed of each record's games."""
         return self.population.numbers
 
     @cached_property
     def sample(self) -> JudgedRows | None:
-        """Records of which all others are copies, in units of the law."""
+        """Records that stand for all others, in units of the law."""
         sample = self.scored.sample
         new = sample.chosen(~np.isin(sample.rows, self.population.numbers))
         return replace(new, different=self.law.scaled(new.different))
@@ -182,10 +182,10 @@ class BlockTable(JudgedTable):
         return int(np.searchsorted(self.population.numbers, self._middle))
 
     def covered(self, theories: Sequence[TheoryNoise]) -> bool:
-        """Tell whether no other record leaks more with any of some noises; keep those that do.
+        """Whether no other record leaks more under any of the noises; keep those that do.
 
-        Scores fall with noise, so a record that is not kept matters only if its score without noise
-        is above the budget. Then the records that are worst with the noise are looked up.
+        Scores fall with noise, so a record outside of memory matters only if its score without
+        noise is above the budget. Then a pass finds the records that are worst with the noise.
         """
         if self.least <= 0 or self.budget.met_by(self.least / self.divisor):
             return True
@@ -213,7 +213,7 @@ class BlockTable(JudgedTable):
     def others(self, attacks: Sequence[LinearAttack], what: str) -> list[list[Others]]:
         """Return the projections of the other records for each attack, from one pass.
 
-        The first one also reads what else needs one.
+        The first such pass also makes the other measurements that need one.
         """
         directions = tuple(map(self._direction, attacks))
         project = Project(self.law, directions=directions)
@@ -227,7 +227,7 @@ class BlockTable(JudgedTable):
         return [[ProjectedBins(line, attack.step)] for attack, line in lines]
 
     def _direction(self, attack: LinearAttack) -> Direction:
-        """Return what records are projected on; bins end at quantiles of the sample."""
+        """Return the direction of projection; the ends of bins are quantiles of the sample."""
         (strand,) = attack.strands
         sample = self.scored.sample
         away = self.law.scaled(sample.different) - strand.centre
@@ -236,12 +236,12 @@ class BlockTable(JudgedTable):
         return Direction(strand.centre, strand.weight, row, cuts, attack.step)
 
     def likely(self, index: int, others: Sequence[int]) -> list[int]:
-        """Return whose records are projected together with one: a pass serves them all."""
+        """Return the persons whose records are projected in the same pass."""
         return list(dict.fromkeys([index, *others]))
 
     @property
     def _read(self) -> Third:
-        """What the first such pass read, for the games."""
+        """Results of the first pass for the games."""
         if self._third is None:
             raise RuntimeError("games must be played before their pass is asked for")
         return self._third
@@ -271,7 +271,7 @@ class BlockTable(JudgedTable):
 
     @property
     def means(self) -> Doubles:
-        """Of the features."""
+        """Means of the features."""
         if isinstance(self.statistic, Mean):
             return self.law.mean * self.law.scale
         of = self.judged.by_cell
@@ -290,7 +290,7 @@ class BlockTable(JudgedTable):
 
     @cached_property
     def _guesses(self) -> dict[int, TableLaw]:
-        """Laws of the clipped tables, of the sample, as far as they can be guessed."""
+        """Laws of the clipped tables, as estimated from the sample, where that is possible."""
         sample = self.scored.sample.values
         guesses = (guess_of(self.law, limits, sample) for limits in self._limits)
         return {place: guess for place, guess in enumerate(guesses) if guess is not None}
@@ -302,7 +302,7 @@ class BlockTable(JudgedTable):
         return view_of(population, self.least)
 
     def clipped(self, share: float) -> Clipped | None:
-        """Return the release of clipped values; None if nothing varies any more."""
+        """Return the release of clipped values; None if no column varies any more."""
         place, third = CLIPS.index(share), self._read
         counted = dict(zip(self._guesses, third.guessed.counts, strict=True)).get(place)
         return clipped_view(
@@ -318,12 +318,12 @@ class BlockTable(JudgedTable):
         return view_without(self.population, count, self.least, self._without, self._pooled_without)
 
     def _pooled_without(self, rows: frozenset[int]) -> PooledLaw | None:
-        """Read the law of cells without some records."""
+        """Estimate the law of cells without some records."""
         of = self.judged.by_cell
         return None if of is None else of.without(rows, self.passes)
 
     def outcomes(self, changes: Sequence[Change]) -> list[Outcome]:
-        """Return what each changed release leaves, by one pass where the kept ones do not tell."""
+        """Return the outcome of each changed release, in one pass if the kept ones are too few."""
         views = [change.release for change in changes]
         count = partial(self._pass, what="scoring the remedies")
         return outcomes(views, self.population, count, self._without)
@@ -335,7 +335,7 @@ class BlockTable(JudgedTable):
         return np.asarray(self.population.raw[index])
 
     def listing(self, scores: Doubles, base_rate: float | None) -> Listing:
-        """Return what the report says of the kept records, or of all that are to be listed."""
+        """Return the report's statements about the kept records, or about all if all are listed."""
         crowd = self.population
         rows, informed, in_sample = crowd.numbers, scores, crowd.in_sample()
         places = np.arange(len(rows))
@@ -365,7 +365,7 @@ class BlockTable(JudgedTable):
         return Bars(lower_end(histogram.bins) / self.divisor, histogram.counts)
 
     def _counts(self, scores: Doubles) -> tuple[IdentifiedCounts, IdentifiedCounts]:
-        """Count the records that each attacker identifies, and name those in the middle."""
+        """Count the records that each attacker identifies, and name the median ones."""
         worst, weaker = int(scores.argmax()), self.scored.worst
         ends = (
             (float(scores[worst]), int(self.population.numbers[worst])),
@@ -381,7 +381,7 @@ class BlockTable(JudgedTable):
         return counts[0], counts[1]
 
     def observations(self, listing: Listing) -> Observations:
-        """Say what was seen of the records, and what is done otherwise as they are many."""
+        """Return observations, with notices of what differs in a long table."""
         seen = super().observations(listing)
         return replace(seen, records=(*seen.records, note("long-table", self._length())))
 
@@ -407,7 +407,7 @@ class BlockTable(JudgedTable):
         return text
 
     def narrowing(self, leakage: Doubles) -> Narrowing | None:  # noqa: ARG002
-        """Return the record that narrows the spread of what is published most."""
+        """Return the record that narrows the spread of the published numbers most."""
         source, of = self.judged.source, self.statistic
         if not isinstance(of, Narrowed) or not isinstance(source, Features):
             return None
@@ -415,7 +415,7 @@ class BlockTable(JudgedTable):
 
 
 def _middle(histogram: SparseHistogram, ties: Ties) -> tuple[Doubles, int]:
-    """Return the two scores in the middle (one twice, if their number is odd), and a row of it."""
+    """Return the two median scores (one twice, if their number is odd), and a row that has it."""
     size = histogram.total
     below = histogram.holding((size - 1) // 2)[1]
     pairs = [ties.of_rank(rank - below) for rank in ((size - 1) // 2, size // 2)]
@@ -443,9 +443,9 @@ class Narrow:
 def narrowing_in_blocks(
     source: Features, passes: Passes, of: Narrowed, size: int, n: int
 ) -> Narrowing:
-    """Return which of `size` records narrows the spread of the numbers most, its shift aside.
+    """Return which of `size` records narrows the spread of the numbers most, besides its shift.
 
-    With a leverage as large as one that shows, it is one of few of many records.
+    Only few of many records can have a leverage that is large enough to matter.
     """
     places = tuple(source.read.index(name) for name in of.columns)
     worst: WorstRows = passes(source.table, Narrow(of, places), "looking at leverages")
@@ -470,9 +470,9 @@ def cells_of_blocks(
     counted : sequence of InCells
         Of its tables by group, whose thresholds are those of `LEVELS`.
     crowd : Crowd
-        The records that are kept: of some the score is known better.
+        The kept records; some have more exact scores.
     divisor : float
-        Leakages are scores over it.
+        Divisor of a score in its leakage.
     """
     for (table, _), cells in zip(by_group(statistic), counted, strict=True):
         leakages, kept = cells.worst / divisor, np.isin(cells.rows, crowd.numbers)

@@ -1,6 +1,6 @@
-"""Other statistics than the mean: features of records, block by block, in the place of columns.
+"""Statistics other than the mean: features of records, block by block, take the place of columns.
 
-A table in memory is one block: its features are kept, with what else is known of its records.
+A table in memory is one block; its features are kept.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ Levels: TypeAlias = Mapping[str, tuple[str, ...]]
 
 
 def only_counts(statistic: Statistic) -> bool:
-    """Tell whether all that is published are counts: then no column of numbers is."""
+    """Whether only counts are published; then no column of numbers is."""
     return all(isinstance(part, Counts) for part in parts_of(statistic))
 
 
 def parts_of(statistic: Statistic) -> Sequence[Statistic]:
-    """Return the statistics that are published together, or the one."""
+    """Return the statistics that are published together."""
     return statistic.parts if isinstance(statistic, Several) else (statistic,)
 
 
@@ -79,12 +79,12 @@ def categories_of(statistic: Statistic) -> tuple[str, ...]:
 
 
 def learns(statistic: Statistic) -> bool:
-    """Tell whether features are known only after records, or their moments, were looked at."""
+    """Whether features depend on estimates from the records, or from their moments."""
     return any(type(part).prepare is not Statistic.prepare for part in parts_of(statistic))
 
 
 def by_group(bound: Statistic) -> Iterator[tuple[Counts | GroupMeans, list[int]]]:
-    """Yield the tables by group in a statistic, and where in a block the columns of each are."""
+    """Yield the tables by group in a statistic, and the places of their columns in a block."""
     whole = ((bound, list(range(len(bound.columns)))),)
     for part, places in bound.tables if isinstance(bound, Several) else whole:
         if isinstance(part, (Counts, GroupMeans)):
@@ -94,7 +94,7 @@ def by_group(bound: Statistic) -> Iterator[tuple[Counts | GroupMeans, list[int]]
 def no_fit(
     error: NoFitError, statistic: Statistic, record: int, *, persons: bool = False
 ) -> ValueError:
-    """Name the record, or the person, without whom a statistic does not exist, and the remedy."""
+    """Name the record, or the person, without which a statistic does not exist, and the remedy."""
     what = "Cox model" if statistic.kind == "cox" else statistic.kind.replace("-", " ")
     column = visible(error.column)
     who = f"the person of record {record}" if persons else f"record {record}"
@@ -111,7 +111,7 @@ def no_fit(
 
 
 def require_weights(name: str, weights: Doubles, start: int) -> None:
-    """Refuse weights that are missing, infinite or negative; `start` records lie above."""
+    """Refuse weights that are missing, infinite or negative; `start` records come before these."""
     bad = ~np.isfinite(weights) | (weights < 0)
     if bad.any():
         row = int(bad.argmax())
@@ -142,9 +142,9 @@ def levels_of(
     Returns
     -------
     levels : dict
-        Those that judged records have.
+        The levels of judged records.
     numbers : dict
-        Column -> which number each level of `groups` has among these, where not all are there.
+        Column -> place of each level of `groups` among these, where some are absent.
     counted : GroupedRecords
     """
     sizes = tuple(map(len, groups.values()))
@@ -168,9 +168,9 @@ def cell_columns(statistic: Statistic, values: Doubles) -> Doubles:
 
 @dataclass(frozen=True, eq=False)
 class Features(Source):
-    """The features of a statistic as the columns of a table; `columns` are those that are wanted.
+    """The features of a statistic as the columns of a table; `columns` are the required ones.
 
-    Rows in which a column that is read is missing or infinite have no features: they are NaN.
+    The features of a row are NaN if a column that is read is missing or infinite in it.
 
     Attributes
     ----------
@@ -179,14 +179,14 @@ class Features(Source):
     statistic : Statistic
         Bound to some of them, and prepared.
     cells : bool
-        Whether the number of each record's cell follows its features, for each table by group.
+        Whether each record's features are followed by its cell number, for each table by group.
     numbers : dict
-        Column of categories -> which number each level that is read has in the statistic, where
-        it is another one.
+        Column of categories -> number in the statistic of each level that is read, where these
+        differ.
     owners : (N,) ndarray of int, optional
         The person of each row, where these may have several.
     once : bool
-        Whether equal rows of a block are there once: tables of counts hold few different ones.
+        Whether equal rows of a block are computed once, as tables of counts hold few distinct ones.
     """
 
     read: tuple[str, ...] = ()
@@ -197,7 +197,7 @@ class Features(Source):
     once: bool = False
 
     def blocks(self, span: Span | None = None) -> Iterator[Block]:
-        """Yield the features of the blocks of a span, or of all parts one after another."""
+        """Yield the features of the blocks of a span, or of all parts in order."""
         at = {name: j for j, name in enumerate(self.statistic.names)}
         chosen = [at[name] for name in self.columns]
         tables = list(by_group(self.statistic)) if self.cells else []
@@ -217,13 +217,13 @@ class Features(Source):
 
     @property
     def table(self) -> Source:
-        """The columns that are read."""
+        """Names of the columns that are read."""
         return Source(self.parts, self.read, self.size, self.missing, self.levels)
 
     def inputs(
         self, span: Span | None = None
     ) -> Iterator[tuple[Block, npt.NDArray[np.bool_], Doubles]]:
-        """Yield blocks that are read, which rows are complete, and these for the statistic."""
+        """Yield blocks, which of their rows are complete, and these rows for the statistic."""
         of = [self.read.index(name) for name in self.statistic.columns]
         for block in self.table.blocks(span):
             complete = np.asarray(np.isfinite(block.values).all(axis=1))
@@ -235,7 +235,7 @@ class Features(Source):
             yield block, complete, rows
 
     def _fitted(self, start: int, complete: npt.NDArray[np.bool_], rows: Doubles) -> Doubles:
-        """Return the features of the complete rows of a block; those of a person go together."""
+        """Return the features of the complete rows of a block, by person if these have several."""
         owners = self.owners
         if owners is not None:
             owners = np.unique(
@@ -249,16 +249,16 @@ class Features(Source):
             raise no_fit(error, self.statistic, record, persons=owners is not None) from None
 
     def _require_weights(self, block: Block) -> None:
-        """Refuse a weight that is missing or none: without it there is no weighted mean."""
+        """Refuse a missing or invalid weight: without it there is no weighted mean."""
         name = getattr(self.statistic, "weights", None)
         if name is not None:
             require_weights(name, block.values[:, self.read.index(name)], block.start)
 
 
 def _once(complete: Flags, rows: Doubles) -> tuple[Flags, Doubles, Integers]:
-    """Return different rows of codes, and one that is not complete, in the place of all rows.
+    """Return the distinct rows of codes, an incomplete one among them, and each row's place.
 
-    And which of them each row is; see `Features`.
+    See `Features.once`.
     """
     sizes = (rows.max(axis=0, initial=0) + 1).astype(np.intp)
     cell = np.ravel_multi_index(tuple(rows.astype(np.intp).T), tuple(sizes))
@@ -274,13 +274,13 @@ def _once(complete: Flags, rows: Doubles) -> tuple[Flags, Doubles, Integers]:
 
 @dataclass(frozen=True)
 class _Needed:
-    """The first pass over some columns of the rows in which all numbers that are read are finite.
+    """The first pass over some columns, for rows in which all numbers that are read are finite.
 
     Attributes
     ----------
     columns : tuple of int
     groups : int
-        How many columns are read first that hold no numbers.
+        Number of leading columns of categories.
     weights : str, optional
         Name of the last of `columns`, if it holds weights.
     """
@@ -290,7 +290,7 @@ class _Needed:
     weights: str | None
 
     def __call__(self, block: Block) -> First:
-        """Return what the first pass knows of a block; refuse what are no weights."""
+        """Return the first pass's results of a block; refuse invalid weights."""
         values, numbers = block.values[:, self.columns], block.values[:, self.groups :]
         if self.weights is not None:
             require_weights(self.weights, values[:, -1], block.start)
@@ -308,7 +308,7 @@ def features_of(
     Returns
     -------
     Judged, Statistic
-        The features, and the statistic with all that it must know.
+        The features, and the prepared statistic.
     """
     statistic, reading = options.statistic or Mean(), _reading(options)
     if isinstance(statistic, Mean):
@@ -322,16 +322,16 @@ def features_of(
 
 
 def _reading(options: AnalysisOptions) -> dict[str, Any]:
-    """Return what is read of the columns, as in `judged_of`."""
+    """Return the keywords of `judged_of` about columns."""
     return {name: getattr(options, name) for name in ("columns", "exclude", "missing")}
 
 
 def _bound_of(
     opened: Opened, passes: Passes, statistic: Statistic, reading: Mapping[str, Any], *, whole: bool
 ) -> tuple[Judged, Features]:
-    """Judge the columns of a statistic, and let it learn what it must know of the records.
+    """Judge the columns of a statistic, and prepare it with estimates from the records.
 
-    `whole` says that all records are in one block: then it learns from these, not from moments.
+    If all records are in one block (`whole`), the estimates are from these, not from moments.
     """
     if opened.source.rows == 0:
         raise ValueError(too_few(opened.name, 0, 0, {}))
@@ -375,9 +375,9 @@ def _grouped(
     *,
     of: tuple[Levels, Mapping[str, Integers], GroupedRecords],
 ) -> GroupedSource | None:
-    """Look at the cells of means by group, if some hold few records.
+    """Return the cells of means by group, if some are small.
 
-    `of` are all levels, the numbers of levels as in `Features`, and how many records have each.
+    `of` are all levels, the numbers of levels as in `Features`, and the counts of records.
     """
     levels, numbers, counted = of
     sizes, crossed = tuple(map(len, levels.values())), np.flatnonzero(counted.cells)
@@ -397,7 +397,7 @@ def _judged(
     base: Judged,
     by_cell: CellsByGroup | None,
 ) -> Judged:
-    """Judge the features: by their moments, or by those of cells of few records."""
+    """Judge the features by their moments, or by those of small cells."""
     if by_cell is None or isinstance(source.statistic, Counts):
         features = Opened(
             opened.name,
@@ -436,7 +436,7 @@ def _judged(
 
 
 def _prepared(features: Features, seen: First | None) -> Statistic:
-    """Let a statistic learn from moments, or from the records of the only block."""
+    """Prepare a statistic by moments, or by the records of the only block."""
     if seen is not None:
         return features.statistic.prepare(seen.moments)
     ((_, complete, rows),) = features.inputs()
@@ -448,7 +448,7 @@ def _prepared(features: Features, seen: First | None) -> Statistic:
 
 
 def _require_room(rows: int | None, features: int) -> None:
-    """Refuse more features than memory may hold: of a sample, or of a long table in memory."""
+    """Refuse more features than memory may hold, of a sample or of a long table in memory."""
     sampled, rows = rows is None, SAMPLED if rows is None else rows
     needed = 8 * rows * features
     if needed > files.MAX_MEMORY and (sampled or rows > ROWS):
@@ -467,7 +467,7 @@ def _base_of(
     separate: tuple[str, ...],
     reading: Mapping[str, Any],
 ) -> Judged:
-    """Judge the columns of numbers; of counts alone, or of a model of factors alone, none is."""
+    """Judge the columns of numbers; counts alone, or a model of factors alone, have none."""
     columns, exclude = reading["columns"], reading["exclude"]
     among = opened.requested if columns is None else columns
     requested = {name for name in opened.columns if among is None or name in among} - set(exclude)
@@ -497,7 +497,7 @@ def _source_of(
     numbers: Mapping[str, npt.NDArray[np.int64]],
     most: int | None,
 ) -> Features:
-    """Return a source of features; a block has fewer rows where these are more than `most`."""
+    """Return a source of features; above `most` features blocks have fewer rows."""
     size, once = source.size, False
     if most is not None and only_counts(statistic):
         levels = (statistic.levels or {}).values()
@@ -513,7 +513,7 @@ def _source_of(
 
 @dataclass(frozen=True, eq=False)
 class Featured:
-    """What is judged.
+    """The judged features of a table in memory.
 
     Attributes
     ----------
@@ -527,7 +527,7 @@ class Featured:
     block : ndarray
         Records as `Statistic.features` takes them; of a mean or a sum, `records.values`.
     pooled : PooledCells or None
-        The cells, where some hold too few records for a covariance of their own.
+        The cells, where some are too small for a covariance of their own.
     """
 
     opened: Opened
@@ -539,20 +539,20 @@ class Featured:
 
     @cached_property
     def tables(self) -> list[tuple[tuple[str, ...], Integers]]:
-        """The tables by group in it: the names of the cells, and the cell of each record, (N,)."""
+        """The tables by group: names of cells, and the cell of each record, (N,)."""
         tables = by_group(self.statistic)
         return [(table.cells, table.cell_of(self.block[:, places])) for table, places in tables]
 
     @cached_property
     def weights(self) -> Doubles | None:
-        """Of each record, where everybody knows them, (N,)."""
+        """Known weights of the records, (N,), or None."""
         return self.statistic.weights_of(self.block)
 
 
 def featured(table: Table, options: AnalysisOptions) -> Featured:
-    """Return the records of a statistic: those of the table if it is the mean or the sum.
+    """Return the features of a table; its records themselves for the mean or the sum.
 
-    A shrinkage that is asked for takes the place of pooled covariances.
+    A shrinkage in the options takes the place of pooled covariances.
     """
     opened, statistic = in_one_block(table), options.statistic or Mean()
     if isinstance(statistic, Mean):

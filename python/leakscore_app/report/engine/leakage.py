@@ -1,4 +1,4 @@
-"""What leakages mean: risks, counts, what drives them, how sure they are, and limits."""
+"""Leakages in the terms of a report: risks, counts, drivers, confidence intervals and limits."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SLACK = 0.999  # of mu, so that a try that nearly meets the budget is the last 
 
 
 def risk_of(scores: Doubles, base_rate: float | None) -> Risk:
-    """Advantage, power at 1 % false positives and predictive values of leakage scores."""
+    """Return advantage, power at 1 % false positives and predictive values of leakage scores."""
     curve = tradeoff.gaussian(leakage=scores)
     return Risk(
         leakage=scores,
@@ -50,7 +50,7 @@ def risk_of(scores: Doubles, base_rate: float | None) -> Risk:
 
 
 def shares_of(score: float) -> dict[str, Any]:
-    """Return a leakage score beside its advantage and its power, by name."""
+    """Return a leakage score, its advantage and its power, by name."""
     curve = tradeoff.gaussian(leakage=score)
     advantage, power = float(curve.advantage()), float(curve.power(ALPHA))
     return {"leakage": score, "advantage": advantage, "power": power}
@@ -72,13 +72,13 @@ def interval_of(score: float, rows: int, dim: int, confidence: float) -> tuple[f
 
 
 def narrowed(leakage: npt.ArrayLike, leverages: npt.ArrayLike) -> Doubles:
-    """Return the advantage of who knows all predictors and sees the coefficients of a regression.
+    """Return the advantage, from a regression's coefficients, of one who knows all predictors.
 
-    Without the record they are Gaussian, of variance 1 in the direction of which it tells most.
-    With it their standard deviation is 1 - h there, h the leverage, and the mean is m with
-    m^2 = (1 - h) times the leakage of the record's shift: the normal theory of a mean, whose two
-    laws have one variance, counts the shift alone. The best test is a likelihood ratio, above its
-    threshold between the roots of a quadratic.
+    Without the record the coefficients are Gaussian; in the direction in which the record moves
+    them most, let their variance be 1. With a record of leverage h their standard deviation there
+    is 1 - h, and their mean is m with m^2 = (1 - h) times the leakage of the record's shift. (The
+    normal theory of a mean, with one variance, counts the shift alone.) The likelihood ratio
+    exceeds its threshold between the roots of a quadratic.
 
     Leverages are from 0 to 1; the advantage is the total variation of N(0, 1) and N(m, (1 - h)^2).
     """
@@ -99,11 +99,11 @@ def narrowed(leakage: npt.ArrayLike, leverages: npt.ArrayLike) -> Doubles:
 
 
 def thinned(leakage: npt.ArrayLike, shares: npt.ArrayLike, dim: int) -> Doubles:
-    """Return the advantage of the best test of whether records fill a share of a mean.
+    """Return the advantage of the best test of whether given records fill a share of a mean.
 
-    Without them it is Gaussian, of covariance I in `dim` dimensions; with them fewer others vary:
-    by (1 - h) I about m, h the share and m^2 the leakage. The likelihood ratio is above its
-    threshold in a ball about m / h.
+    Without them the mean is Gaussian with covariance I in `dim` dimensions. With them fewer others
+    vary: the covariance is (1 - h) I about m, where h is the share and m^2 the leakage. The
+    likelihood ratio exceeds its threshold in a ball about m / h.
     """
     scores, h = np.broadcast_arrays(
         np.asarray(leakage, dtype=np.float64), np.asarray(shares, dtype=np.float64)
@@ -118,10 +118,10 @@ def thinned(leakage: npt.ArrayLike, shares: npt.ArrayLike, dim: int) -> Doubles:
 def thinning_of(
     population: Population, rows: npt.NDArray[np.int64], leakage: Doubles, budget: Budget
 ) -> Narrowing | None:
-    """Return who narrows the spread of means most: by many records, or by weights that are known.
+    """Return the person that narrows the spread of means most, by many records or a known weight.
 
-    One of several records that weigh alike narrows it by next to nothing, as does who has little
-    of each batch.
+    A single record of common weight narrows it by next to nothing, as does a person with a small
+    share of each batch.
     """
     if population.finite or (population.plain and population.pull is None):
         return None
@@ -145,7 +145,7 @@ def thinning_of(
 
 
 def released_leverages(inside: Doubles, size: int, n: int | npt.NDArray[np.int64]) -> Doubles:
-    """Return leverages beside n others from those in a table of `size` records."""
+    """Return leverages in fits with n others, from those in a table of `size` records."""
     return np.asarray(inside * size / (n * (1 - inside) + inside * size))
 
 
@@ -161,7 +161,8 @@ def narrowing_of(
 ) -> Narrowing:
     """Return the worst record of a table, of which `n` are fitted, by `narrowed`.
 
-    Of a record whose shift is above the limit, noise must hide the shift: its spread alone counts.
+    If a record's shift is above the limit, noise must hide the shift anyway; then the narrower
+    spread alone counts.
     """
     leverages = released_leverages(regression.leverages(block, owners), len(block), n)
     advantages = narrowed(np.where(leakage <= budget.largest_leakage(), leakage, 0.0), leverages)
@@ -175,7 +176,7 @@ def narrowing_of(
 
 
 def refits_of(model: GLM | Cox, block: Doubles, rows: npt.NDArray[np.int64]) -> tuple[Refit, ...]:
-    """Return the shifts of the records without which a model was fitted again, worst first."""
+    """Return the shifts of records without which the model was fitted again, the worst first."""
     at, features = model.refitted, model.features(block)
     errors = features.std(axis=0) * np.sqrt(len(block))
     exact, steps = features[at] / errors, model.one_step(block[at]) / errors
@@ -188,9 +189,9 @@ def refits_of(model: GLM | Cox, block: Doubles, rows: npt.NDArray[np.int64]) -> 
 
 
 def counts_of(attacker: str, scores: Doubles, rows: np.ndarray) -> IdentifiedCounts:
-    """How many records the attacker identifies, the middle one and the worst one.
+    """Return the numbers of records that the attacker identifies, the median and the worst record.
 
-    Of records with equal leakage the first is named, as in long tables.
+    Among records of equal leakage the first is named, as in long tables.
     """
     order, size = np.sort(scores), len(scores)
     ends = order[[(size - 1) // 2, size // 2, -1]]
@@ -202,7 +203,7 @@ def counts_of(attacker: str, scores: Doubles, rows: np.ndarray) -> IdentifiedCou
 def identified(
     attacker: str, size: int, above: dict[str, int], *, scores: Doubles, rows: tuple[int, int]
 ) -> IdentifiedCounts:
-    """Return the counts, of the two scores in the middle and the largest, and the rows of both."""
+    """Return the counts; `scores` and `rows` are the two median ones and the largest."""
     risk = risk_of(scores, None)
     return IdentifiedCounts(
         attacker=attacker,
@@ -231,7 +232,7 @@ def by_level(counts: np.ndarray) -> dict[str, int]:
 def drivers_of(
     people: Population, index: int, row: int, columns: Sequence[str], values: Doubles | None
 ) -> Drivers:
-    """Return what each column has in the leakage of a person; `values` if they may be shown."""
+    """Return each column's share in a person's leakage; with `values` if these may be shown."""
     shares, without = people.shares(index)
     remaining = np.full(people.dim, np.nan) if people.shrinkage else people.left_out(index, without)
     order = np.argsort(-shares, kind="stable")
@@ -257,7 +258,7 @@ def covariance_of(
     scores: Doubles,
     confidence: float,
 ) -> CovarianceQuality:
-    """Say how well the covariance is known, and what that does to the worst leakage."""
+    """Return how well the covariance is estimated, and its effect on the worst leakage."""
     worst = float(scores[index])
     others = people.size - int(people.owned.sizes[index])
     low = high = power_low = power_high = None
@@ -290,7 +291,7 @@ def _condition(cov: Doubles) -> float:
 class Budget:
     """The most that may leak of any record: an advantage, a power, or a Gaussian (epsilon, delta).
 
-    A Gaussian epsilon is held against a game as the advantage that it allows.
+    A game is compared with a Gaussian epsilon by the advantage that this allows.
     """
 
     max_advantage: float
@@ -307,7 +308,7 @@ class Budget:
         return {"max_advantage": self.max_advantage}
 
     def met_by(self, score: float) -> bool:
-        """Tell whether a leakage score is under the budget."""
+        """Whether a leakage score is within the budget."""
         if np.isinf(score):
             return False
         curve = tradeoff.gaussian(leakage=score)
@@ -319,12 +320,12 @@ class Budget:
 
     @property
     def quantity(self) -> str:
-        """What of a game the budget limits: its power or its advantage."""
+        """The quantity of a game that the budget limits: power or advantage."""
         return "advantage" if self.max_power is None else "power"
 
     @property
     def limit(self) -> float:
-        """The most advantage or power that the budget allows."""
+        """The largest advantage or power that the budget allows."""
         if self.epsilon is not None:
             return float(tradeoff.gaussian(leakage=self._largest_mu() ** 2).advantage())
         return self.max_advantage if self.max_power is None else self.max_power
@@ -344,10 +345,10 @@ class Budget:
         return self._largest_mu() ** 2
 
     def answered_for(self, earlier: Doubles, added: Doubles) -> Doubles:
-        """Return the leakages that a release answers for: what is known of a person after it.
+        """Return the leakages by which a release is judged: all that it and earlier means leak.
 
-        Of a person of whom earlier means told more than this allows, it is what the release adds:
-        nothing takes the rest back.
+        For persons over the limit by earlier means, only what the release adds is judged: nothing
+        takes the rest back.
         """
         return np.where(earlier > self.largest_leakage(), 0.0, earlier) + added
 
@@ -357,7 +358,7 @@ class Budget:
         return float(tradeoff.gaussian(leakage=self.largest_leakage()).advantage())
 
     def noise_options(self, earlier: float) -> dict[str, Any]:
-        """Return the keywords of `leakage.noise_for`, less what earlier means told of a person."""
+        """Return the keywords of `leakage.noise_for`, less the leakage from earlier means."""
         if earlier == 0:
             return self.options()
         most = self.largest_leakage()
@@ -367,8 +368,8 @@ class Budget:
     def tightened(self, worst: float, game: Game) -> Budget:
         """Return the budget for the theory under which the game's upper end is within this one.
 
-        A game stands for a mu, the square root of a leakage. That of its upper end over that of
-        the theory hardly depends on the noise, so the theory is asked for so much less.
+        A game corresponds to a mu, the square root of a leakage. The ratio of its upper end's mu to
+        the theory's hardly depends on the noise, so the theory's limit is divided by it.
         """
         largest = self._largest_mu()
         allowed = min(largest, float(np.sqrt(worst))) * largest / self._mu_of(self.upper(game))
@@ -390,9 +391,9 @@ class Budget:
 
 
 def least_size(enough: Callable[[int], bool], size: int, most: int) -> int | None:
-    """Return the least number above `size` that is enough, as all above it are; None beyond most.
+    """Return the least number above `size` that is enough, as all above it; None beyond `most`.
 
-    Numbers are doubled until one is enough, then halved between.
+    Doubling brackets the number, bisection finds it.
     """
     low, high = size, 2 * size
     while not enough(high):

@@ -1,12 +1,12 @@
-"""Scores of coefficients that an attacker learns from rounds of their own.
+"""Scores of fitted coefficients that an attacker learns from simulated rounds.
 
-A record of large leverage narrows the spread of the coefficients by being there: both tails tell
-of it, and a linear score looks at one. Where few records hold a value, the coefficients lie at a
-few points, others with the record than without it. The attacker knows the population, so samples
-with the record and without it can be drawn and fitted at home. What is learned from these is a
-fixed score of the rounds that are judged.
+The presence of a record of large leverage narrows the spread of the coefficients: both tails reveal
+it, but a linear score uses one. Where few records hold a value, the coefficients lie at a few
+points, which differ with the record and without it. The attacker knows the population, so the
+attack can draw and fit samples with the record and without it. What it learns from these is a fixed
+score for the judged rounds.
 
-Projections of moves of the coefficients, (T, k), are NaN of samples without a fit. So are scores.
+Projections of the coefficients' moves, (T, k), and their scores are NaN for samples without a fit.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _NEAR = 0.01  # of the rounds learned from, on either side
 
 
 def quadratic(rounds: Pair, seen: Pair) -> Pair:
-    """Score by the quadratic in normal scores that fits best which rounds are with the record.
+    """Score by the quadratic in normal scores that best predicts which rounds have the record.
 
-    Normal scores, of the ranks among the rounds that are learned from, have no heavy tails.
+    Normal scores, of the ranks among the training rounds, have no heavy tails.
     """
     drawn = [each[~np.isnan(each[:, 0])] for each in rounds]
     order = np.sort(np.concatenate(drawn), axis=0)
@@ -45,7 +45,7 @@ def quadratic(rounds: Pair, seen: Pair) -> Pair:
 def normal(rounds: Pair, seen: Pair) -> list[Pair]:
     """Score by the log ratio of two normal laws of the normal scores in all dimensions, (T,).
 
-    Returns the scores of the rounds that are learned from, and of those that are seen.
+    Return the scores of the training rounds, and of the judged rounds.
     """
     every = (*rounds, *seen)
     empty = [np.isnan(each).any(axis=1) for each in every]
@@ -80,7 +80,7 @@ def _terms(order: Doubles, projections: Doubles) -> Doubles:
 
 
 def _twice_below(order: Doubles, values: Doubles) -> npt.NDArray[np.int64]:
-    """Return twice how many are below each value; of those that are equal half count."""
+    """Return twice the number below each value; equal ones count half."""
     places = np.argsort(values)  # of values in order each search begins where the last one ended
     values, below = values[places], np.empty(len(values), dtype=np.int64)
     below[places] = order.searchsorted(values, "left") + order.searchsorted(values, "right")
@@ -88,7 +88,7 @@ def _twice_below(order: Doubles, values: Doubles) -> npt.NDArray[np.int64]:
 
 
 def nearest(rounds: Pair, seen: Pair) -> Pair:
-    """Score by the share with the record of the nearest rounds; projections are (T,)."""
+    """Score by the share of the nearest rounds that have the record; projections are (T,)."""
     drawn = [each[~np.isnan(each)] for each in rounds]
     every = np.concatenate(drawn)
     order = np.argsort(every, kind="stable")

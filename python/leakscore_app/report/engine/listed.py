@@ -1,12 +1,12 @@
-"""Sets of records that can be listed: of few records, and of all but few, all sets are tried.
+"""Exhaustive attacks on means of a finite population: all sets of n of N records are listed.
 
-Who knows the records of a finite population, and that n of them are averaged, lists all sets of n
-and looks which have the published numbers. That is no linear score. Where C(N, n) is small, the
-advantage of this best use is computed exactly, by the law of the numbers in sets with all records
-of a person and in sets with none.
+An attacker who knows the records of a finite population, and that n of them are averaged, lists all
+sets of n and compares their means with the published numbers. That is no linear score. Where
+C(N, n) is small, the advantage of the best such attack is computed exactly, from the law of the
+numbers in sets with all records of a person and in sets with none.
 
-Noise that hides a person from linear scores may be too little for the list: with little noise few
-sets are near the published numbers. So the likelihood ratio of both mixtures is played, too.
+Noise that hides a person from linear scores may not suffice here: with little noise few sets are
+near the published numbers. So the likelihood ratio of both mixtures is played, too.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class Sets:
     Attributes
     ----------
     chosen : (S, k) ndarray of int
-        Who is in each set, or who is not.
+        Records in each set, or those outside of it.
     parts, start : (N, d), (d,) ndarray
-        What a chosen record adds to the numbers of a set, and the numbers of none.
+        Contribution of a chosen record to the numbers of a set, and the numbers of no choice.
     owned : Groups
-        Whose the records are.
+        Records by person.
     """
 
     chosen: Integers
@@ -55,7 +55,7 @@ class Sets:
 
     @classmethod
     def of(cls, values: Doubles, owned: Groups, n: int, units: Doubles) -> Sets | None:
-        """List the sets; None if they are too many. `units` are of what is published, in means."""
+        """List the sets; None if they are too many. `units` are published numbers over means."""
         size = len(values)
         sets = comb(size, n)
         if sets > _MOST:
@@ -70,7 +70,7 @@ class Sets:
         return cls(chosen, parts, start, owned)
 
     def of_person(self, person: int) -> tuple[Doubles, Doubles]:
-        """Return the numbers of sets that chose all records of a person, and of those that none."""
+        """Return the published numbers of sets that chose all records of a person, and none."""
         inside = np.isin(self.chosen, self.owned.rows(person)).sum(axis=1)
         every, none = (
             self.start + self.parts[self.chosen[inside == count]].sum(axis=1)
@@ -82,7 +82,7 @@ class Sets:
 def list_sets(
     sets: Sets, rows: npt.NDArray[np.int64], decimals: int | None, limit: float
 ) -> Listed:
-    """Return whose record the list of all sets tells most of.
+    """Return the person that the list of all sets reveals most.
 
     Parameters
     ----------
@@ -90,9 +90,9 @@ def list_sets(
     rows : (P,) ndarray of int
         The number of each person's first record.
     decimals : int or None
-        To how many what is published is rounded.
+        Of the published numbers, if they are rounded.
     limit : float
-        The most advantage that is allowed.
+        The largest advantage that is allowed.
     """
     persons, count = len(rows), len(sets.chosen)
     keys, counts = np.unique(
@@ -114,9 +114,9 @@ def list_sets(
 def enough_noise(
     noise: Noise, sets: Sets, persons: Sequence[int], limit: float, seed: int
 ) -> Noise:
-    """Return as much more noise as hides persons from who lists all sets.
+    """Increase noise until it hides persons from an attacker who lists all sets.
 
-    It is not confirmed if none is enough.
+    It is not confirmed if no tried size is enough.
     """
     pairs = [sets.of_person(person) for person in persons]
     for _ in range(_TRIES):
@@ -146,7 +146,7 @@ def _upper(pair: tuple[Doubles, Doubles], noise: Noise, rng: np.random.Generator
 
 
 def _log_density(points: Doubles, centres: Doubles) -> Doubles:
-    """Return that of a mixture of normal laws, without what all mixtures share."""
+    """Return the log density of a mixture of normal laws, up to a constant common to all."""
     from scipy.special import logsumexp
 
     half = np.square(centres).sum(axis=1) / 2
@@ -163,9 +163,9 @@ def _advantages(
     pairs: tuple[Integers, Integers, npt.NDArray[np.bool_]],
     decimals: int | None,
 ) -> Doubles:
-    """Return the total variation of the numbers with each person's records and without them.
+    """Return the total variation distance of the numbers with each person's records and without.
 
-    `pairs` are a chosen set and a person of whom it has records, and whether it has them all.
+    `pairs` are a chosen set, a person with records in it, and whether it has all of them.
     """
     chosen, parts, start = all_sets.chosen, all_sets.parts, all_sets.start
     (sets, fewer), (places, person, whole) = chosen.shape, pairs

@@ -1,15 +1,15 @@
-"""A table by group with cells of few records: their covariances are taken to be the same.
+"""A table by group with small cells, whose covariances are pooled.
 
 The features of a record of cell g are t = (1, z) there and 0 elsewhere. Their second moments are
 E_h = p_h (C_h + m_h m_h') in each cell h, p_h its share, m_h and C_h mean and covariance of t in
 it, and the covariance of all features is B - q q', B the matrix of the blocks E_h, q their means
-p_h m_h. A cell of fewer than 10 (d + 1) records does not tell its C_h: there it is the scatter
-within all cells over N - K, K the number of cells, unless a number varies clearly less in it. Few
-records rarely show that it does: the attack that takes each number to vary as it does in the cell,
-and to be correlated as in all, is played beside (`PooledLaw.separate`).
+p_h m_h. A cell of fewer than 10 (d + 1) records is too small to estimate its C_h. There C_h is the
+pooled covariance, the scatter within all cells over N - K, K the number of cells, unless a number
+varies clearly less in the cell. As few records rarely show that, a second attack is played, with
+the variances of the cell and the correlations of all cells (`PooledLaw.separate`).
 
-A record is left out of the shares, of its cell's mean and covariance, and of the pooled one as far
-as its own cell is judged by it. (Without noise no other cell's covariance matters to it.)
+A record is left out of the shares, of its cell's mean and covariance, and of the pooled covariance
+if its own cell is judged by that. (Without noise no other cell's covariance matters to it.)
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ class CellLaw:
     Attributes
     ----------
     places : (k,) ndarray of int
-        Among all features.
+        Places among all features.
     size : int
-        Records.
+        Number of records.
     first : int
-        1 if its first feature is its indicator, which does not vary within it.
+        1 if the first feature is the cell's indicator, which does not vary within it.
     mean, scatter
-        Of the features of its records; where these are few, the scatter of all cells.
+        Of the features of its records; in a small cell, the scatter of all cells.
     divisor : int
-        Of the scatter.
+        Of the scatter, which gives the covariance.
     squares : (k,) ndarray
         Sums over its records of the squares of each feature less its mean.
     separate : bool
-        Whether features vary by these squares, and not by the scatter.
+        Whether the variances are by these squares, and not by the scatter.
     """
 
     places: Integers
@@ -86,12 +86,12 @@ class CellLaw:
         return np.asarray(cov)
 
     def moments(self, records: int) -> tuple[Doubles, Doubles]:
-        """Return first and second moments over so many records in all."""
+        """Return first and second moments of the cell's features over all `records`."""
         second = self.size / records * (self.cov + _products(self.mean))
         return np.asarray(self.size / records * self.mean), np.asarray(second)
 
     def times(self, units: Doubles) -> CellLaw:
-        """Return the cell with its features times some units (k,)."""
+        """Return the cell with its features multiplied by `units`, (k,)."""
         scatter, squares = self.scatter * np.outer(units, units), self.squares * units**2
         return replace(self, mean=self.mean * units, scatter=scatter, squares=squares)
 
@@ -119,14 +119,14 @@ def _products(rows: Doubles) -> Doubles:
 
 @dataclass(frozen=True, eq=False)
 class PooledLaw(TableLaw):
-    """What the attackers know of a table by group with cells of few records.
+    """The law of a table by group with small cells, as the attackers know it.
 
     Attributes
     ----------
     cells : tuple of CellLaw
         The first features are the indicators of all but the first.
     centres : tuple of ndarray, optional
-        What is subtracted from the features of each cell's records, one array (k,) a cell.
+        Subtracted from the features of each cell's records, one array (k,) a cell.
     """
 
     cells: tuple[CellLaw, ...] = ()
@@ -141,7 +141,7 @@ class PooledLaw(TableLaw):
     ) -> PooledLaw:
         """Return the law of cells, none of which is empty.
 
-        `kept` says which columns of a block, of `width` features, are judged; all by default.
+        `kept` are the judged columns of a block of `width` features; all by default.
         """
         records, parts = int(moments.sizes.sum()), list(_in_units_of_file(moments))
         kept = np.arange(sum(len(part.places) for part in parts)) if kept is None else kept
@@ -167,10 +167,10 @@ class PooledLaw(TableLaw):
 
     @cached_property
     def centred(self) -> PooledLaw:
-        """The law of the features of each cell less their means in it.
+        """The law of the features of each cell less their means in the cell.
 
-        The mean of a cell changes with these and not with the count: it is a sum over a count, and
-        noise on either is as much on both.
+        To first order the mean of a cell, a sum over a count, follows from these alone. So noise on
+        a count does not hide a mean.
         """
         parts = [cell.times(self.scale[cell.places]) for cell in self.cells]
         means = [np.concatenate([np.zeros(of.first), of.mean[of.first :]]) for of in parts]
@@ -182,9 +182,9 @@ class PooledLaw(TableLaw):
 
     @cached_property
     def separate(self) -> PooledLaw | None:
-        """The law by which numbers vary in cells of few records as they do there.
+        """The law with the variances of each small cell.
 
-        None if there are no such cells, or where it takes too long to leave each record out.
+        None without small cells, or where leaving each record out would take too long.
         """
         cells = [replace(cell, separate=cell.divisor != cell.size) for cell in self.cells]
         few = [cell for cell in cells if cell.separate and len(cell.places) > cell.first]
@@ -192,7 +192,7 @@ class PooledLaw(TableLaw):
         return replace(self, cells=tuple(cells)) if few and work <= _MOST_WORK else None
 
     def scaled(self, values: Doubles) -> Doubles:
-        """Return values of the judged columns, less the means of cells if so, in units."""
+        """Return values of the judged columns, less `centres` if given, in units."""
         if self.centres is not None:
             values, cell = values.copy(), self.cell_of(values)
             for h in np.unique(cell).tolist():
@@ -201,7 +201,7 @@ class PooledLaw(TableLaw):
 
     @classmethod
     def of_counts(cls, law: TableLaw) -> TableLaw:
-        """Return the law of the counts of all cells but the first, that law if it is empty."""
+        """Return the law of the counts of all cells but the first; `law` if there are none."""
         others = np.rint(law.mean * law.scale * law.rows).astype(np.int64)
         first = law.rows - int(others.sum())
         if not first:
@@ -211,13 +211,13 @@ class PooledLaw(TableLaw):
 
     @property
     def counts(self) -> bool:
-        """Whether no number has a mean in any of the cells."""
+        """Whether only counts are published."""
         return len(self.mean) < len(self.cells)
 
     def without(self, values: Doubles) -> PooledLaw:
         """Return the law of counts without some rows (k, D), given in the units of the file.
 
-        Of cells that are empty then, the first one with records has no indicator.
+        Empty cells are dropped then, and the first cell with records has no indicator.
         """
         sizes = np.array([cell.size for cell in self.cells])
         sizes -= np.bincount(self.cell_of(values), minlength=len(sizes))
@@ -274,7 +274,7 @@ class PooledLaw(TableLaw):
         return scores
 
     def _separate_in(self, h: int, rows: Doubles) -> Doubles:
-        """Return the same where numbers vary as they do in the cell, without each record."""
+        """Return the distances by the variances of the cell, without each record."""
         total = float(self._along.sum() - self._along[h])
         first, second = self.cells[h].without(rows).moments(self.rows - 1)
         both = np.stack([rows, first], axis=-1)
@@ -307,7 +307,7 @@ class PooledLaw(TableLaw):
 
     @cached_property
     def _along(self) -> Doubles:
-        """Of each cell q' (E + v)^-1 q, as parts of one record less, v the noise."""
+        """For each cell q' (E + v)^-1 q, with the shares of one record less; v is the noise."""
         along = []
         for cell in self.cells:
             first, second = cell.moments(self.rows - 1)
@@ -316,7 +316,7 @@ class PooledLaw(TableLaw):
         return np.array(along)
 
     def _noisy(self, h: int, rows: Doubles) -> Doubles:
-        """Return the same with noise, (B + v - q q')^-1 by Sherman and Morrison.
+        """Return the distances with noise, by (B + v - q q')^-1 of Sherman and Morrison.
 
         Without a record, a = z - m, E + v is a matrix of the whole cell and one in the plane of
         a and m: all products are those of that plane (Woodbury).
@@ -345,7 +345,7 @@ class PooledLaw(TableLaw):
 
     @cached_property
     def _weights(self) -> Doubles:
-        """Of each cell -w'q, w'E w and w'q, w the weights of a record of another cell, (K, 3)."""
+        """For each cell -w'q, w'E w and w'q, (K, 3); w are the weights of another cell's record."""
         parts = []
         for cell in self.cells:
             first, second = cell.moments(self.rows - 1)
@@ -404,13 +404,13 @@ def _in_units_of_file(moments: CellMoments) -> Iterator[CellLaw]:
 
 @dataclass(frozen=True, eq=False)
 class CellsByGroup:
-    """The cells of a table by group, some of which hold few records.
+    """The cells of a table by group, some of them small.
 
     Attributes
     ----------
     moments : CellMoments
     numbers : (K,) ndarray of int
-        Which cells of the table hold records.
+        Numbers of the cells that hold records.
     statistic : GroupMeans
     """
 
@@ -420,7 +420,7 @@ class CellsByGroup:
 
     @property
     def needed(self) -> bool:
-        """Whether the law of each cell is needed: of few records, or of enough that are counted."""
+        """Whether the law of each cell is needed: a cell is small, or cells are counted."""
         moments, count = self.moments, len(self.numbers)
         if moments.low.shape[1]:
             return bool(moments.small.any())
@@ -428,19 +428,19 @@ class CellsByGroup:
 
     @property
     def small(self) -> tuple[str, ...]:
-        """The cells that are judged by the covariance within all."""
+        """The cells that are judged by the pooled covariance."""
         cells = self.statistic.cells
         return tuple(cells[k] for k in self.numbers[self.moments.small].tolist())
 
     @cached_property
     def law(self) -> PooledLaw:
-        """What the attackers know of the judged features."""
+        """The law of the judged features."""
         return PooledLaw.of(self.moments)
 
 
 @dataclass(frozen=True, eq=False)
 class PooledCells(CellsByGroup):
-    """Records (N, d) by cell, in memory: numbers that vary, of which none follows from others.
+    """Records (N, d) in memory by cell; columns vary, and none follows from others.
 
     Attributes
     ----------
@@ -456,7 +456,7 @@ class PooledCells(CellsByGroup):
     def of(
         cls, records: Doubles, cell: Integers, statistic: Counts | GroupMeans
     ) -> PooledCells | None:
-        """Return the cells; None if all together tell no covariance."""
+        """Return the cells; None if all together are too few for a covariance."""
         numbers, compact = np.unique(cell, return_inverse=True)
         unit = records.std(axis=0)
         unit[unit == 0] = 1.0
@@ -468,7 +468,7 @@ class PooledCells(CellsByGroup):
         return cls(moments, numbers, statistic, records, compact.reshape(-1))
 
     def of_rows(self, rows: Integers) -> PooledCells | None:
-        """Return the cells of some records; empty ones are gone."""
+        """Return the non-empty cells of some records."""
         return PooledCells.of(self.records[rows], self.numbers[self.cell[rows]], self.statistic)
 
     def features(self) -> Doubles:
@@ -484,13 +484,13 @@ class PooledCells(CellsByGroup):
 
 
 class LawPopulation(Population):
-    """A population that attackers know by the law of a table; see `Population`.
+    """A population whose law is that of a table; see `Population`.
 
     Parameters
     ----------
     law : TableLaw
     raw : (K, d) ndarray
-        The records that are here, in the units of the file.
+        The records in memory, in the units of the file.
     n : int
     finite : bool
     published : Published, optional
@@ -534,7 +534,7 @@ class LawPopulation(Population):
 
     @cached_property
     def _precision(self) -> Doubles:
-        """Of nothing that is left without single features of a cell with numbers: they are one."""
+        """None for cells with numbers, whose features are not left out one by one."""
         return np.full(self.dim, np.nan) if self.pooled else super()._precision
 
 
@@ -550,7 +550,7 @@ class Pooled(LawPopulation):
         Persons, each with one record, and batches.
     earlier : (P,) ndarray, optional
     law : PooledLaw, optional
-        Of the cells, by default that of their features.
+        The law of the cells; by default that of their features.
     """
 
     law: PooledLaw
@@ -612,7 +612,7 @@ class GroupedSource(CellsByGroup):
     ----------
     source : Source
     measure : MeasureCells
-        That returns the moments.
+        The pass that measures the moments.
     """
 
     source: Source
@@ -628,7 +628,7 @@ class GroupedSource(CellsByGroup):
         *,
         statistic: GroupMeans,
     ) -> GroupedSource | None:
-        """Look at cells; None if none is small, or all together tell no covariance.
+        """Measure cells; None if none is small, or all are too few for a covariance.
 
         Parameters
         ----------
@@ -639,7 +639,7 @@ class GroupedSource(CellsByGroup):
         measure : MeasureCells
             Whose cells are those of the whole table by group.
         records : (m,) ndarray of int
-            How many have each combination of levels.
+            Numbers of records with each combination of levels.
         statistic : GroupMeans
         """
         numbers, cell = np.unique(measure.cell, return_inverse=True)
@@ -652,7 +652,7 @@ class GroupedSource(CellsByGroup):
 
     @property
     def means(self) -> Doubles:
-        """The means of all features: shares of the cells, and of the numbers inside."""
+        """The means of all features: shares of the cells, and means of the numbers in them."""
         share = self.moments.sizes / int(self.moments.sizes.sum())
         cells = np.zeros((len(self.statistic.cells), 1 + self.moments.low.shape[1]))
         inside = np.column_stack([np.ones(len(share)), self.moments.means])
@@ -660,7 +660,7 @@ class GroupedSource(CellsByGroup):
         return np.concatenate([cells[1:, 0], cells[:, 1:].ravel()])
 
     def without(self, rows: frozenset[int], passes: Callable[..., CellMoments]) -> PooledLaw | None:
-        """Return the law without some rows; None if it cannot be judged."""
+        """Estimate the law without some rows in a pass; None if it cannot be judged."""
         measure = replace(self.measure, excluded=rows)
         moments = passes(self.source, measure, "leaving records out")
         cells = np.flatnonzero(moments.sizes)

@@ -1,4 +1,4 @@
-"""What a report is about, from what the caller asked for: release, budget, attackers, input."""
+"""The options of a report, checked and turned into release, budget, attackers and rounds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_LISTED = 10_000  # records, if nothing is asked
 
 @dataclass(frozen=True)
 class AnalysisOptions:
-    """What a report is asked for; `leakscore_app.analyse` says what each means."""
+    """The options of a report; `leakscore_app.analyse` documents each."""
 
     n: int | None
     previous: int | Sequence[int] | None
@@ -61,7 +61,7 @@ class AnalysisOptions:
 
 
 def checked(options: AnalysisOptions) -> AnalysisOptions:
-    """Refuse what no table can be judged by; the rest is for the parts that know more."""
+    """Refuse options that are invalid for any table; the parts check the rest."""
     validation.choice("population", options.population, ("infinite", "finite"))
     validation.choice("missing", options.missing, ("rows", "columns"))
     if options.records is not None:
@@ -86,7 +86,7 @@ def checked(options: AnalysisOptions) -> AnalysisOptions:
 
 
 def require_all_drawn(options: AnalysisOptions, n: int, size: int) -> None:
-    """Refuse a draw of noise for the mean of some of the records, which is not known."""
+    """Refuse a draw of noise for the mean of a subset of the records, which is not in the file."""
     if options.draw_noise is not None and n != size:
         raise ValueError(
             f"draw_noise must be given with the mean of all {size} records, not of n={n}: which "
@@ -95,7 +95,7 @@ def require_all_drawn(options: AnalysisOptions, n: int, size: int) -> None:
 
 
 def require_plain(options: AnalysisOptions, release: Release, published: Published) -> None:
-    """Refuse known weights where they do not tell which weight a record has in the mean."""
+    """Refuse known weights where the weight of a record in the mean is undetermined."""
     size = len(published.batch)
     why = ""
     if release.n != size:
@@ -111,7 +111,7 @@ def require_plain(options: AnalysisOptions, release: Release, published: Publish
 
 
 def rounds_of(rounds: int | None, n: int, size: int) -> int:
-    """Return the rounds of a game, an even number: as asked, or as many as n of `size` allow."""
+    """Return the rounds of a game, an even number: the option, or as many as n of `size` allow."""
     if rounds is None:
         return default_rounds(n, size)
     rounds = validation.count("rounds", rounds, low=200)
@@ -119,7 +119,7 @@ def rounds_of(rounds: int | None, n: int, size: int) -> int:
 
 
 def budget_of(options: AnalysisOptions) -> Budget:
-    """Return the limit of what may leak of any record: as asked, or an advantage."""
+    """Return the limit on the leakage of any record; the default is an advantage."""
     delta = validation.scalar("delta", options.delta, 0, 1, closed="neither")
     given = {name: getattr(options, name) for name in ("max_advantage", "max_power", "epsilon")}
     given = {name: value for name, value in given.items() if value is not None}
@@ -138,7 +138,7 @@ def budget_of(options: AnalysisOptions) -> Budget:
 def release_of(
     options: AnalysisOptions, seen: ReportInput, statistic: Statistic, *, embedded: bool
 ) -> Release:
-    """Return what is published; refuse an n that the judged records cannot give."""
+    """Return the release; refuse an n that the judged records cannot give."""
     size, finite, n = seen.rows_judged, options.population == "finite", options.n
     if options.previous is not None:
         n = size
@@ -177,9 +177,9 @@ def release_of(
 
 
 def published_of(records: Records, release: Release, totals: tuple[int, ...]) -> Published:
-    """Return persons and batches; refuse persons whom no law is known for.
+    """Return persons and batches; refuse a person without whom too few records remain.
 
-    An attacker knows the population from the records of the others: two at least.
+    An attacker knows the population from the records of the others, so at least two are needed.
     """
     size, n = len(records.rows), release.n
     if records.ids is not None:
@@ -224,7 +224,7 @@ def nothing_to_play(size: int) -> ValueError:
 def listed_of(
     which: str | None, size: int, worst: Sequence[int]
 ) -> tuple[str, npt.NDArray[np.int64]]:
-    """Return which records the JSON lists, as a word and by index: the worst are in their order."""
+    """Return the records that the JSON lists, as a word and as indices, the worst in order."""
     which = which or ("all" if size <= _MOST_LISTED else "worst")
     if which == "all":
         return which, np.arange(size)
@@ -232,9 +232,9 @@ def listed_of(
 
 
 def shrinkage_of(values: npt.NDArray[np.float64], shrinkage: Shrinkage, largest: int) -> Shrinkage:
-    """Shrink as asked, or automatically where the records are too few for their columns.
+    """Return the shrinkage: the option, or automatic if the records are too few for their columns.
 
-    Records that count are those of all but a person with the `largest` number of them, and one.
+    The count of records is without a person of the `largest` number, plus one.
     """
     size, dim = len(values) - largest + 1, values.shape[1]
     few = size < dim + 2

@@ -1,4 +1,4 @@
-"""What of a long table is judged: the first pass, and what it says of rows and columns."""
+"""The choice of judged rows and columns, from a first pass over a table."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ GROUPLESS = "its group is not known"
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What of a table is judged.
+    """The judged rows and columns of a table.
 
     Attributes
     ----------
@@ -55,22 +55,22 @@ class Judged:
     seen : First
     law : TableLaw
     columns : tuple of str
-        That are judged.
+        The judged columns.
     excluded : dict
-        Name of a column -> why it is not judged.
+        Name of a column -> reason why it is not judged.
     dependent : tuple of str
     counting : tuple of str
         Columns that count the records.
     unjudged : tuple of str
-        Columns that are published and of which nothing here speaks.
+        Published columns that the report says nothing about.
     published : int
-        How many columns are.
+        Number of published columns.
     groupless : Lost
         Rows without a group.
     absent, infinite : dict
-        Column of the table -> its cells that are missing, or infinite.
+        Column of the table -> number of its cells that are missing, or infinite.
     by_cell : GroupedSource, optional
-        The cells of a table by group, where some hold few records.
+        The cells of a table by group, where some are small.
     """
 
     source: Source
@@ -89,7 +89,7 @@ class Judged:
 
     @property
     def excluded_rows(self) -> tuple[ExcludedRows, ...]:
-        """Which rows are not judged."""
+        """The rows that are not judged, by reason."""
         lost: tuple[tuple[str, Lost, dict[str, int]], ...] = (
             ("a value is missing", self.seen.missing, self.absent),
             ("a value is infinite", self.seen.infinite, self.infinite),
@@ -124,7 +124,7 @@ def judged_of(
     separate : sequence of str
         Columns that a statistic names.
     rounding : float
-        Share of a number that is.
+        Relative rounding error of the numbers.
     """
     requested = opened.requested if columns is None else columns
     excluded = dict.fromkeys(separate, APART)
@@ -214,7 +214,7 @@ def _chosen_columns(
 def _useless(
     opened: Opened, seen: First, requested: Collection[str], missing: str
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return columns that hold nothing, names of rows, or holes where these decide; and codes."""
+    """Return columns to exclude (empty ones, row names, those with holes), and columns to refuse."""
     names = opened.source.columns
     useless, refused = opened.looked_at(seen.columns, seen.rows, requested)
     for name, absent, holes in zip(names, seen.absent, seen.holes, strict=True):
@@ -292,7 +292,7 @@ def in_memory(source: Source, each: Callable[..., Any], what: str) -> Any:  # no
 
 
 def records_of(table: Table, judged: Judged) -> Records:
-    """Return the records of a table in memory, of which `judged` says what is judged."""
+    """Return the judged records of a table in memory."""
     (block,) = judged.source.blocks()
     complete = np.asarray(np.isfinite(block.values).all(axis=1))
     values = block.values if complete.all() else block.values[complete]

@@ -1,4 +1,4 @@
-"""What the release tells about one value of a member, to who knows the member's other values."""
+"""Attribute inference: the guess of one value of a member by an attacker who knows the others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ALONE = 1e-9  # share of a direction's variance that the other records have
 
 @dataclass(frozen=True, eq=False)
 class ValueTable:
-    """The records that are averaged, and the column that is sensitive.
+    """The averaged records, of which one column is sensitive.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class ValueTable:
     rows : (N,) ndarray of int
     columns : tuple of str
     units : (d,) ndarray
-        Of the published numbers, beside the means of the columns.
+        Published numbers over the means of the columns.
     n : int
     """
 
@@ -44,7 +44,7 @@ class ValueTable:
     n: int
 
     def places(self, column: str) -> list[int]:
-        """Return where the column is, or the indicators of its levels."""
+        """Return the place of a column, or those of the indicators of its levels."""
         if column in self.columns:
             return [self.columns.index(column)]
         places = [j for j, name in enumerate(self.columns) if name.startswith(f"{column}=")]
@@ -60,8 +60,8 @@ class ValueTable:
 class _Pair:
     """Two candidates for the record of one person; `prior` is the share of the first, 1/2 or more.
 
-    The attacker knows the population from the other records: one that is far out hides behind
-    nothing that it adds to the covariance.
+    The attacker knows the population from the other records, so an outlying record does not hide
+    behind its own contribution to the covariance.
     """
 
     place: int
@@ -75,7 +75,7 @@ class _Pair:
 def sensitive_value(
     table: ValueTable, column: str, noise: Noise | None, *, rounds: int, rng: np.random.Generator
 ) -> SensitiveValue:
-    """Find the value that the release tells most of, and play it."""
+    """Find the value that the release reveals most, and play its guess."""
     places = table.places(column)
     reference = Reference.fit(table.values)
     pair = _worst_pair(table, reference, places)
@@ -107,7 +107,7 @@ def sensitive_value(
 
 
 def _worst_pair(table: ValueTable, reference: Reference, places: Sequence[int]) -> _Pair:
-    """Return the record and the two candidates that the release tells apart best."""
+    """Return the record and the two candidates that the release separates best."""
     values = table.values[:, places]
     levels, codes, counts = np.unique(values, axis=0, return_inverse=True, return_counts=True)
     codes = codes.reshape(-1)
@@ -134,7 +134,7 @@ def _worst_pair(table: ValueTable, reference: Reference, places: Sequence[int]) 
 
 
 def _farthest(table: ValueTable, reference: Reference, at: int) -> _Pair:
-    """Return the record whose value is told best from what its other values say, and these."""
+    """Return the record whose value is farthest from its prediction by the others, and both."""
     precision, surprise = _left_out(table, reference, np.eye(reference.dim)[at])
     place = int((surprise**2 * precision).argmax())
     second = table.values[place].copy()
@@ -174,7 +174,8 @@ def _pair(
 ) -> _Pair:
     """Judge two candidates by the law of the others.
 
-    By that of all where the others do not vary in a direction that says nothing of the value.
+    The law of all is used where the others lack variance in a direction that does not involve the
+    value.
     """
     first, m, law = table.values[place], np.inf, reference
     with suppress(SingularCovarianceError):
@@ -193,7 +194,7 @@ def _played(
 ) -> Compared:
     """Draw the other members from the other records, and guess between the candidates.
 
-    Where the sums are skewed another threshold than the theory's is better, and is learned.
+    Where the sums are skewed, a threshold other than the theory's is better; it is learned.
     """
     if np.isinf(pair.leakage):
         return Compared(theory, 1.0, 0.0)
@@ -212,7 +213,7 @@ def _played(
 
 
 def _sums(values: Doubles, count: int, rounds: int, rng: np.random.Generator) -> Doubles:
-    """Draw sums of so many of the values: by bins where these do not show, else one by one."""
+    """Draw sums of `count` values: by bins where these make no difference, else one by one."""
     bins = Bins.of(values).joined(count, replace=True)
     if bins.error(count, replace=True) <= _LARGEST_ERROR:
         return bins.drawn(rng, count, rounds, replace=True)

@@ -1,4 +1,4 @@
-"""A table whose records are all in memory: what an analysis wants to know of it."""
+"""A judged table whose records are all in memory."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ _LISTED = 3  # persons who are looked for in the list of all sets
 
 
 class WholeTable(JudgedTable):
-    """What is judged of a table in memory; see `JudgedTable`.
+    """The judged part of a table in memory; see `JudgedTable`.
 
     Parameters
     ----------
     table : Table
     options : AnalysisOptions
     say : callable
-        Told what is done.
+        Called with a line of progress.
     """
 
     def __init__(self, table: Table, options: AnalysisOptions, say: Callable[[str], None]) -> None:
@@ -94,7 +94,7 @@ class WholeTable(JudgedTable):
             )
 
     def publish(self, release: Release) -> None:
-        """Settle what is published, and whose the records are."""
+        """Settle the release, and the persons of the records."""
         super().publish(release)
         totals = () if self.earlier is None else self.earlier.records
         self.persons = published_of(self.records, release, totals)
@@ -108,7 +108,7 @@ class WholeTable(JudgedTable):
 
     @property
     def keys(self) -> npt.NDArray[np.int64]:
-        """What seeds each person's games."""
+        """The seed of each person's games."""
         return np.arange(self.population.persons)
 
     @cached_property
@@ -118,7 +118,7 @@ class WholeTable(JudgedTable):
 
     @property
     def means(self) -> Doubles:
-        """Of the features."""
+        """Means of the features."""
         return np.asarray(self.statistic.features(self.featured.block).mean(axis=0))
 
     @property
@@ -129,7 +129,7 @@ class WholeTable(JudgedTable):
         return np.average(self.records.values, axis=0, weights=self.featured.weights)
 
     def score(self) -> None:
-        """Estimate what an attacker knows; the population scores the persons."""
+        """Estimate the law that an attacker knows; the population scores the persons."""
         cells, n = self.featured.pooled, self.released.n
         if cells is not None:
             self.population = Pooled(cells, n, finite=self.finite, published=self.persons)
@@ -168,7 +168,7 @@ class WholeTable(JudgedTable):
         return [Off.of(steps, self.every, at_hand=True) for steps in self.steps]
 
     def sums(self) -> Sums:
-        """Return what arithmetic on the sums may tell, of persons too."""
+        """Return the records that arithmetic on the sums may reveal, and their persons."""
         if self.population.plain:
             return super().sums()
         owners = self.rows[self.persons.owned.of_row]
@@ -219,7 +219,7 @@ class WholeTable(JudgedTable):
         return JudgedRelease(self.rows[remain][kept], scores[kept])
 
     def sensitive_values(self) -> ValueTable:
-        """Return the records for what the release tells of one value of them."""
+        """Return the records as needed to guess one sensitive value from the release."""
         if why := refused(self.options, self.statistic.kind):
             raise ValueError(f"sensitive={self.options.sensitive!r} must be a column of {why}")
         if not self.persons.owned.alone.all():
@@ -238,7 +238,7 @@ class WholeTable(JudgedTable):
         return self.records.values[owned.first[index]] if owned.alone[index] else None
 
     def listing(self, scores: Doubles, base_rate: float | None) -> Listing:
-        """Return what the report says of all records."""
+        """Return the report's statements about all records."""
         people, rows, cells = self.population, self.rows, self.featured.pooled
         informed = risk_of(scores, base_rate)
         weaker = risk_of(people.weaker(), base_rate)
@@ -272,7 +272,7 @@ class WholeTable(JudgedTable):
         return Sets.of(self.records.values, people.owned, self.released.n, self.units)
 
     def hidden_from_lists(self, noise: Noise | None) -> Noise | None:
-        """Return noise that hides records from who lists all sets, too, where they are few."""
+        """Return noise that also hides few records from an attacker who lists all sets."""
         if noise is None or not (noise.confirmed and noise.standard_errors) or self._sets is None:
             return noise
         scores = np.nan_to_num(self.population.informed(), posinf=0.0)
@@ -281,7 +281,7 @@ class WholeTable(JudgedTable):
         return enough_noise(noise, self._sets, worst, limit, self.options.seed)
 
     def observations(self, listing: Listing) -> Observations:
-        """Say what was seen of the records, and of whose they are."""
+        """Return observations on the records and their persons."""
         seen = replace(
             super().observations(listing), refits=self._refitted(), listed=self._listed()
         )
@@ -291,7 +291,7 @@ class WholeTable(JudgedTable):
         return replace(seen, records=persons, doubt="")
 
     def _listed(self) -> Listed | None:
-        """Return what the list of all sets of a finite population tells, where they are few."""
+        """Return the result of listing all sets of a finite population, where they are few."""
         if self._sets is None:
             return None
         decimals = self.options.decimals if self.released.exact == "exact" else None
@@ -304,7 +304,7 @@ class WholeTable(JudgedTable):
         return refits_of(self.statistic, self.featured.block, self.rows)
 
     def narrowing(self, leakage: Doubles) -> Narrowing | None:
-        """Return the record, or the person, that narrows the spread of what is published most."""
+        """Return the record, or the person, that narrows the spread of the numbers most."""
         regression, persons = self.statistic, self.persons.owned.of_row
         if not isinstance(regression, Regression):
             return thinning_of(self.population, self.rows, leakage, self.budget)
@@ -320,9 +320,9 @@ class WholeTable(JudgedTable):
 
 
 def without_small_cells(table: Table, options: AnalysisOptions) -> tuple[Table, Featured, int]:
-    """Return a table, its features, and how many records of small cells it is without, if asked.
+    """Return a table without the records of small cells, if asked; its features; and their number.
 
-    Of such records no group is known any more; cells that become small by that go, too.
+    The records lose their group; cells that become small by this lose theirs, too.
     """
     dropped = 0
     while True:
@@ -367,7 +367,7 @@ Integers: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Earlier:
-    """How many rows of the file, and how many judged records, were behind each earlier mean."""
+    """Numbers of rows of the file, and of judged records, in each earlier mean."""
 
     rows: tuple[int, ...]
     records: tuple[int, ...]
@@ -376,9 +376,9 @@ class Earlier:
 def earlier_of(
     previous: int | Sequence[int], records: Records, rows: int, n: int | None, population: str
 ) -> Earlier:
-    """Return what was published before; refuse counts that are no history of these rows.
+    """Return the earlier means; refuse counts that are no history of these rows.
 
-    Integers that are not judged were not in those means either.
+    Rows that are not judged now were in no earlier mean.
     """
     previous = [previous] if np.ndim(previous) == 0 else list(previous)  # type: ignore[list-item, arg-type]
     if population == "finite":
@@ -409,7 +409,7 @@ def earlier_of(
 
 
 def previous_of(people: Population, scores: Doubles, earlier: Earlier, rows: Integers) -> Previous:
-    """Set what all means tell beside the present mean alone.
+    """Compare the leakage from all means with that from the present mean alone.
 
     Parameters
     ----------
@@ -458,7 +458,7 @@ def _batches(
 
 
 def _if_gaussian(people: Population, scores: Doubles) -> Doubles:
-    """Power of the best test if records were Gaussian, exact for the smallest batch of two.
+    """Return the power of the best test for Gaussian records, exact for a smallest batch of two.
 
     NaN for persons of several records, which have no such law here.
     """
@@ -481,9 +481,9 @@ def cells_of(
     owner : (N,) ndarray of int
         The person of each record; without ids each is a person's only one.
     rows : (P,) ndarray of int
-        Which record names each person.
+        Number of the record that names each person.
     leakage : (P,) ndarray
-        Of each person.
+        Leakage of each person.
     """
     for names, of_record in featured.tables:
         cell, person = np.divmod(np.unique(of_record * len(rows) + owner), len(rows))
