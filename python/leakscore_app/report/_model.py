@@ -27,7 +27,7 @@ LEVELS = (0.1, 0.5, 0.9)
 
 @dataclass(frozen=True)
 class ReportInput:
-    """What was read, and what of it is judged; `rows_dropped` are those of small cells."""
+    """The table as read, and its judged part; `rows_dropped` counts the rows of small cells."""
 
     name: str
     path: str | None
@@ -48,7 +48,7 @@ class ReportInput:
 
 @dataclass(frozen=True)
 class Release:
-    """What is published, and how its n records come about."""
+    """The published statistic of n records, and how these are drawn."""
 
     statistic: str
     exact: str
@@ -67,7 +67,7 @@ class Release:
 
 @dataclass(frozen=True)
 class ThreatModel:
-    """Who attacks, and what is known to this attacker."""
+    """An attacker, and the knowledge of this attacker."""
 
     name: str
     knows: str
@@ -77,7 +77,7 @@ class ThreatModel:
 
 @dataclass(frozen=True)
 class Risk:
-    """What one attacker makes of every record, arrays (k,); infinite leakage is certainty."""
+    """Risk of every record from one attacker, arrays (k,); an infinite leakage is certainty."""
 
     leakage: Doubles
     advantage: Doubles
@@ -122,7 +122,7 @@ class Drivers:
 
 @dataclass(frozen=True)
 class CovarianceQuality:
-    """How well the covariance is known, and what that does to the worst record."""
+    """How well the covariance is estimated, and its effect on the worst record."""
 
     kind: str
     shrinkage: float | None
@@ -139,7 +139,7 @@ class CovarianceQuality:
 
 @dataclass(frozen=True)
 class Compared:
-    """A number of the theory beside the simulated one; the error is one standard error."""
+    """A number by the theory and by simulation; the error is one standard error."""
 
     theory: float
     simulated: float
@@ -149,18 +149,18 @@ class Compared:
 
     @property
     def z(self) -> float:
-        """How many standard errors the two are apart; none of who shifts no mean."""
+        """Difference in standard errors; 0 for a record that shifts no mean."""
         return (self.simulated - self.theory) / self.std_error if self.std_error else 0.0
 
     def to_dict(self) -> dict[str, float]:
-        """Return the fields and z; the upper end where there is one."""
+        """Return the fields and z, with the upper end if there is one."""
         plain = vars(self) | {"z": self.z}
         return {name: value for name, value in plain.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a game differs from the theory, told only if it explains the difference.
+    """Why a game differs from the theory; shown only if it explains the difference.
 
     `edgeworth` is the share (power or advantage, as `quantity` says) by the law with skewness and
     kurtosis; `row` is the record with most of the variance along the attack, `share` of it.
@@ -176,8 +176,8 @@ class Reason:
 class Game:
     """One record in the simulated game, half of the rounds with it and half without.
 
-    Of what is fitted again, advantage and power are those of the best of several
-    scores; all other numbers are those of the linear one.
+    For refitted numbers, advantage and power are those of the best of several scores; all other
+    numbers are those of the linear score.
     """
 
     row: int
@@ -199,21 +199,21 @@ class Game:
 
     @property
     def acts_by(self) -> str:
-        """Power or advantage: that in which game and theory are farther apart."""
+        """Power or advantage, whichever differs more between game and theory."""
         return "advantage" if abs(self.advantage.z) > abs(self.power.z) else "power"
 
     def to_act_on(self, quantity: str) -> float:
-        """Return power or advantage as one should act on it: the game's where theory differs."""
+        """Return the power or advantage to act on: the game's if the theory differs."""
         compared: Compared = getattr(self, quantity)
         return compared.simulated if self.differs else compared.theory
 
 
 @dataclass(frozen=True)
 class RevealedNoiseGame:
-    """A game in which the noise is computed anew from every table drawn, and its matrix is known.
+    """A game with noise recomputed for each table, and its covariance shown to the attacker.
 
-    Half of the `tables` hold the record. `advantage` is that of an attack on matrix and mean, which
-    others may surpass; `upper` is its upper end with 95 % confidence.
+    Half of the `tables` hold the record. `advantage` is that of an attack on matrix and mean;
+    another attack may do better. `upper` is its upper end with 95 % confidence.
     """
 
     tables: int
@@ -224,12 +224,12 @@ class RevealedNoiseGame:
 
 @dataclass(frozen=True)
 class RevealedNoise:
-    """What the matrix of the noise tells of a record, where the attacker is told the matrix.
+    """Leakage of a record if the covariance of the noise is shown to the attacker.
 
-    `leakage` is that under the noise computed with the record in the table, the others those
-    under the noise computed without it. `anew` is the game with noise computed from every table, or
-    None, and then `why_not_played` says why; `public` is the advantage, with its standard error,
-    in the game of the same record with the one matrix that does not depend on the round's table.
+    `leakage` is under noise computed with the record in the table; `*_without` are under noise
+    computed without it. `anew` is the game with noise recomputed for each table, or None for the
+    reason `why_not_played`. `public` is the record's advantage, with its standard error, in a game
+    with one public matrix that does not depend on the round's table.
     """
 
     row: int
@@ -247,19 +247,18 @@ class RevealedNoise:
 class Noise:
     """The Gaussian noise on the mean that brings every record under the budget.
 
-    `theory_standard_errors` is what the theory asks. `standard_errors`, never less, is the noise
-    offered: with it the game's upper end is within the budget, too, if `confirmed`, for the records
-    `rows_played`, the worst ones. Both are root mean squares over the columns.
+    `theory_standard_errors` is enough in theory. `standard_errors`, never less, is the offered
+    noise. If it is `confirmed`, the games' upper ends are within the budget, too, for the worst
+    records (`rows_played`). Both are root mean squares over the columns.
 
-    `shape` is "optimal", "independent" (between columns) or "same" (in every column); `why_same`
-    says why nothing cheaper is offered. The rest is that of the first two. `cost` is the sum of the
-    squares of `column_standard_errors`; no noise of this shape that is within the limit in theory
-    costs less than (1 - gap) cost. `covariance` is that of the noise on the mean, in the
-    columns' units, of the first one. `beside` is what the
-    other shapes take in theory, in standard errors. Of the first one, too, everyone within the
-    Mahalanobis distance `protected_radius` of the mean is protected, in the table or not.
-    `noisy_mean` are the numbers with one draw of the noise, where it was asked for. `noise_std` and
-    `covariance` are of what is published, in its units: of a sum, a count, the mean of a group.
+    `shape` is "optimal", "independent" (between columns) or "same" (in every column); `why_same` is
+    the reason why nothing cheaper is offered. The following fields are for the first two shapes.
+    `cost` is the sum of the squares of `column_standard_errors`; no noise of this shape that is
+    within the limit in theory costs less than (1 - gap) cost. For the first shape, `covariance` is
+    that of the noise, `beside` the size of noise of the other shapes in theory, in standard errors,
+    and everyone within the Mahalanobis distance `protected_radius` of the mean is protected, in the
+    table or not. `noisy_mean` are the numbers with one draw of the noise, if asked. `noise_std` and
+    `covariance` are in the units of the published numbers: a sum, a count, the mean of a group.
     """
 
     budget: dict[str, float]
@@ -292,14 +291,14 @@ WITHIN = 0.1
 
 @dataclass(frozen=True)
 class SensitiveValue:
-    """What the release tells about one column of a member, to who knows the other columns.
+    """Attribute inference: a member's value of one column, by an attacker who knows the others.
 
-    `row` is the record of which it tells most, `leakage` that of its value beside the one that its
-    other values say, or beside another category; `right` is how often the best guess between the
-    two is right, without the release `prior`. Of numbers, `open_before`, `open_after` and
-    `open_with_noise` (that is offered) are standard deviations of what is open about the value, and
-    `colluding_members` how many must pool their records until it is told to within a tenth of the
-    column's `spread`; null if not even all others suffice.
+    `row` is the record whose value the release reveals most. `leakage` is between that value and
+    its prediction from the other columns, or another category. `right` is the rate at which the
+    best guess between the two is right; without the release it is `prior`. For numbers,
+    `open_before`, `open_after` and `open_with_noise` (the offered noise) are standard deviations of
+    the attacker's uncertainty. `colluding_members` is the number who must pool their records to
+    know the value to within a tenth of the column's `spread`; null if not even all others suffice.
     """
 
     column: str
@@ -317,7 +316,7 @@ class SensitiveValue:
 
 @dataclass(frozen=True)
 class Remedy:
-    """A cheaper change of the release, and the worst record after it."""
+    """A change of the release other than noise, and the worst record after it."""
 
     kind: str
     what: str
@@ -335,10 +334,10 @@ class Remedy:
 
 @dataclass(frozen=True)
 class Remainder:
-    """A record off the steps of a column on which all others lie, but for `others` of them.
+    """A record off the steps of a column on which all other records lie, except `others` of them.
 
-    `exact` is the advantage of an attack on the remainder of the exact sum, `advantage` what is
-    left of it as the sum is published.
+    `exact` is the advantage of an attack on the remainder of the exact sum, `advantage` that of the
+    sum as published.
     """
 
     row: int
@@ -351,10 +350,10 @@ class Remainder:
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """What remainders of published sums tell, beyond a linear score, the worst records first.
+    """Records that remainders of published sums reveal, beyond a linear score, the worst first.
 
-    `hidden_by` are the most decimals with which a rounded release is within the limit, if that is
-    why it is not; `unchecked` says why no steps were looked for.
+    `hidden_by` is the largest number of decimals that brings the release within the limit, if
+    remainders exceed it; `unchecked` is the reason why no search for steps was made.
     """
 
     records: tuple[Remainder, ...] = ()
@@ -372,7 +371,7 @@ class Arithmetic:
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of the file that came between two means, and how many are identified."""
+    """Rows of the file between two means, and the number of identified ones."""
 
     rows: tuple[int, int]
     records: int
@@ -385,9 +384,9 @@ class Batch:
 class Previous:
     """The means that were published before, and for comparison the present one alone.
 
-    All other numbers of a report are what all means tell together. `told` is what the earlier ones
-    told of each person, which nothing takes back, `added` what the present one adds; `new` are the
-    persons in the last batch, `given_away` those who are all of a batch.
+    All other numbers of a report are for all means together. `told` is each person's leakage from
+    the earlier means, which nothing takes back, and `added` that from the present one. `new` are
+    the persons in the last batch, `given_away` those who are all of a batch.
     """
 
     rows_published: tuple[int, ...]
@@ -404,7 +403,7 @@ class Previous:
 
 @dataclass(frozen=True, eq=False)
 class Owned:
-    """Whose records are judged: labels (P,), numbers of all records (N,), and persons of these."""
+    """Judged persons: labels (P,), numbers of all records (N,), and the person of each record."""
 
     ids: npt.NDArray[np.str_]
     rows: npt.NDArray[np.int64]
@@ -440,7 +439,7 @@ class AuditResult:
 
 @dataclass(frozen=True)
 class Worst:
-    """The record that a verdict hangs on, and how large its advantage or power may be."""
+    """The record that decides a verdict, and the upper end of its advantage or power."""
 
     row: int
     quantity: str
@@ -455,10 +454,10 @@ class Worst:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether to publish, and why; `noise_standard_errors` is what publishing would take.
+    """Whether to publish, and why; `noise_standard_errors` is the noise that it would take.
 
-    `decision` is "publish", "publish with noise" or "do not publish"; `limit` is the most that may
-    leak of any record; `doubt` says which records may be of one person, "" if none are.
+    `decision` is "publish", "publish with noise" or "do not publish"; `limit` is the limit for
+    every record; `doubt` names records that may be of one person, "" if none are.
     """
 
     decision: str
@@ -492,7 +491,7 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class Bars:
-    """Leakages of all records of a long table: the least value of each bin, and how many."""
+    """Histogram of the leakages of a long table: the lower end of each bin, and its count."""
 
     least: Doubles
     counts: npt.NDArray[np.int64]
@@ -500,12 +499,12 @@ class Bars:
 
 @dataclass(frozen=True)
 class Narrowing:
-    """The record that narrows the spread of what is published most by being there.
+    """The record whose presence narrows the spread of the published numbers most.
 
-    `column` is the predictor whose coefficient hangs most on it, the column whose correlations do,
-    or that of the weights, and "" of who fills much of a mean; `advantage` that of an attacker who
-    sees both tails. `unplayed` says that what is published is not linear in so few records, and
-    that no game has fitted samples again.
+    `column` is the predictor whose coefficient depends most on the record, the column whose
+    correlations do, or that of the weights; "" for a person with a large share of a mean.
+    `advantage` is that of an attacker who uses both tails. `unplayed` is True if the numbers are
+    not linear in so few records, and no game refits samples.
     """
 
     row: int
@@ -517,7 +516,7 @@ class Narrowing:
 
 @dataclass(frozen=True)
 class Refit:
-    """How far a record shifts the coefficient that it shifts most, in standard errors.
+    """The largest shift of a coefficient by a record, in standard errors.
 
     By one Newton step, and exactly, by a fit without the record.
     """
@@ -530,10 +529,10 @@ class Refit:
 
 @dataclass(frozen=True)
 class Listed:
-    """The record that the list of all sets of n of N records tells most of, where they are few.
+    """The record that a list of all sets of n of N records reveals most, where these are few.
 
-    `advantage` is that of the best use of the list, `coarser` to how many decimals rounding keeps
-    it within the limit, None if it is.
+    `advantage` is that of the best attack by the list. `coarser` is the number of decimals to which
+    rounding keeps it within the limit, None if it is.
     """
 
     row: int
@@ -544,13 +543,12 @@ class Listed:
 
 @dataclass(frozen=True)
 class Observations:
-    """What an analysis saw of the table, for the notices: columns that count the records among it.
+    """Observations on the table, for the notices; `counting` are columns that number the records.
 
-    `embedded` is what is said of the embedded table, if it is judged, `records` are notices about
-    whose the records are, `doubt` is why some may be of one person. `narrowing` is there if
-    coefficients of a regression are published (of a long table correlations or weighted ratios,
-    too), `refits` if those of another model are, `listed` of a finite population if its sets of n
-    records are few.
+    `embedded` is the note on the embedded table, if it is judged; `records` are notices about the
+    persons of the records; `doubt` is why several may be of one person. `narrowing` is given for
+    coefficients of a regression (in a long table also for correlations and weighted ratios),
+    `refits` for those of another model, `listed` for a finite population with few sets of n.
     """
 
     counting: tuple[str, ...]
@@ -564,7 +562,7 @@ class Observations:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Listing:
-    """What a report says of all records; `places` are those of the population's persons in it."""
+    """Risks of all records in a report; `places` are those of the population's persons in them."""
 
     rows: npt.NDArray[np.int64]
     places: npt.NDArray[np.intp]
@@ -583,7 +581,7 @@ class Listing:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Content(Listing):
-    """All that an analysis finds; verdict and notices of `Report` follow from it."""
+    """All results of an analysis; verdict and notices of `Report` follow from it."""
 
     seed: int
     input: ReportInput
@@ -609,16 +607,16 @@ class Content(Listing):
 
     @property
     def records(self) -> int:
-        """How many records, or persons, are judged."""
+        """Number of judged records, or persons."""
         return self.counts[0].records
 
     @property
     def noun(self) -> str:
-        """What is judged: a record, or a person with all records."""
+        """The unit that is judged: "record", or "person" with all records."""
         return "record" if self.owned is None else "person"
 
     def place(self, row: int) -> dict[str, Any]:
-        """Return line and person of a record, as far as they are known."""
+        """Return line and person of a record, where they are known."""
         rows = self.rows if self.owned is None else self.owned.rows
         index = int(np.searchsorted(rows, row))
         place: dict[str, Any] = {}

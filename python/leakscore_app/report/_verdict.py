@@ -33,7 +33,7 @@ from leakscore_app.tables.doubts import option
 def named(report: Content, row: int, *, whole: bool = True) -> str:
     """Name a record by its number, and by line and person where they are known.
 
-    It stands for all records of its person, if these are judged as a `whole`.
+    With `whole`, it represents all records of its person.
     """
     place, more = report.place(row), _others_of_its_person(report, row)
     if whole and more:
@@ -43,7 +43,7 @@ def named(report: Content, row: int, *, whole: bool = True) -> str:
 
 
 def label(report: Content, row: int) -> str:
-    """Return the name for the cells of a table: of a person with several records, the id alone."""
+    """Return a short name for the cells of a table; for a person with several records, the id."""
     place = report.place(row)
     several = _others_of_its_person(report, row)
     return f"person {place['id']}" if several else _numbered(row, place)
@@ -59,12 +59,12 @@ def _others_of_its_person(report: Content, row: int) -> int:
 
 
 def capitalised(text: str) -> str:
-    """Return a text with a capital at its beginning."""
+    """Return a text with a capital first letter."""
     return f"{text[:1].upper()}{text[1:]}"
 
 
 def times(share: float) -> str:
-    """Return how many times in 100, in two digits at least where it is not certain."""
+    """Return a share as a number of times in 100, in at least two digits unless it is certain."""
     shown = f"{100 * share:.0f}" if 0.0995 <= share <= 0.9905 else f"{100 * share:.1f}"
     if share < 1 and float(shown) == 100:
         shown = "more than 99.9"
@@ -78,7 +78,7 @@ def in_100(share: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Return 94.4 %, and never 100.0 % or 0.0 % of what is not certain."""
+    """Return a share such as 94.4 %; 100.0 % and 0.0 % only if it is certain."""
     if 0.9995 <= share < 1:
         return "> 99.9\u00a0%"
     if 0 < share < 0.0005:
@@ -97,18 +97,18 @@ def plus_minus(share: Compared) -> str:
 
 
 def in_digits(value: float, digits: int = 3, way: str = ROUND_CEILING) -> str:
-    """Return a number in few digits, never less than it is: less noise would be too little."""
+    """Return a number in few digits, rounded up: less noise would be too little."""
     return f"{float(Context(digits, way).create_decimal_from_float(value)):.{digits}g}"
 
 
 def several(errors: float) -> str:
-    """Return 1 standard error, 0.8 standard errors; more rather than less."""
+    """Return a size such as "0.8 standard errors", rounded up."""
     shown = in_digits(errors)
     return f"{shown} standard error{'' if shown == '1' else 's'}"
 
 
 def share_against(share: float, limit: float) -> str:
-    """Return a share in percent, in digits enough to tell it from a limit beside it."""
+    """Return a share in percent, in enough digits to show on which side of a limit it is."""
     for digits in range(1, 12):
         shown = f"{100 * share:.{digits}f}"
         if (float(shown) > 100 * limit) == (share > limit):
@@ -144,22 +144,22 @@ _NAMED = 5  # columns left out that the verdict names
 
 @dataclass(frozen=True, eq=False)
 class VerdictBasis:
-    """What a verdict rests on.
+    """The numbers on which a verdict rests.
 
     Attributes
     ----------
     rows : (k,) ndarray of int
         Numbers of the records judged.
     leakage : (k,) ndarray
-        What is known of them from all that is published.
+        Their leakages from everything that is published.
     games : tuple of Game
-        Those without noise against the informed attacker.
+        Games without noise against the informed attacker.
     added : dict
         Number of a record -> what arithmetic on the sums adds to its advantage, without noise.
     refused : str
-        The sentences on why no noise will do, and what will; empty if noise may.
+        Sentences on why no noise helps, and what does; empty if noise may help.
     remedy : str
-        A sentence on what helps where too much noise would be needed.
+        A sentence on what helps if too much noise would be needed.
     """
 
     rows: npt.NDArray[np.int64]
@@ -171,10 +171,10 @@ class VerdictBasis:
 
 
 def judged(report: Content, budget: Budget) -> VerdictBasis:
-    """Collect what the verdict rests on; with earlier means, that of the new records and all means.
+    """Collect the basis of the verdict; after earlier means, for the persons with new records.
 
-    What earlier means told does not hang on this release: those in no new batch are not judged, and
-    of a person of whom they told more than the limit, what this release adds is.
+    The leakage from earlier means does not depend on this release. So persons without a new record
+    are not judged, and persons over the limit already are judged by what this release adds.
     """
     rows, leakage = report.rows, report.informed.leakage
     games = tuple(game for game in report.games if game.attacker == "informed")
@@ -196,7 +196,7 @@ def judged(report: Content, budget: Budget) -> VerdictBasis:
 
 
 def _small_cells(report: Content) -> str:
-    """Say which cells hold too few records to be published."""
+    """Name the cells with too few records to be published."""
     small = [cell for cell in report.cells if cell.persons < report.min_cell]
     if not small:
         return ""
@@ -210,11 +210,12 @@ def _small_cells(report: Content) -> str:
 
 
 def _missing(report: Content, budget: Budget) -> str:
-    """Say that it shows of a cell's records that it was too small, if by more than the limit.
+    """Warn that a missing cell reveals its records, if by more than the limit.
 
-    Of a cell of K - 1 persons, the most that is left out, K - 2 others are known. That other cells
-    of the table are missing tells nothing more; that those of other tables are, most if nobody else
-    is in two of them: then so many are there with the person, and so many without, by a binomial.
+    The largest cell that is left out has K - 1 persons, of whom an attacker may know K - 2. Further
+    missing cells of the same table reveal nothing more. Missing cells of other tables reveal most
+    if nobody else is in two of them: the numbers of missing cells with the person and without are
+    binomial then.
     """
     from scipy.special import bdtrc
 
@@ -225,19 +226,18 @@ def _missing(report: Content, budget: Budget) -> str:
     tables = round(sum(cell.records for cell in report.cells) / report.input.rows_judged)
     fewer = np.arange(tables)
 
-    def told(size: int) -> float:
-
-        known = min(size - 2, others)
-        present = bdtrc(known, others, known / others)
-        absent = bdtrc(known + 1, others + 1, known / others)
+    def advantage(size: int) -> float:
+        most = min(size - 2, others)
+        present = bdtrc(most, others, most / others)
+        absent = bdtrc(most + 1, others + 1, most / others)
         return float((bdtrc(fewer, tables, present) - bdtrc(fewer, tables, absent)).max())
 
-    if told(least) <= budget.allowed_advantage:
+    if advantage(least) <= budget.allowed_advantage:
         return ""
-    enough = least_size(lambda size: told(size) <= budget.allowed_advantage, least, others)
+    enough = least_size(lambda size: advantage(size) <= budget.allowed_advantage, least, others)
     return (
         f"That a cell is missing tells that fewer than {least} are in it, an advantage of up to "
-        f"{percent(told(least))} for one of them ({counted(dropped, 'record')} left out). Ask "
+        f"{percent(advantage(least))} for one of them ({counted(dropped, 'record')} left out). Ask "
         f"for larger cells ({option('--min-cell', str(enough))}), or join them."
     )
 
@@ -268,7 +268,7 @@ _NARROWED = {
 
 
 def _narrowed(report: Content, budget: Budget) -> str:
-    """Say which record narrows the spread of what is published by more than the limit allows."""
+    """Name the record that narrows the spread of the numbers by more than the limit allows."""
     worst = report.observations.narrowing
     if worst is None:
         return ""
@@ -291,7 +291,7 @@ def _narrowed(report: Content, budget: Budget) -> str:
 
 
 def _listed(report: Content, budget: Budget) -> str:
-    """Say that there are so few sets of n of the records that who knows these tries all of them."""
+    """Warn of an attacker who knows the records and tries all sets of n, if these are few."""
     worst, size = report.observations.listed, report.input.rows_judged
     if worst is None or worst.advantage <= budget.allowed_advantage:
         return ""
@@ -307,9 +307,9 @@ def _listed(report: Content, budget: Budget) -> str:
 
 
 def _undetermined(report: Content, budget: Budget) -> str:
-    """Say that by a shrunk covariance records leak less than they do on average by any other.
+    """Warn if records leak less by a shrunk covariance than on average by any covariance.
 
-    A record of any population has a squared distance of d from its mean, on average.
+    The squared distances of a population from its mean are d on average.
     """
     size, release = report.input.rows_judged, report.release
     dim = round(size / report.covariance.rows_per_column)
@@ -328,8 +328,8 @@ def _undetermined(report: Content, budget: Budget) -> str:
 def verdict_of(report: Content, budget: Budget, max_noise: float) -> Verdict:
     """Judge the release.
 
-    Compared with the limit is the larger of theory, for all records, and the game's upper 95 % end,
-    for the records that were played, and what arithmetic adds.
+    The limit is compared with the theory for all records, and with the game's upper 95 % end for
+    the played ones, whichever is larger, plus what arithmetic adds.
     """
     basis = judged(report, budget)
     within = budget.met_by(float(basis.leakage.max())) and all(
@@ -367,7 +367,7 @@ def verdict_of(report: Content, budget: Budget, max_noise: float) -> Verdict:
 
 
 def to_publish(report: Content, verdict: Verdict) -> dict[str, float] | None:
-    """Return the numbers that the verdict lets go, if they were asked for: noisy where it says."""
+    """Return the numbers to publish, noisy if the verdict asks for noise; None if not drawn."""
     numbers = report.exact
     if numbers is None or verdict.decision == DO_NOT_PUBLISH:
         return None
@@ -384,7 +384,7 @@ def to_publish(report: Content, verdict: Verdict) -> dict[str, float] | None:
 
 
 def with_those_that_follow(report: Content, numbers: dict[str, float]) -> dict[str, float]:
-    """Return the numbers and those that others leave of the whole: a count, a share, of each."""
+    """Return the numbers and those that follow from them: last counts, last shares."""
     return {
         **dict(_counts_that_follow(report, numbers)),
         **dict(_shares_that_follow(report, numbers)),
@@ -393,7 +393,7 @@ def with_those_that_follow(report: Content, numbers: dict[str, float]) -> dict[s
 
 
 def _shares_that_follow(report: Content, numbers: dict[str, float]) -> Iterator[tuple[str, float]]:
-    """Yield of each column of categories the share that its other levels leave of a mean."""
+    """Yield the last share of each column of categories, which follows from the others."""
     if report.release.statistic != "mean":
         return
     for first, *others in filter(None, report.input.shares.values()):
@@ -402,7 +402,7 @@ def _shares_that_follow(report: Content, numbers: dict[str, float]) -> Iterator[
 
 
 def _counts_that_follow(report: Content, numbers: dict[str, float]) -> Iterator[tuple[str, float]]:
-    """Yield of each table by group the count that the others leave of all records."""
+    """Yield the last count of each table by group, which follows from the others."""
     if report.owned is not None:
         return
     table: list[str] = []
@@ -419,19 +419,19 @@ def _counts_that_follow(report: Content, numbers: dict[str, float]) -> Iterator[
 
 
 def exit_code_of(verdict: Verdict) -> int:
-    """Return the exit code of `leakscore report --check`; 4 where persons are not told apart."""
+    """Return the exit code of `leakscore report --check`; 4 if persons are not identified."""
     code = EXIT_CODES[verdict.decision]
     return _IN_DOUBT if verdict.doubt and verdict.decision != DO_NOT_PUBLISH else code
 
 
 def _certain(basis: VerdictBasis) -> npt.NDArray[np.bool_]:
-    """Return which records give themselves away."""
+    """Return which records are certain to be identified."""
     revealed = [row for row, more in basis.added.items() if more == 1]
     return np.isinf(basis.leakage) | np.isin(basis.rows, revealed)
 
 
 def _thinned(report: Content, budget: Budget) -> dict[int, float]:
-    """Return the advantage of the person who fills much of a mean, whose games are linear."""
+    """Return the advantage on a person with a large share of a mean, whose games are linear."""
     worst = report.observations.narrowing
     if worst is None or worst.column or budget.quantity != "advantage":
         return {}
@@ -443,7 +443,7 @@ def _worst(
 ) -> Worst:
     """Return the record with the largest advantage or power, by theory or by the game's end.
 
-    Arithmetic, in `added`, counts where these are within the limit.
+    Arithmetic (`added`) counts if these are within the limit.
     """
     theory = budget.shares(basis.leakage)
     values = theory.copy()
@@ -476,7 +476,7 @@ def _worst(
 
 
 def _why(report: Content, basis: VerdictBasis, verdict: Verdict, budget: Budget) -> str:
-    """Say what is the matter, what would help, and what it costs."""
+    """Write the problem, the remedy, and its cost."""
     if basis.refused:
         return basis.refused
     seen, new = _seen(report, verdict.worst, budget), "" if report.previous is None else "new "
@@ -497,7 +497,7 @@ def _why(report: Content, basis: VerdictBasis, verdict: Verdict, budget: Budget)
 
 
 def _seen(report: Content, worst: Worst, budget: Budget) -> str:
-    """Say how often an attacker is right about the worst record, beside guessing and the limit."""
+    """Write how often an attacker is right on the worst record, by guessing, and at the limit."""
     who, source = named(report, worst.row), ""
     if budget.epsilon is not None:
         source = f", epsilon {budget.epsilon:g}"
@@ -524,7 +524,7 @@ def _of_100(share: str) -> str:
 
 
 def _drawing(report: Content) -> str:
-    """Say how to get the numbers to publish, if they are not among what was found."""
+    """Write how to get the numbers to publish, if none were drawn."""
     if report.exact is not None or report.release.statistic == "covariance":
         return ""
     if report.release.n != report.input.rows_judged:
@@ -533,12 +533,12 @@ def _drawing(report: Content) -> str:
 
 
 def kind_of_number(report: Content) -> str:
-    """Return what each published number is: a mean, or another."""
+    """Return the kind of the published numbers: "mean" or another."""
     return "mean" if report.release.statistic in ("mean", "known-weights") else "number"
 
 
 def _off(report: Content, worst: Worst) -> str:
-    """Say how arithmetic tells of a record."""
+    """Write how arithmetic reveals a record."""
     first = next(record for record in report.arithmetic.records if record.row == worst.row)
     how = "gives itself away" if worst.certain else "is told"
     others = "all other records"
@@ -549,13 +549,13 @@ def _off(report: Content, worst: Worst) -> str:
 
 
 def _rounded(report: Content) -> str:
-    """Say what rounding hides, if that is enough."""
+    """Write how rounding hides a record, if that is enough."""
     decimals = report.arithmetic.hidden_by
     return "" if decimals is None else f"Or publish it rounded: --decimals {decimals}. "
 
 
 def _amount(report: Content, noise: Noise) -> str:
-    """Say how much noise it is: on each mean, or as a root mean square over the means."""
+    """Write the size of the noise: on each mean, or as a root mean square over the means."""
     amount = several(noise.standard_errors)
     if noise.shape == "same":
         return f"{amount} on each {kind_of_number(report)}"
@@ -606,7 +606,7 @@ def _excluding(names: Sequence[str]) -> str:
 
 
 def _already_over_limit(report: Content, budget: Budget) -> Iterator[str]:
-    """Say of how many the earlier means told more than the limit: no verdict changes that."""
+    """Write how many persons are over the limit by earlier means, which no verdict changes."""
     if report.previous is None:
         return
     beyond = int((report.previous.told > budget.largest_leakage()).sum())

@@ -214,7 +214,7 @@ def _chosen_columns(
 def _useless(
     opened: Opened, seen: First, requested: Collection[str], missing: str
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return columns to exclude (empty ones, row names, those with holes), and columns to refuse."""
+    """Return columns to exclude (empty ones, row names, those with holes) and those to refuse."""
     names = opened.source.columns
     useless, refused = opened.looked_at(seen.columns, seen.rows, requested)
     for name, absent, holes in zip(names, seen.absent, seen.holes, strict=True):
