@@ -586,7 +586,7 @@ class OwnedTable(OwnedBatches):
         return self.n * (self.n / self.size)
 
     def can_spare(self, person: int) -> bool:
-        """Tell whether the noise can be computed without a person."""
+        """Whether the noise can be computed without a person."""
         others = np.delete(np.arange(len(self.batch)), self.owned.rows(person))
         largest = int(np.delete(self.owned.sizes, person).max(initial=0))
         counts = np.bincount(self.batch[others], minlength=len(self.sizes))

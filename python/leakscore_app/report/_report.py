@@ -283,7 +283,7 @@ def open_table(path: str | PathLike[str], **reading: Any) -> Table | Opened:
 
 
 def _is_blockwise_reading(options: ReadingOptions) -> bool:
-    """Tell whether nothing is wanted for which all cells are needed at once."""
+    """Whether nothing is wanted for which all cells are needed at once."""
     words = [word for word in options.missing_values if word.lower() != "none"]
     plain = replace(options, encoding=None, bad_cells="refuse", id=None, sheet=None, key=None)
     return (
@@ -363,7 +363,7 @@ def why_whole(opened: Opened, table: Tabular, options: AnalysisOptions) -> str:
 
 
 def _is_blockwise(statistic: Statistic) -> bool:
-    """Tell whether features of a block need no more than moments of the columns."""
+    """Whether features of a block need no more than moments of the columns."""
     return all(part.blockwise for part in parts_of(statistic))
 
 

@@ -1,4 +1,4 @@
-"""What a report says: its sections, built once for the text and the page."""
+"""The sections of a report, built once for the text and the page."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _cells(report: Content) -> Iterator[doc.Section]:
 
 
 def _refits(report: Content) -> Iterator[doc.Section]:
-    """Show steps beside exact fits without the records that leak most."""
+    """Compare Newton steps with exact fits, for the records that leak most."""
     refits = report.observations.refits
     if not refits:
         return
@@ -155,7 +155,7 @@ def _refits(report: Content) -> Iterator[doc.Section]:
 
 
 def _sensitive(report: Content) -> Iterator[doc.Section]:
-    """Say what the release tells about one value of a member."""
+    """Write how well one value of a member can be guessed from the release."""
     value = report.sensitive
     if value is None:
         return
@@ -181,7 +181,7 @@ def _sensitive(report: Content) -> Iterator[doc.Section]:
 
 
 def _to_within(before: float, spread: float, members: int | None) -> str:
-    """Say who tells the value to within a tenth of its spread."""
+    """Write how many members together know the value to within a tenth of its spread."""
     within = "to within a tenth of its spread"
     if before <= WITHIN * spread:
         return f"The other values tell it {within}, whatever is published."
@@ -192,7 +192,7 @@ def _to_within(before: float, spread: float, members: int | None) -> str:
 
 
 def _limit(verdict: Verdict) -> str:
-    """Say what the decision was held against."""
+    """Write the limit of the decision."""
     right = ""
     if "max_advantage" in verdict.limit:
         right = f" (right {50 * (1 + verdict.limit['max_advantage']):.6g} times in 100)"
@@ -269,7 +269,7 @@ def _counts(report: Content) -> doc.Section:
 
 
 def _above(counts: Iterable[Mapping[str, int]]) -> dict[str, list[str]]:
-    """Return the columns of how many records are above each level of power."""
+    """Return columns with the number of records above each level of power."""
     each = list(counts)
     levels = [f"{100 * level:g}" for level in LEVELS]
     return {f">\u00a0{level}\u00a0%": [str(of[f"{level}%"]) for of in each] for level in levels}
@@ -311,7 +311,7 @@ def _worst(report: Content) -> doc.Section:
 
 
 def _long_names(report: Content) -> bool:
-    """Tell whether the names of records leave a text no room for every column."""
+    """Whether the names of records leave too little room in a text for every column."""
     return report.lines is not None or report.owned is not None
 
 
@@ -321,7 +321,7 @@ def _numbering(report: Content) -> str:
 
 
 def _drivers(report: Content) -> list[doc.Part]:
-    """Say which columns drive the worst records."""
+    """Show which columns drive the worst records."""
     lines = [
         (
             named(report, drivers.row),
@@ -342,7 +342,7 @@ def _drivers(report: Content) -> list[doc.Part]:
 
 
 def _covariance(report: Content) -> str:
-    """Say how well the covariance is known."""
+    """Write how well the covariance is estimated."""
     fit = report.covariance
     how = "pooled" if fit.kind == "pooled" else "shrunk"
     interval = f"no interval, as the covariance is {how}"
@@ -363,7 +363,7 @@ def _covariance(report: Content) -> str:
 
 
 def _bars(report: Content) -> doc.TextTable:
-    """Draw the shares of the worst record's columns, those of either sign."""
+    """Draw the shares of the worst record's columns, which may be negative."""
     first = report.drivers[0]
     ranked = sorted(first.columns, key=lambda driver: -abs(driver.share))[:_DRAWN]
     ranked.sort(key=lambda driver: -driver.share)
@@ -442,7 +442,7 @@ _HOLDERS = (
 
 
 def _coefficients(report: Content) -> str:
-    """Say how what is fitted is found in a round of a game."""
+    """Write how a round of a game refits coefficients."""
     if report.release.statistic not in _AGAIN:
         return ""
     return (
@@ -453,7 +453,7 @@ def _coefficients(report: Content) -> str:
 
 
 def _arithmetic(report: Content) -> doc.Section:
-    """Say what remainders of sums tell, and of what that is all."""
+    """Write which records the remainders of sums reveal, and what was checked."""
     arithmetic, others = report.arithmetic, ""
     checked = _UNCHECKED if arithmetic.records else f"No record is off such steps. {_UNCHECKED}"
     if arithmetic.unchecked:
@@ -480,7 +480,7 @@ def _arithmetic(report: Content) -> doc.Section:
 
 
 def _hiding(report: Content) -> str:
-    """Say what hides remainders."""
+    """Write how remainders can be hidden."""
     text = "Noise with a standard deviation of a step, on the sum, hides them; "
     if report.noise is not None and report.noise.confirmed and report.noise.standard_errors:
         text = "The noise of this report is at least a step on the sum, and hides them; "
@@ -548,7 +548,7 @@ def _audit(report: Content) -> Iterator[doc.Section]:
 
 
 def _read(report: Content) -> doc.Section:
-    """Say how the file was read, and what of it is judged."""
+    """Write how the file was read, and which part of it is judged."""
     seen = report.input
     judged = (
         f"{seen.name} holds {counted(seen.rows, 'record')} in {counted(seen.columns, 'column')}; "
@@ -574,7 +574,7 @@ def _read(report: Content) -> doc.Section:
 
 
 def _columns_left_out(seen: ReportInput) -> Iterator[str]:
-    """Name the columns that are left out, by reason, and the options that keep those of text."""
+    """Name the excluded columns, by reason, and the options that include those of text."""
     names: dict[str, list[str]] = {}
     for column in seen.columns_left_out:
         names.setdefault(column.reason, []).append(column.name)
@@ -588,7 +588,7 @@ def _columns_left_out(seen: ReportInput) -> Iterator[str]:
 
 
 def _earlier_means(report: Content) -> Iterator[doc.Part]:
-    """Say what was published before, and of what the report speaks."""
+    """Write what was published before, and which means the report is about."""
     previous = report.previous
     if previous is None:
         return
@@ -605,7 +605,7 @@ def _earlier_means(report: Content) -> Iterator[doc.Part]:
 
 
 def _worst_old(report: Content) -> Iterator[doc.Card]:
-    """Say what earlier means told, if that is worse than what the verdict is about."""
+    """Write what the earlier means leak, if that is worse than the basis of the verdict."""
     previous, index = report.previous, report.worst[0]
     if previous is None or previous.new[index]:
         return
@@ -621,7 +621,7 @@ def _worst_old(report: Content) -> Iterator[doc.Card]:
 
 
 def _batches(previous: Previous) -> doc.TextTable:
-    """Count the recognised batch by batch, with the present mean alone for comparison."""
+    """Count the identified records by batch, with the present mean alone for comparison."""
     batches = previous.batches
     ends = ["-".join(map(str, dict.fromkeys(batch.rows))) for batch in batches]
     ages = ["new" if batch.new else "old" for batch in batches]

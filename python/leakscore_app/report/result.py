@@ -1,7 +1,7 @@
-"""What follows from the numbers of a report: the verdict, the notices, and the JSON.
+"""A report: its numbers, and the verdict, notices and JSON that follow from them.
 
-A notice is what the reader must know to read the numbers: an assumption (a note) or a doubt (a
-warning). Those on whose the records are come with the numbers, as the engine sees them.
+A notice qualifies the numbers: an assumption (a note) or a doubt (a warning). The engine adds those
+about the persons of the records.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Report(Content, Findings):
 
     @cached_property
     def notices(self) -> tuple[Notice, ...]:
-        """What must be known to read the numbers, warnings first."""
+        """Notices that qualify the numbers, warnings first."""
         return notices_of(self)
 
     def document(self) -> Document:
@@ -102,7 +102,7 @@ class Report(Content, Findings):
         return document(self, self.verdict, self.notices)
 
     def contents(self) -> dict[str, Any]:
-        """Return what the JSON holds besides envelope, notices and records."""
+        """Return the contents of the JSON besides envelope, notices and records."""
         always = {
             **self._named("seed", "verdict", "input", "release", "threat_models"),
             "differential_privacy": {
@@ -134,7 +134,7 @@ class Report(Content, Findings):
         return {name: getattr(self, name) for name in names}
 
     def _noise_with_all(self) -> Noise | None:
-        """Return the noise; its numbers have those that follow from them, too."""
+        """Return the noise, with the numbers that follow from its own."""
         if self.noise is None or self.noise.noisy_mean is None:
             return self.noise
         return replace(self.noise, noisy_mean=with_those_that_follow(self, self.noise.noisy_mean))
@@ -228,7 +228,7 @@ class Report(Content, Findings):
 
 
 def _by_record(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    """Return a dict a record from the columns of all."""
+    """Return one dict for each record from columns of all records."""
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
@@ -240,7 +240,7 @@ def _risk_columns(risk: Risk, listed: npt.NDArray[np.int64]) -> dict[str, list[A
 
 
 def notices_of(report: Content) -> tuple[Notice, ...]:
-    """Collect them, warnings first."""
+    """Collect the notices, warnings first."""
     notices = [
         *_about_table(report),
         *_about_release(report),
@@ -355,7 +355,7 @@ def _about_previous(report: Content) -> Iterator[Notice]:
 
 
 def _sets(report: Content) -> str:
-    """Say that sets of a finite population can be listed, where the verdict has not done it."""
+    """Note that sets of a finite population can be listed, unless the verdict says so."""
     if report.observations.listed is not None or report.release.decimals is not None:
         return ""
     return (
@@ -458,7 +458,7 @@ _RULE = (
 
 
 def _difference(report: Content, game: Game) -> str:
-    """Say what the game finds and what the formula, and why, if the reason explains it."""
+    """Write how game and formula differ, and why, if the reason explains it."""
     compared: Compared = getattr(game, game.acts_by)
     shown, formula = times(compared.simulated), times(compared.theory)
     which = "" if game.acts_by == "power" else " as the advantage"
@@ -486,10 +486,10 @@ def _rows(report: Content, rows: np.ndarray) -> str:
 def about_records(
     copies: Copies | None, size: int, shared: Mapping[str, int], rows: int
 ) -> tuple[list[Notice], list[str]]:
-    """Say that records may be of one person, and what must be settled before a verdict stands.
+    """Return notices that records may be of one person, and the reasons that suspend the verdict.
 
-    Equal ones of `size` that are judged may be, if not None, and those that have one value of a
-    column of few different ones for so many `rows`.
+    `copies` counts equal records among the `size` judged ones, or is None. `shared` are columns
+    with few distinct values for so many `rows`.
     """
     notices, doubts = [], []
     for name, different in shared.items():
@@ -521,7 +521,7 @@ def about_records(
 
 
 def doubt_of(reasons: Sequence[str]) -> str:
-    """Say what must be settled before a verdict stands; "" without a reason."""
+    """Write what must be settled before a verdict stands; "" without a reason."""
     if not reasons:
         return ""
     return (
@@ -531,7 +531,7 @@ def doubt_of(reasons: Sequence[str]) -> str:
 
 
 def about_persons(owned: Owned, table: Table, records: Records) -> Iterator[Notice]:
-    """Say how many records a person has, and of whom some are not judged."""
+    """Write how many records persons have, and who has records that are not judged."""
     sizes = owned.persons.sizes
     worst = int(sizes.argmax())
     if sizes[worst] > 1:

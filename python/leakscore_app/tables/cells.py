@@ -104,7 +104,7 @@ class ReadingOptions:
         return cls(**named)
 
     def publishes(self, name: str) -> bool:
-        """Tell whether a column of numbers is published, where these are names of the table."""
+        """Whether a column of numbers is published, where these are names of the table."""
         if name in self.exclude or name in self.groups or name in self.proportions:
             return False
         return self.columns is None or name in self.columns

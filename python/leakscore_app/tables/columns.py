@@ -1,8 +1,8 @@
-"""What the columns of a table mean: numbers, categories, names of rows; and what must be settled.
+"""The kinds of a table's columns: numbers, categories, names of rows; and what must be settled.
 
-A table is looked at a piece at a time, a short file as one piece. A column that cannot be read
-without a guess gets a refusal, which is raised when it is to be judged: a column that is left out
-may hold what it likes.
+A table is surveyed a piece at a time, a short file as one piece. A column that cannot be read
+without a guess gets a refusal, which is raised only if the column is judged: an excluded column may
+hold anything.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ NOT_PUBLISHED = frozenset({ASKED, APART, INDEX, OWNER, GROUP})
 
 @dataclass
 class DecodedTable:
-    """The columns of a table, who its records belong to, and notes on how it was read.
+    """The columns of a table, the persons of its records, and notes on how it was read.
 
-    `shared` are columns that may tell whom records belong to, and how many they name. `shares` are
-    those of `Table`.
+    `shared` are columns that may identify persons, with their numbers of distinct values. `shares`
+    are those of `Table`.
     """
 
     columns: list[Column]
@@ -59,7 +59,7 @@ class DecodedTable:
 
 
 class TextColumns:
-    """Columns of text and of categories of a table that is looked at a piece at a time.
+    """Columns of text and of categories of a table that is surveyed a piece at a time.
 
     Parameters
     ----------
@@ -88,11 +88,11 @@ class TextColumns:
 
     @property
     def names(self) -> list[str]:
-        """The columns whose cells are looked at."""
+        """The columns whose cells are surveyed."""
         return [*self.categories.names, *self.surveys]
 
     def add(self, cells: Mapping[str, Any], rows: int) -> dict[str, Survey]:
-        """Add the next piece; return what is known of it alone."""
+        """Add the next piece; return the surveys of that piece."""
         missing = self.options.words_for_missing
         for name in self.categories.names:
             self.categories.add(self.file, name, cells[name])
@@ -108,7 +108,7 @@ class TextColumns:
 
 @dataclass(frozen=True)
 class Understanding:
-    """What the text of columns means, once all cells are surveyed.
+    """The meaning of columns of text, once all cells are surveyed.
 
     Attributes
     ----------
@@ -133,12 +133,12 @@ def understand(
     place: Callable[[int], str],
     typed: Mapping[str, int] = MappingProxyType({}),
 ) -> Understanding:
-    """Say which columns hold numbers, and in which convention all of them are written.
+    """Decide which columns hold numbers, and in which convention these are written.
 
     Parameters
     ----------
     surveys : mapping
-        Name -> what is known of all cells of a column.
+        Name -> survey of all cells of a column.
     options : ReadingOptions
     place : callable
         The name of a row in a message.
@@ -164,7 +164,7 @@ def understand(
 
 
 def _read_as_missing(surveys: Mapping[str, Survey]) -> list[str]:
-    """Say of words in columns of numbers that they stand for missing values, and in which cells."""
+    """Note which words in columns of numbers are read as missing values, and in which cells."""
     notes = []
     for word in sorted({word for survey in surveys.values() for word in survey.absent}):
         counts = [
@@ -181,7 +181,7 @@ def _read_as_missing(surveys: Mapping[str, Survey]) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Stated:
-    """What is known of a table's columns beside their numbers.
+    """What a file states of its columns besides their numbers.
 
     Attributes
     ----------
@@ -219,12 +219,12 @@ class Stated:
         rows: int,
         requested: Collection[str],
     ) -> tuple[dict[str, str], dict[str, float]]:
-        """Say which columns count, name or date the records, and which others may hold codes.
+        """Return the columns that count, name or date the records, and those that may hold codes.
 
         Parameters
         ----------
         seen : Columns
-            What the numbers of the columns tell.
+            Statistics of the columns.
         names : sequence of str
         rows : int
         requested : collection of str
@@ -260,7 +260,7 @@ class Stated:
     def leave_out(
         self, columns: Sequence[Column], requested: Collection[str], *, complete: bool = False
     ) -> None:
-        """Leave out columns that name rows, and refuse those that may hold codes; see `doubts_in`.
+        """Exclude columns that name rows, and refuse those that may hold codes; see `doubts_in`.
 
         `complete` as in `ReadingOptions`.
         """
@@ -283,7 +283,7 @@ class Stated:
 
 
 def content_of(grid: Grid, options: ReadingOptions) -> DecodedTable:
-    """Say what the columns of a file hold.
+    """Decode the columns of a file.
 
     Parameters
     ----------
@@ -364,7 +364,7 @@ def _named(grid: Grid) -> dict[str, Cells]:
 
 
 def why_unpublished(name: str, options: ReadingOptions) -> str:
-    """Say why a column of a file is not published; empty if it is."""
+    """Return why a column of a file is not published; empty if it is."""
     if name in options.groups or name == options.id:
         return GROUP if name in options.groups else OWNER
     among = options.columns is None or name in (*options.columns, *options.proportions)

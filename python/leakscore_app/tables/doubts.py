@@ -1,8 +1,8 @@
-"""What speaks against judging a column as it stands, and what must be settled before.
+"""Doubts about columns, which exclude a column or must be settled before it is judged.
 
-What is remembered of the numbers of columns, block by block, shows columns that count, name or date
-the records, numbers that stand for a missing value, and last records that sum up the others. Cells
-show what is no number, marks that may be read in two ways, and lines that are no record.
+Statistics of the columns' numbers, merged block by block, show columns that count, name or date the
+records, codes for missing values, and last records that sum up the others. Cells of text show what
+is no number, marks that can be read in two ways, and lines that are no record.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from leakscore_app.tables.numbers import MISSING, Survey, Vote, is_near, is_summ
 
 @dataclass
 class Column:
-    """One column that is understood.
+    """One decoded column.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Column:
     excluded : str
         Why it is not judged; empty if it can be.
     refused : str
-        What must be settled before it can be judged, and what settles it; empty if nothing.
+        What must be settled before it can be judged, and how; empty if nothing.
     """
 
     name: str
@@ -80,7 +80,7 @@ _KEPT = _MOST + 1  # different values at each end that are remembered
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Of the finite values of each column; all arrays are (d,) but `tail`.
+    """Statistics of the finite values of each column; all arrays but `tail` are (d,).
 
     Attributes
     ----------
@@ -98,9 +98,9 @@ class Columns:
     sums, squares : ndarray
         Sums of the values, and of the squares of their distances from the mean.
     ends : tuple of (smallest, largest)
-        Of each column, the values that might be codes for a missing one, and their neighbours.
+        Values of each column that might be codes for a missing value, and their neighbours.
     tail : (k, d) ndarray
-        The last rows, at most 3, whatever they hold.
+        The last rows, at most 3, finite or not.
     """
 
     counts: npt.NDArray[np.int64]
@@ -119,7 +119,7 @@ class Columns:
 
     @classmethod
     def of(cls, values: Doubles) -> Columns:
-        """Look at rows, of which none, some or all values are finite."""
+        """Measure rows; any values may be missing or infinite."""
         seen = [_looked_at(column[np.isfinite(column)]) for column in values.T]
         arrays = {
             name: np.array([each[name] for each in seen], type(nothing))
@@ -130,7 +130,7 @@ class Columns:
 
     @classmethod
     def of_repeated(cls, values: Doubles, place: npt.NDArray[np.int64]) -> Columns:
-        """Look at finite rows that are there once; `place` says which of them each row is."""
+        """Measure rows by their distinct finite ones; `place` is each row's place among these."""
         once = cls.of(values)
         if not len(place):
             return once
@@ -152,7 +152,7 @@ class Columns:
 
     @classmethod
     def of_each(cls, columns: Sequence[Doubles]) -> Columns:
-        """Look at columns of equally many rows."""
+        """Measure columns of equal length."""
         return cls.of(np.column_stack([np.empty((len(columns[0]) if columns else 0, 0)), *columns]))
 
     @property
@@ -161,7 +161,7 @@ class Columns:
         return self.sums / np.maximum(self.counts, 1)
 
     def chosen(self, at: Sequence[int]) -> Columns:
-        """Return the same of some columns."""
+        """Return the statistics of some columns."""
         chosen = {
             each.name: getattr(self, each.name)[..., at]
             for each in fields(self)
@@ -209,7 +209,7 @@ _NOTHING: dict[str, Any] = {
 
 
 def _looked_at(values: Doubles) -> dict[str, Any]:
-    """Return what `Columns` remembers of the finite values of a column."""
+    """Return the statistics of the finite values of a column."""
     if not len(values):
         return {**_NOTHING, "ends": (values, values)}
     low, high = float(values.min()), float(values.max())
@@ -246,7 +246,7 @@ def _stepping(values: Doubles, place: npt.NDArray[np.int64] | None = None) -> tu
 def _joined(
     ours: tuple[Doubles, Doubles], more: tuple[Doubles, Doubles]
 ) -> tuple[Doubles, Doubles]:
-    """Return the ends of both."""
+    """Merge the ends of two parts of a column."""
     low, high = (np.unique(np.concatenate(pair)) for pair in zip(ours, more, strict=True))
     return low[:_KEPT], high[-_KEPT:]
 
@@ -295,7 +295,7 @@ def _stands_alone(mean: float, code: float, other: float) -> bool:
 
 
 def _might_be_code(value: float) -> bool:
-    """Tell whether the digits of a number are nines or eights, or it is huge."""
+    """Whether the digits of a number are nines or eights, or it is huge."""
     if abs(value) >= _HUGE:
         return True
     shown = repr(float(value))  # a scalar of numpy 2 is shown with its type
@@ -305,7 +305,7 @@ def _might_be_code(value: float) -> bool:
 def may_be_code(
     where: str, name: str, code: float, values: Doubles | None = None, *, complete: bool = False
 ) -> str:
-    """Say of which column a number may be a code for missing values, and what settles it."""
+    """Word the doubt that a column's number is a code for missing values, and what settles it."""
     shown, cells = plain(code), ""
     if values is not None:
         cells = f" in {int((values == code).sum())} of {int(np.isfinite(values).sum())} cells"
@@ -328,7 +328,7 @@ def date_in(columns: Columns, j: int) -> str:
 
 
 def _are_dates(days: npt.NDArray[np.float64]) -> bool:
-    """Tell whether whole numbers are days, written as 20240131."""
+    """Whether whole numbers are days, written as 20240131."""
     if len(days) > 1 and not _are_dates(days[:1]):  # mostly the first one is none
         return False
     year, month, day = days // 10_000, days // 100 % 100, days % 100
@@ -340,7 +340,7 @@ def _are_dates(days: npt.NDArray[np.float64]) -> bool:
 
 
 def summed_up(columns: Columns, rows: int) -> tuple[int, str]:
-    """Return how many of the last rows begin with a sum or mean of all above, and in words."""
+    """Return how many last rows begin with a sum or mean of all above, and the doubt in words."""
     largest = np.maximum(np.abs(columns.low), np.abs(columns.high))
     for count in range(1, _TAIL + 1):
         if rows - count < _FEWEST - 1 or not len(columns.counts):
@@ -370,7 +370,7 @@ def summed_up(columns: Columns, rows: int) -> tuple[int, str]:
 
 
 def _agree(last: Doubles, expected: Doubles, scale: Doubles, spreads: Doubles) -> float | None:
-    """Return how probable it is that a record comes so near by chance; None if it does not."""
+    """Return the probability that a record comes so near by chance; None if it is not near."""
     steps = np.array([_step(value) for value in last.tolist()])
     room = np.maximum(1e-9 * scale, steps / 2)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -419,7 +419,7 @@ _MANY = 30  # rows
 
 
 def names_rows(columns: Columns, j: int, name: str, rows: int, unnamed: bool) -> bool:
-    """Tell whether a column of numbers counts or names the records, by its name and its values.
+    """Whether a column of numbers counts or names the records, by its name and its values.
 
     Parameters
     ----------
@@ -447,20 +447,20 @@ def names_rows(columns: Columns, j: int, name: str, rows: int, unnamed: bool) ->
 
 
 def named_as_rows(name: str) -> bool:
-    """Tell whether a column's name alone says that it counts or names the records."""
+    """Whether a column's name alone says that it counts or names the records."""
     name = name.strip()
     unnamed = not name or name.startswith("Unnamed: 0")
     return unnamed or name.lower() in _COUNTED or _is_identifier(name)
 
 
 def names_people(name: str) -> bool:
-    """Tell whether a column's name is one of those of which each value stands for a person."""
+    """Whether a column's name is one of those of which each value stands for a person."""
     name = name.strip()
     return name.lower() in _PEOPLE or _is_identifier(name)
 
 
 def _is_identifier(name: str) -> bool:
-    """Tell whether a name is that of a column of identifiers."""
+    """Whether a name is that of a column of identifiers."""
     patterns = (_IDENTIFIER, _NUMBER_OF)
     return name.lower() in _NAMED or any(p.fullmatch(name) is not None for p in patterns)
 
@@ -482,7 +482,7 @@ def code_in(cells: Cells, grid: Grid) -> str:
 
 
 def may_hold_codes(text: Any) -> bool:
-    """Tell whether some cell of a text is a number with a needless 0 before it."""
+    """Whether some cell of a text is a number with a needless 0 before it."""
     import pyarrow.compute as compute
 
     return bool(compute.any(compute.match_substring_regex(text, _ZEROS)).as_py())
@@ -504,7 +504,7 @@ def bad_cells(
     above: str = "",
     complete: bool = False,
 ) -> str:
-    """Say which cells of a column of numbers are none, and what may be done: `above`, if given."""
+    """Word the refusal of cells that are no numbers, with the remedies, and `above` if given."""
     row, count = int(bad.argmax()), int(bad.sum())
     cell = "" if cells.text is None else str(cells.text[row].as_py()).strip()
     where = f"{grid.name}, {grid.place(row)}, column {visible(name)!r}"
@@ -533,7 +533,7 @@ def bad_cells(
 def refuse_marks(
     columns: Iterable[Column], surveys: Mapping[str, Survey], vote: Vote, grid: Grid
 ) -> None:
-    """Refuse numbers that may be read in two ways."""
+    """Refuse numbers with marks that can be read in two ways."""
     by_name = {column.name: column for column in columns if not column.excluded}
     for name, (row, mark) in vote.doubtful.items():
         if name in by_name:
@@ -555,10 +555,10 @@ _LABELLED = 5  # rows at the end that are searched for labels
 def remedy_above(
     grid: Grid, cells: Mapping[str, Cells], surveys: Mapping[str, Survey], options: ReadingOptions
 ) -> dict[str, str]:
-    """Say how to read a first record that may be a line above the table; refuse what surely is one.
+    """Return remedies if the first record may be a line above the table; refuse a certain one.
 
-    That is text in columns of numbers: above the first number of all, or a name for each of them.
-    As missing values such lines would pass for records.
+    Such a line has text in columns of numbers: above the first number of all, or a name for each.
+    With that text read as missing values it would pass for a record.
 
     Parameters
     ----------
@@ -638,9 +638,9 @@ def require_no_label(grid: Grid, labels: Sequence[Cells]) -> None:
 
 
 def _labelled(text: Any) -> int:
-    """Return how many records stand from the first label of sums on, if none above has it.
+    """Return the number of records from the first label of sums on, if none above has it.
 
-    Below the sums there may be a footnote.
+    A footnote may follow the sums.
     """
     last = [_plain(word) for word in text[-_LABELLED:].to_pylist()]
     first = next((i for i, word in enumerate(last) if is_summary(word)), len(last))
@@ -663,7 +663,7 @@ def _plain(word: str | None) -> str:
 
 
 def summary_of(name: str, place: str, count: int, what: str) -> str:
-    """Say that the last records sum up others, from `place` on."""
+    """Word the refusal of last records, from `place` on, that sum up the others."""
     return (
         f"{name}, {visible(place)}: the record {what}: --skip-last {count} leaves "
         f"{'it' if count == 1 else f'the last {count}'} out, --skip-last 0 keeps all"

@@ -86,9 +86,9 @@ def require_memory(name: str, needed: int, limit: int) -> None:
 
 
 def require_libraries() -> None:
-    """Refuse a process that may not have the memory of its libraries.
+    """Refuse a process whose memory limit is below the need of its libraries.
 
-    They end in other ways: BLAS waits for memory without end, C++ aborts.
+    Without that, BLAS waits for memory without end, and C++ aborts.
     """
     try:
         import resource
@@ -143,7 +143,7 @@ def is_compressed(data: bytes) -> bool:
 
 
 def decompressed(name: str, data: bytes, limit: int) -> bytes | None:
-    """Return what a compressed file unpacks to, up to the limit; None if it is not compressed."""
+    """Unpack a compressed file, up to the limit; None if it is not compressed."""
     opener = next((opened for magic, opened in _OPENERS.items() if data.startswith(magic)), None)
     if opener is None:
         return None
@@ -260,7 +260,7 @@ _NO_TABLES = (
 
 @dataclass(frozen=True)
 class File:
-    """The bytes of a file and what to call it.
+    """The bytes of a file and its name in messages.
 
     Attributes
     ----------

@@ -74,7 +74,7 @@ def conventions_of(decimal: str | None, thousands: str | None) -> int:
 
 @dataclass(frozen=True)
 class Shape:
-    """What the marks of a number tell.
+    """The conventions that the marks of a number allow.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ _ONE_OF_THREE = {m: Shape(_ONE_MARK[m].conventions | conventions_of(None, m), m)
 
 
 def shape_of(number: str) -> Shape | None:
-    """Return what the marks of a trimmed number tell, or None if it is no number."""
+    """Return the shape of a trimmed number, or None if it is no number."""
     if _BARE.fullmatch(number):
         return _BARE_SHAPE
     if single := _SINGLE.fullmatch(number):
@@ -118,7 +118,7 @@ def shape_of(number: str) -> Shape | None:
 
 @cache
 def _grouped(mark: str, decimal: str | None) -> Shape | None:
-    """Return what a mark of thousands and a decimal mark tell, None where they are the same."""
+    """Return the shape of a number with both marks, None if the two are the same."""
     kind = "'" if mark in _APOSTROPHES else " " if mark in BLANKS else mark
     return None if decimal == mark else Shape(conventions_of(decimal, kind))
 
@@ -153,7 +153,7 @@ _PAIRS = (("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"))
 
 
 def booleans_of(words: Iterable[str]) -> Mapping[str, float] | None:
-    """Return what the words of a column stand for if they are yes and no; None if they are not."""
+    """Return the meaning of words if they are yes and no; None if they are not."""
     present = {word.lower() for word in words}
     for yes, no in _PAIRS:
         if present and present <= {yes, no}:
@@ -197,7 +197,7 @@ _LONG = re.compile(r"[+-]?[0-9]{4,}(?:\.[0-9]*)?")
 
 
 def _without_affixes(cells: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Take off what all cells of a column have in common besides their numbers.
+    """Remove affixes that all cells of a column have besides their numbers.
 
     Parameters
     ----------
@@ -278,9 +278,9 @@ _SLICE, _BEGIN = 4096, 64
 
 @dataclass
 class Survey:
-    """What is known of a column's text before the convention of the file is.
+    """A survey of a column's text, before the convention of the file is known.
 
-    Those of the pieces of a column are added up, which decides as all cells together do.
+    Surveys of the pieces of a column are added; the sum decides as all cells together do.
 
     Attributes
     ----------
@@ -297,7 +297,7 @@ class Survey:
     bad : int or None
         The first row that is neither missing nor a number.
     near : int
-        Cells that are numbers but for a unit or sign that the others have not.
+        Cells that are numbers but for a unit or sign that the others lack.
     boolean : bool
         Whether all cells are yes or no, in whichever words.
     notes : list of str
@@ -324,7 +324,7 @@ class Survey:
     _different: _Different | None = None
 
     def add(self, piece: Survey, start: int) -> None:
-        """Add what is known of the next piece, above which there are `start` rows."""
+        """Add the survey of the next piece, above which there are `start` rows."""
         self.cells += piece.cells
         self.numbers += piece.numbers
         self.near += piece.near
@@ -340,12 +340,12 @@ class Survey:
 
     @property
     def odd(self) -> bool:
-        """Whether yes and no, or signs about numbers, stand in it: all cells must be alike."""
+        """Whether it holds yes and no, or signs about numbers: all cells must be alike then."""
         return self.boolean or bool(self.notes)
 
     @property
     def complete(self) -> bool:
-        """Whether all cells are numbers, whatever stands in other pieces."""
+        """Whether all cells are numbers, whatever other pieces hold."""
         return self.bad is None and not self.odd and self.near == 0 and self.numbers == self.cells
 
     def numeric(self, typed: int = 0) -> bool:
@@ -353,7 +353,7 @@ class Survey:
         return 2 * (self.numbers + self.near + typed) >= self.cells + typed > 0
 
     def reason(self, place: Callable[[int], str], typed: int = 0) -> str:
-        """Say why a column of text is not judged: of its first cell that is no number."""
+        """Return why a column of text is not judged, with its first cell that is no number."""
         count, total = self.cells - self.numbers, self.cells + typed
         return f"text in {count} of {total} cells ({place(self.bad or 0)}: {self.bad_cell[:40]!r})"
 
@@ -377,7 +377,7 @@ class Survey:
         return visible(str(self.text[row].as_py()).strip())
 
     def _looked_at(self) -> _Different:
-        """Return the different cells; those of a column of plain numbers are looked at late."""
+        """Distinct cells, computed on first use."""
         if self._different is None:
             self._different = _Different.of(self.text)
             _survey_different(self._different, {})
@@ -385,16 +385,16 @@ class Survey:
 
 
 def survey_of(text: Any, *, words: Mapping[str, float], missing: frozenset[str]) -> Survey:
-    """Look at the text of a column.
+    """Survey the text of a column.
 
     Parameters
     ----------
     text : pyarrow.ChunkedArray of string
         Null where the cell is no text.
     words : mapping
-        What stands for numbers besides yes and no, in lower case.
+        Words for numbers besides yes and no, in lower case.
     missing : frozenset of str
-        What stands for a missing value besides the usual words, in lower case.
+        Words for a missing value besides the usual ones, in lower case.
 
     Returns
     -------
@@ -504,7 +504,7 @@ def _three(text: Any, marked: Any) -> int | None:
 
 @dataclass
 class _Different:
-    """The different cells of a column, and where each of them stands."""
+    """The distinct cells of a column, and the rows of each."""
 
     cells: list[str]
     where: npt.NDArray[np.int64]  # -1 where there is none
@@ -518,7 +518,7 @@ class _Different:
         return cls(cells.to_pylist(), where)
 
     def read(self, numbers: list[str]) -> None:
-        """Take these for the cells, what is not part of the numbers taken off."""
+        """Replace the cells by numbers without affixes."""
         self.numbers, self.shapes = numbers, [*map(shape_of, numbers)]
 
     @property
@@ -599,18 +599,18 @@ def _survey_different(different: _Different, words: Mapping[str, float]) -> Surv
 
 @dataclass(frozen=True)
 class Vote:
-    """The outcome.
+    """The convention of a file, as its columns of numbers vote.
 
     Attributes
     ----------
     convention : int
         Index of the convention in which the columns are read.
     doubtful : dict
-        Column -> (row, mark) of a number that the conventions left read differently.
+        Column -> (row, mark) of a number that the remaining conventions read differently.
     contrary : bool
         Whether numbers follow no common convention, and no option says which holds.
     noted : bool
-        Whether the reader should be told: other than decimal points are used.
+        Whether a note is due, as other marks than decimal points are used.
     """
 
     convention: int
@@ -620,7 +620,7 @@ class Vote:
 
 
 def vote_of(surveys: Mapping[str, Survey], decimal: str | None, thousands: str | None) -> Vote:
-    """Count what the columns of numbers leave.
+    """Return the convention that all columns of numbers allow.
 
     A point alone is the decimal mark unless something speaks against it: another column with
     decimal commas, `decimal`, or whole numbers in the same column beside points that all stand
@@ -650,7 +650,7 @@ def _first(remaining: int, surveys: Collection[Survey] = ()) -> int:
 
 
 def _doubtful(surveys: Mapping[str, Survey], remaining: int) -> dict[str, tuple[int, str]]:
-    """Return the columns whose numbers differ between the conventions that are left."""
+    """Return the columns whose numbers differ between the remaining conventions."""
     marks = {c.decimal for i, c in enumerate(CONVENTIONS) if remaining >> i & 1}
     if len(marks) < 2:
         return {}

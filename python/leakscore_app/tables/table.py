@@ -553,7 +553,7 @@ def dependent_columns(names: Sequence[str], sources: dict[int, list[int]]) -> di
 
 
 def surely_independent(correlations: Doubles) -> bool:
-    """Tell whether no column follows from others; False where that cannot be told from squares."""
+    """Whether no column follows from others; False where that cannot be told from squares."""
     return bool(np.linalg.eigvalsh(correlations)[0] > 100 * _DEPENDENT**2)
 
 

@@ -596,7 +596,7 @@ class Pooled(LawPopulation):
         return Pooled(cells, n, finite=self.finite, published=published, earlier=earlier)
 
     def can_spare(self, rows: Integers) -> bool:
-        """Tell whether the release can be judged without some records of the last batch."""
+        """Whether the release can be judged without some records of the last batch."""
         kept = np.delete(np.arange(self.size), rows)
         return self.cells.of_rows(kept) is not None and self._can_draw(rows)
 

@@ -186,7 +186,7 @@ def _grid(
 
 
 def _hides(file: File, sheet: int) -> bool:
-    """Tell whether a sheet hides rows or columns; refuse formulas that were never calculated.
+    """Whether a sheet hides rows or columns; refuse formulas that were never calculated.
 
     A library that writes a workbook calculates nothing, and no format but XML tells.
 

@@ -149,7 +149,7 @@ class Opened(Stated):
         }
 
     def is_longer_than(self, rows: int) -> bool:
-        """Tell whether it has more rows; reads as many, where the source does not tell."""
+        """Whether it has more rows; reads as many, where the source does not tell."""
         if self.source.rows is not None:
             return self.source.rows > rows
         blocks = replace(self.source, size=rows + 1).blocks()
