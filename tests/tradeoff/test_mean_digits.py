@@ -90,6 +90,22 @@ def test_the_largest_ratio_and_the_area() -> None:
             assert f.auc() == pytest.approx(area, rel=1e-9)
 
 
+@pytest.mark.parametrize("deviation", [0.05, 0.3, 0.9, 1.5])
+def test_a_target_at_the_mean_of_one_coordinate(deviation: float) -> None:
+    """The nearest of two centred normal laws: both rates are error functions."""
+    n = 10**9
+    f, with_it = gaussian_mean(0.0, n, 1), mp.sqrt(mpf(n) / (n - 1))
+    alpha = mp.erf(mpf(deviation) / mp.sqrt(2))
+    growth = float(mp.log(mp.erf(deviation * with_it / mp.sqrt(2)) / alpha))
+    log_alpha = float(mp.log(alpha))
+    spacing = 4.0 * np.spacing(abs(log_alpha))
+    assert f.log_power(log_alpha) - log_alpha == pytest.approx(growth, rel=2e-9, abs=spacing)
+    epsilon = float(mp.log(with_it) - mpf(deviation) ** 2 * (with_it**2 - 1) / 2)
+    if epsilon > 0.0:
+        delta = mp.erf(deviation * with_it / mp.sqrt(2)) - mp.exp(epsilon) * alpha
+        assert f.delta(epsilon, "forward") == pytest.approx(float(delta), rel=1e-9, abs=0.0)
+
+
 def test_noise_and_many_at_once() -> None:
     """Noise counts as records; a thousand rates at once have the numbers of each."""
     noisy = gaussian_mean(9.0, 10**6, 64, noise_ratio=[0.0, 99.0, 1e9])
