@@ -9,6 +9,7 @@ import pytest
 
 SIZES = {
     "long": "leakscore_app.report._report.LONG",  # rows beyond which a table is read in blocks
+    "block": "leakscore_app.tables.sources.blocks.ROWS",  # rows of a block
     "kept": "leakscore_app.passes.scores.KEPT",  # rows of largest score
     "sampled": "leakscore_app.passes.rows.SAMPLED",
     "hashes": "leakscore_app.passes.rows._MOST",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import pytest
 from leakscore import statistics
 from leakscore_app import report
 from leakscore_app.cli import main
-from tests.helpers.parts import of_array
 from tests.helpers.sizes import sizes
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -149,15 +147,19 @@ def test_long_files_that_are_judged_whole_are_looked_at_too(
     assert found["input"]["columns_judged"] == ["height", "dose"]
 
 
-def test_codes_in_every_block() -> None:
+def test_codes_in_every_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes(monkeypatch, block=256)
+    path = tmp_path / "t.npy"
     values = np.random.default_rng(0).integers(0, 1000, size=(N, 2)).astype(float)
     asked: dict[str, Any] = {"n": 200, "rounds": 400}
-    source = replace(of_array(values).with_size(256), sums=True, codes=True)
-    assert report.analyse(source, **asked).input.rows_judged == N  # 999 is one of many
+    np.save(path, values)
+    judged = report.analyse(report.open_table(path), **asked)
+    assert judged.input.rows_judged == N  # 999 is one of many
     values //= 2
     values[::100, 1] = -999
+    np.save(path, values)
     with pytest.raises(ValueError, match="-999 lies far from all others"):
-        report.analyse(source, **asked)
+        report.analyse(report.open_table(path), **asked)
 
 
 def test_noise_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,7 +181,8 @@ def test_blocks_without_a_row_to_judge(monkeypatch: pytest.MonkeyPatch, last: st
     values[-1] = {"missing": np.nan, "infinite": np.inf}.get(last, values[-1])
     if last == "another":  # all others are alike in a column: the row alone is left out
         values[:-1, 1] = 7
-    streamed = report.analyse(of_array(values).with_size(256), rounds=400, n=200)
+    sizes(monkeypatch, block=256)
+    streamed = report.analyse(values, rounds=400, n=200)
     sizes(monkeypatch, long=10**6)
     whole = report.analyse(values, rounds=400, n=200)
     assert streamed.input.rows_judged == whole.input.rows_judged
@@ -191,10 +194,11 @@ def test_records_with_nearly_all_variance_are_not_subtracted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What is left of a variance after 1e18 was taken from it is no number to tell."""
+    sizes(monkeypatch, block=256)
     for seed in range(3):
         values = np.random.default_rng(seed).normal(size=(1500, 3))
         values[3, 0], values[4, 1] = 1e9, 1e6
-        streamed = report.analyse(of_array(values).with_size(256), rounds=400)
+        streamed = report.analyse(values, rounds=400)
         sizes(monkeypatch, long=10**6)
         whole = report.analyse(values, rounds=400, noise_shape="same")
         sizes(monkeypatch, long=1000)

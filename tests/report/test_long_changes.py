@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from leakscore_app import report
-from tests.helpers.parts import of_array
 from tests.helpers.sizes import sizes
 
 
@@ -14,8 +13,8 @@ def both(
     monkeypatch: pytest.MonkeyPatch, values: np.ndarray, n: int = 100
 ) -> tuple[report.Report, report.Report]:
     """Judge a table in blocks of 256 records, of which 300 are kept, and as a whole."""
-    sizes(monkeypatch, kept=300, long=1000)
-    streamed = report.analyse(of_array(values).with_size(256), rounds=400, n=n)
+    sizes(monkeypatch, kept=300, long=1000, block=256)
+    streamed = report.analyse(values, rounds=400, n=n)
     sizes(monkeypatch, long=10**9)
     return streamed, report.analyse(values, rounds=400, n=n, noise_shape="same")
 

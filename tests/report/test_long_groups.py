@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import pickle
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,18 +12,8 @@ import pytest
 from leakscore import statistics
 from leakscore.statistics import Statistic
 from leakscore_app import Table, report
-from tests.helpers.parts import (
-    CONSTANT,
-    FOLLOWS,
-    InCells,
-    Passes,
-    ScoreRows,
-    features_of,
-    of_table,
-    run,
-)
 from tests.helpers.sizes import sizes
-from tests.helpers.streamed import assert_alike, joined
+from tests.helpers.streamed import assert_alike
 
 N, NAMES = 2000, ("a", "b", "c")
 BY = ("region", "sex")
@@ -56,9 +44,8 @@ def both(
     monkeypatch: pytest.MonkeyPatch, one: Table, statistic: Statistic, **more: Any
 ) -> tuple[report.Report, report.Report]:
     asked: dict[str, Any] = {"n": 200, "rounds": 200, "records": "all", **more}
-    sizes(monkeypatch, long=1000)
-    opened = of_table(one).with_size(256)
-    streamed = report.analyse(opened, statistic=statistic, **asked)
+    sizes(monkeypatch, long=1000, block=256)
+    streamed = report.analyse(one, statistic=statistic, **asked)
     sizes(monkeypatch, long=10**9)
     return streamed, report.analyse(one, statistic=statistic, **asked)
 
@@ -110,8 +97,10 @@ def test_the_count_of_the_first_cell_with_records_is_not_the_same_in_every_recor
     one = table(kind=kind, where=where)
     for found in both(monkeypatch, one, statistics.GroupMeans(("kind", "where"))):
         reasons = {left.name: left.reason for left in found.input.columns_left_out}
-        assert reasons["kind=b, where=v"] == FOLLOWS
-        assert reasons["a where kind=b, where=u"] == CONSTANT
+        assert reasons["kind=b, where=v"] == (
+            "within its cell it is the same in all records, or follows from other columns"
+        )
+        assert reasons["a where kind=b, where=u"].startswith("the same in every record")
         assert "kind=b, where=v" in found.input.dependent_columns
 
 
@@ -183,42 +172,27 @@ def test_statistics_of_numbers_refuse_categories(monkeypatch: pytest.MonkeyPatch
         report.analyse(table(), statistic=statistics.GroupMeans("town"))
 
 
-def test_tasks_travel_and_blocks_may_be_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cells and scores are the same bits in any order of tasks."""
-    opened = of_table(table()).with_size(256)
-    asked: Any = SimpleNamespace(
-        statistic=statistics.GroupMeans(BY), columns=None, exclude=(), missing="rows"
-    )
-    judged, bound = features_of(opened, Passes(), asked)
-    one = ScoreRows(judged.law, np.array([1.0, 9.0]), every=True, cells=(6,))
-    there, again = pickle.loads(pickle.dumps((judged.source, one)))
-    found = run(judged.source, one).result()
-    other = joined(run(there, again, span) for span in reversed(there.spans(3)))
-    for ours, theirs in zip((*found.cells, found.kept), (*other.cells, other.kept), strict=True):
-        for field in dataclasses.fields(ours):
-            np.testing.assert_array_equal(getattr(ours, field.name), getattr(theirs, field.name))
-    sizes(monkeypatch, block_by_group=64 * len(bound.names), fewest_rows=8)
-    small, _ = features_of(opened, Passes(), asked)
-    assert small.source.size == 64
-    np.testing.assert_allclose(small.law.cov, judged.law.cov, rtol=1e-11, atol=1e-13)
+def test_blocks_of_many_cells_have_fewer_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[str] = []
+    asked: dict[str, Any] = {"progress": lambda what, _: steps.append(what)}
+    large, whole = both(monkeypatch, table(), statistics.GroupMeans(BY), **asked)
+    assert not any(": 64 of 2,000 records" in step for step in steps)
+    numbers = len(whole.input.columns_judged)
+    sizes(monkeypatch, block_by_group=64 * numbers, fewest_rows=8)
+    small, _ = both(monkeypatch, table(), statistics.GroupMeans(BY), **asked)
+    assert_alike(small, large)
+    assert any(": 64 of 2,000 records" in step for step in steps)
 
 
-def test_cells_against_a_loop() -> None:
-    """Scores tie, cells are empty, and blocks hold no row at all."""
-    rng = np.random.default_rng(1)
-    scores, cell = rng.integers(0, 20, 500).astype(float), rng.integers(0, 30, 500) * 2
-    scores[3] = np.inf
-    parts = [(0, 0), (0, 130), (130, 131), (131, 500), (500, 500)]
-    at, rows = np.array([3.0, 15.0]), np.arange(500) + 1000
-    found = [InCells.of(cell[i:j], 60, rows[i:j], scores[i:j], at) for i, j in parts]
-    merged = found[0].merge(found[1].merge(found[2])).merge(found[3].merge(found[4]))
-    for k in range(60):
-        inside = [(row, score) for row, score, h in zip(rows, scores, cell, strict=True) if h == k]
-        assert merged.records[k] == len(inside)
-        assert merged.above[:, k].tolist() == [sum(s > t for _, s in inside) for t in at]
-        worst = max((score for _, score in inside), default=-np.inf)
-        assert merged.worst[k] == worst
-        assert merged.rows[k] == next((row for row, score in inside if score == worst), -1)
+def test_of_equal_records_of_a_cell_the_first_is_worst(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They lie in one block and in later ones, beside blocks without a record of the cell."""
+    kind = np.array(["many"] * N)
+    kind[300:500], kind[1500:1600] = "some", "some"
+    one = table(kind=kind)
+    for rows, value in (([301, 310, 1510], 90.0), ([600, 50, 1999], -90.0)):
+        one.values[rows] = value
+    for found in both(monkeypatch, one, statistics.GroupMeans("kind")):
+        assert {cell.cell: cell.row for cell in found.cells} == {"kind=many": 51, "kind=some": 302}
 
 
 def test_json_has_the_cells(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from leakscore import Reference, leakage
 from leakscore_app import report
-from tests.helpers.parts import of_array
 from tests.helpers.sizes import sizes
 
 N, COLUMNS = 3000, 4
@@ -27,12 +26,11 @@ def test_noise_hides_records_that_are_not_kept(
     monkeypatch: pytest.MonkeyPatch, shape: str, population: str, kept: int
 ) -> None:
     """Every record, left out by a plain fit with the noise, keeps the limit; none costs less."""
-    sizes(monkeypatch, kept=kept, long=1000)
+    sizes(monkeypatch, kept=kept, long=1000, block=256)
     values, n, limit = table(), 60, 0.02
     asked = {"n": n, "max_advantage": limit, "max_noise": 99.0, "rounds": 400}
     asked |= {"noise_shape": shape, "population": population}
-    opened = of_array(values).with_size(256)
-    noise = report.analyse(opened, **asked).noise  # type: ignore[arg-type]
+    noise = report.analyse(values, **asked).noise  # type: ignore[arg-type]
     assert noise is not None
     assert (noise.shape, noise.why_same) == (shape, "")
     least = leakage.noise_for_table(
@@ -67,13 +65,12 @@ def test_noise_hides_records_that_are_not_kept(
 
 def test_a_record_that_hides_another_with_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """The worst without noise stands out in a rare direction, where little noise is enough."""
-    sizes(monkeypatch, long=1000, kept=40)
+    sizes(monkeypatch, long=1000, block=256, kept=40)
     values = np.random.default_rng(2).normal(size=(N, 2)) * [1.0, 1e-3]
     values[:, 1] += values[:, 0]
     values[:60, 1] += 0.02 * np.where(np.arange(60) % 2, 1, -1)
     asked = {"n": 100, "rounds": 400, "max_advantage": 0.05, "max_noise": 99.0}
-    opened = of_array(values).with_size(256)
-    found = report.analyse(opened, **asked).noise  # type: ignore[arg-type]
+    found = report.analyse(values, **asked).noise  # type: ignore[arg-type]
     sizes(monkeypatch, long=10**9)
     whole = report.analyse(values, **asked).noise  # type: ignore[arg-type]
     assert found is not None

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,9 +11,8 @@ import pytest
 from leakscore import Moments, statistics
 from leakscore.statistics import Statistic
 from leakscore_app import report
-from tests.helpers.parts import Features, Passes, features_of, first, of_table, run
 from tests.helpers.sizes import sizes
-from tests.helpers.streamed import assert_alike, joined
+from tests.helpers.streamed import assert_alike
 
 N, NAMES = 2000, ("a", "b", "c", "w")
 STATISTICS: tuple[Statistic, ...] = (
@@ -43,10 +40,9 @@ def values() -> np.ndarray:
 def streamed(
     monkeypatch: pytest.MonkeyPatch, values: np.ndarray, statistic: Statistic, **more: Any
 ) -> report.Report:
-    sizes(monkeypatch, long=1000)
-    opened = of_table(report.table_of(values, NAMES)).with_size(256)
+    sizes(monkeypatch, long=1000, block=256)
     asked: dict[str, Any] = {"n": 200, "rounds": 200, "records": "all", **more}
-    return report.analyse(opened, statistic=statistic, **asked)
+    return report.analyse(report.table_of(values, NAMES), statistic=statistic, **asked)
 
 
 @pytest.mark.parametrize("statistic", STATISTICS, ids=lambda one: one.kind)
@@ -147,22 +143,16 @@ def test_records_without_a_response_are_left_out(
         streamed(monkeypatch, values, statistics.Regression("w"), exclude=["w"])
 
 
-def test_tasks_and_smaller_blocks(monkeypatch: pytest.MonkeyPatch, values: np.ndarray) -> None:
-    """Features travel to workers, in any order; a block of many features has fewer rows."""
-    opened = of_table(report.table_of(values, NAMES)).with_size(256)
-    asked: Any = SimpleNamespace(
-        statistic=statistics.Covariance(), columns=None, exclude=(), missing="rows"
-    )
-    judged, _ = features_of(opened, Passes(), asked)
-    source = judged.source
-    assert isinstance(source, Features)
-    there = pickle.loads(pickle.dumps(source))
-    trees = [run(there, first, span) for span in reversed(source.spans(3))]
-    assert joined(trees).moments.to_bytes() == judged.seen.moments.to_bytes()
+def test_blocks_of_many_features_have_fewer_rows(
+    monkeypatch: pytest.MonkeyPatch, values: np.ndarray
+) -> None:
+    steps: list[str] = []
+    asked: dict[str, Any] = {"progress": lambda what, _: steps.append(what)}
+    large = streamed(monkeypatch, values, statistics.Covariance(), **asked)
+    assert not any(": 64 of 2,000 records" in step for step in steps)
     sizes(monkeypatch, block_numbers=64 * 14, fewest_rows=8)
-    small, _ = features_of(opened, Passes(), asked)
-    assert small.source.size == 64
-    np.testing.assert_allclose(small.law.cov, judged.law.cov, rtol=1e-12)
+    assert_alike(streamed(monkeypatch, values, statistics.Covariance(), **asked), large)
+    assert any(": 64 of 2,000 records" in step for step in steps)
 
 
 def test_tables_of_few_columns_use_one_thread_of_blas(

@@ -10,7 +10,6 @@ from scipy import optimize, special
 
 import leakscore_app
 from leakscore import statistics
-from tests.helpers.parts import of_table
 from tests.helpers.sizes import sizes
 
 ROUNDS = 8000
@@ -179,10 +178,9 @@ def test_leverages_are_those_beside_the_records_that_are_fitted() -> None:
 def test_a_long_table_is_not_played_to_first_order(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = _six_holders()
     table = leakscore_app.table_of(np.column_stack([x, y]), columns=["x", "y"])
-    sizes(monkeypatch, long=100)
-    source = of_table(table).with_size(64)
+    sizes(monkeypatch, long=100, block=64)
     report = leakscore_app.analyse(
-        source, statistic=statistics.Regression("y"), max_advantage=0.99, rounds=400
+        table, statistic=statistics.Regression("y"), max_advantage=0.99, rounds=400
     )
     assert report.verdict.decision == "do not publish"
     assert "samples of so long a table are not fitted again" in report.verdict.why

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from leakscore_app import report
-from tests.helpers.parts import of_array
 from tests.helpers.sizes import sizes
 
 N, D = 3000, 5
@@ -18,7 +17,7 @@ N, D = 3000, 5
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take tables of more than 1000 rows for long ones, and keep few rows of them."""
-    sizes(monkeypatch, long=1000, kept=300)
+    sizes(monkeypatch, long=1000, block=256, kept=300)
 
 
 def table(seed: int = 1, size: int = N) -> np.ndarray:
@@ -30,7 +29,7 @@ def both(
     monkeypatch: pytest.MonkeyPatch, values: np.ndarray, **asked: Any
 ) -> tuple[report.Report, report.Report]:
     asked = {"rounds": 400, "noise_shape": "same", **asked}
-    streamed = report.analyse(of_array(values).with_size(256), **asked)
+    streamed = report.analyse(values, **asked)
     sizes(monkeypatch, long=10**9)
     return streamed, report.analyse(report.table_of(values), **asked)
 
@@ -174,7 +173,7 @@ def test_a_record_that_varies_alone(monkeypatch: pytest.MonkeyPatch, others: flo
 
 
 def test_the_page_and_the_text_can_be_written() -> None:
-    result = report.analyse(of_array(table()).with_size(256), n=300, rounds=400)
+    result = report.analyse(table(), n=300, rounds=400)
     assert "read block by block" in " ".join(result.to_text().split())
     assert result.to_html().endswith("</html>\n")
     listed = json.loads(result.to_json())["records_listed"]

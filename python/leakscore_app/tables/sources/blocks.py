@@ -130,7 +130,7 @@ class Source:
 
     parts: tuple[Part, ...]
     columns: tuple[str, ...]
-    size: int = ROWS
+    size: int = field(default_factory=lambda: ROWS)
     missing: tuple[float, ...] = ()
     levels: frozenset[str] = frozenset()
 
