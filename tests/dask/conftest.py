@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,7 +23,14 @@ def _in_this_process(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def client() -> Iterator[Any]:
     """Start workers when the first test asks for them; one that is killed is started anew."""
-    from leakscore.dask import cluster
-
-    with cluster.opened(workers=2) as client:
+    distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
+    words = {
+        "processes": True,
+        "dashboard_address": "127.0.0.1:0",
+        "silence_logs": logging.CRITICAL,
+    }
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, **words) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
         yield client

@@ -14,7 +14,7 @@ from tests.oracles.leakage import left_out_distances
 
 da = pytest.importorskip("dask.array", reason="dask is not installed")
 
-from leakscore.dask import _moments, fit, leave_one_out, moments, score  # noqa: E402
+from leakscore.dask import fit, leave_one_out, moments, score  # noqa: E402
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(331, 5)) @ RNG.normal(size=(5, 5)) + 1e3
@@ -82,7 +82,7 @@ def test_a_table_of_many_blocks_is_fitted(small: None, shrinkage: Any) -> None:
 
 
 def test_gradients_come_by_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_moments, "columns_of", lambda rows: 16)
+    sizes(monkeypatch, dask_column_numbers=16 * 9)
     wide = RNG.normal(size=(9, 131)).astype(np.float32)
     expected = Reference.fit(wide, "low-rank", ridge=0.1)
     found = [
@@ -127,18 +127,38 @@ def test_one_block_is_left_out_with_the_same_bits() -> None:
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("place", [0, 31, 32, 330])
-def test_rows_that_dominate_are_compared_with_the_others(small: None, place: int) -> None:
+@pytest.mark.parametrize("place", range(0, 331, 30))
+@pytest.mark.parametrize("rows", [33, 64, 96, 161, 331])
+def test_rows_that_dominate_are_compared_with_the_others(
+    small: None, place: int, rows: int
+) -> None:
     """The closed form has lost half of the digits here: 1 - t is 3e-10."""
-    table = X - 1e3
+    table, place = X[:rows] - 1e3, place % rows
     table[place, 2] += 1e6
     expected = left_out_distances(table) / 20
     found = [
-        leave_one_out(da.from_array(table, chunks=chunks), 20).compute() for chunks in CHUNKS[:3]
+        leave_one_out(da.from_array(table, chunks=chunks), 20).compute()
+        for chunks in ((rows, 5), (1, 5), (64, 2))
     ]
     np.testing.assert_allclose(found[0][place], expected[place], rtol=1e-9)
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
+
+
+def test_rows_that_dominate_need_one_more_look_at_the_data(small: None) -> None:
+    """Then the data are read a third time, however many the rows are."""
+    seen: list[float] = []
+
+    def watched(part: Any) -> Any:
+        seen.extend(part[:, 0].tolist())
+        return part
+
+    table = X - 1e3
+    for place, column in ((5, 2), (100, 3), (300, 4)):
+        table[place, column] += 1e8
+    data = da.from_array(table, chunks=(32, 5))
+    leave_one_out(data.map_blocks(watched, dtype=table.dtype, meta=X[:0]), 20).compute()
+    assert max(seen.count(value) for value in table[:, 0]) == 3
 
 
 def test_rows_without_which_nothing_varies(small: None) -> None:

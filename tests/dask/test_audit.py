@@ -12,7 +12,7 @@ from tests.helpers.sizes import sizes
 
 da = pytest.importorskip("dask.array", reason="dask is not installed")
 
-from leakscore.dask import _audit, audit  # noqa: E402
+from leakscore.dask import audit  # noqa: E402
 
 
 def rounds(count: int, shift: float = 3.0) -> tuple[Any, Any]:
@@ -81,21 +81,20 @@ def test_given_edges_count_as_numpy_does() -> None:
     assert parts[1].merge(parts[0]).to_bytes() == found.to_bytes()
 
 
+@pytest.mark.parametrize("every", [2, 3, 5, 7])
 def test_rounds_that_alternate_are_sampled_in_both_classes(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, every: int
 ) -> None:
-    sizes(monkeypatch, dask_sample=2**12, dask_ends=2**6)
-    scores, member = rounds(2**16)  # every 16th round would be a member
-    found = audit(da.from_array(scores, chunks=1000), member)
-    curve = found.roc()
-    assert min(np.unique(curve.tpr).size, np.unique(curve.fpr).size) > 1000
-
-
-def test_every_step_is_a_prime() -> None:
-    primes = [n for n in range(2, 2000) if all(n % k for k in range(2, n))]
-    for least in range(1, 1900):
-        expected = 1 if least == 1 else next(p for p in primes if p >= least)
-        assert _audit._prime(least) == expected
+    """Steps that share a factor with the period would draw one class only: squares are no primes."""
+    rounds, sampled = 2**16, 2**16 // every**2
+    for step in (every**2, every**2 - 1):
+        sizes(monkeypatch, dask_sample=-(-rounds // step), dask_ends=2**6)
+        member = np.arange(rounds) % every == 0
+        scores = np.random.default_rng(4).normal(size=rounds) + 99 * member
+        found = audit(da.from_array(scores, chunks=1000), member)
+        curve = found.roc()
+        least = np.unique(curve.tpr).size, np.unique(curve.fpr).size
+        assert min(least) > sampled // (4 * every), (step, least)
 
 
 @pytest.mark.parametrize(

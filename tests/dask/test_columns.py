@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from leakscore import Reference, leakage, scores
+from tests.helpers.sizes import sizes
 
 da = pytest.importorskip("dask.array", reason="dask is not installed")
 
 from leakscore import dask as room  # noqa: E402
-from leakscore.dask import _moments  # noqa: E402
 
 RNG = np.random.default_rng(4)
 ROWS = RNG.normal(size=(9, 131)) @ np.diag(RNG.uniform(0.1, 9.0, size=131)) + 3
@@ -28,7 +28,7 @@ OPTIONS: list[dict[str, Any]] = [
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of 16 columns: nine, of which the last is short."""
-    monkeypatch.setattr(_moments, "columns_of", lambda rows: 16)
+    sizes(monkeypatch, dask_column_numbers=16 * len(ROWS))
 
 
 @pytest.mark.parametrize("options", OPTIONS)
@@ -60,8 +60,8 @@ def test_scores_are_those_of_the_rows_at_hand(name: str, options: dict[str, Any]
 def test_of_one_block_the_gram_matrix_has_the_bits_of_one_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_moments, "columns_of", lambda rows: 1000)
     """From it alone follow the leakages of the rows."""
+    sizes(monkeypatch, dask_column_numbers=1000 * len(ROWS))
     options: Any = {"shrinkage": 0.0, "ridge": 0.5}
     reference = room.fit_columns(da.from_array(ROWS, chunks=(3, 50)), **options)
     expected = leakage.leave_one_out(ROWS, Reference.fit(ROWS, "low-rank", **options), 20)
@@ -84,18 +84,17 @@ def test_each_row_is_left_out_without_reading_it() -> None:
 
 def test_rows_do_not_come_to_the_caller() -> None:
     """No task holds more than a block of columns, and none but blocks is as large as one."""
-    sizes = []
+    shapes = []
 
     def watched(part: Any) -> Any:
-        sizes.append(part.shape)
+        shapes.append(part.shape)
         return part
 
     data = da.from_array(ROWS, chunks=(9, 16)).map_blocks(watched, dtype=ROWS.dtype, meta=ROWS)
     reference = room.fit_columns(data, shrinkage=0.3)
-    assert reference._covariance.parts == ()
     room.score("gaussian_llr", RELEASES, TARGETS, reference, 20).compute()
-    assert max(columns for _, columns in sizes) == 16
-    assert sum(columns for rows, columns in sizes if rows) == 3 * 131  # read once, then twice
+    assert max(columns for _, columns in shapes) == 16
+    assert sum(columns for rows, columns in shapes if rows) == 3 * 131  # read once, then twice
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ SIZES = {
     "dask_rows": "leakscore.dask.blocks.ROWS",
     "dask_numbers": "leakscore.dask.blocks.NUMBERS",
     "dask_columns": "leakscore.dask._moments._MOST_COLUMNS",
+    "dask_column_numbers": "leakscore.dask._moments._NUMBERS",
     "dask_sample": "leakscore.dask._audit._SAMPLE",
     "dask_ends": "leakscore.dask._audit._ENDS",
     "vcf_lines": "reproduce._vcf._BLOCK",

@@ -23,6 +23,7 @@ Options: TypeAlias = tuple[object, object, object]
 """Shrinkage, ridge and ddof of `Reference.fit`."""
 
 _MOST_COLUMNS = blocks.NUMBERS // blocks.ROWS
+_NUMBERS = 2**25  # of a block of columns, where its Gram matrix has fewer
 
 
 def moments(data: Any, cov: Literal["full", "diagonal"] = "full") -> Moments:
@@ -252,7 +253,7 @@ def fit_columns(
 
 def columns_of(rows: int) -> int:
     """Return how many columns a block has: its Gram matrix is not larger than the block."""
-    return max(rows, 2**25 // rows)
+    return max(rows, _NUMBERS // rows)
 
 
 def _gram(part: Array, dtype: Any, empty: Callable[[], ColumnGram]) -> ColumnGram:
