@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.helpers.parts import ReadingOptions, read_scores
+from leakscore_app.tables import ReadingOptions
+from tests.helpers.parts import read_scores
 
 
 def archive(**arrays: Any) -> bytes:

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from leakscore_app import Judgement
-from leakscore_app.audits import sections, words
+from leakscore_app.audits import Claim, Setting, sections, words
 from tests.helpers.page_policy import require_policy
-from tests.helpers.parts import Claim, Setting, judge, read_scores
+from tests.helpers.parts import judge, read_scores
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
 SETTING = Setting()

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.parts import ReadingOptions, read_scores
+from leakscore_app.tables import ReadingOptions
+from tests.helpers.parts import read_scores
 
 ROWS = "".join(f"{i % 7 + 0.5},{i % 2}\n" for i in range(12))
 

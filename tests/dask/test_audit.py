@@ -85,7 +85,7 @@ def test_given_edges_count_as_numpy_does() -> None:
 def test_rounds_that_alternate_are_sampled_in_both_classes(
     monkeypatch: pytest.MonkeyPatch, every: int
 ) -> None:
-    """Steps that share a factor with the period would draw one class only: squares are no primes."""
+    """A step that shares a factor with the period would draw one class only; no square is prime."""
     rounds, sampled = 2**16, 2**16 // every**2
     for step in (every**2, every**2 - 1):
         sizes(monkeypatch, dask_sample=-(-rounds // step), dask_ends=2**6)

@@ -14,9 +14,10 @@ import pytest
 
 from leakscore import audit, games, leakage, statistics, tradeoff
 from leakscore_app import audit_synthetic, report
+from leakscore_app.audits import Claim, Setting
 from leakscore_app.cli import main
 from tests import ROOT
-from tests.helpers.parts import Claim, Setting, blind, judge, read_scores
+from tests.helpers.parts import blind, judge, read_scores
 
 DOCS = ROOT / "docs"
 SCHEMAS = files("leakscore_app") / "data" / "schemas"

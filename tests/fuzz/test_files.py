@@ -24,9 +24,10 @@ import pytest
 
 from leakscore_app import Table, read_table
 from leakscore_app.cli import main
+from leakscore_app.tables import ReadingOptions
 from tests.fuzz.mutations import mutated
 from tests.fuzz.seed_files import SEEDS
-from tests.helpers.parts import BinCounts, Read, ReadingOptions, Rounds, Samples, read_scores
+from tests.helpers.parts import BinCounts, Read, Rounds, Samples, read_scores
 
 LIMIT = 1 << 20
 _SLACK = 4 << 20  # what the interpreter and its modules take beside

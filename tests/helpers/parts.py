@@ -96,30 +96,9 @@ from leakscore.tradeoff.relaxed import log_ratio, tails
 from leakscore.tradeoff.shapes import Between
 from leakscore_app.audits.alike import blind
 from leakscore_app.audits.judge import judge
-from leakscore_app.audits.model import Claim, Setting
 from leakscore_app.audits.rounds import LineStream, RoundParser
-from leakscore_app.audits.scores import MEMBER_NAMES, BinCounts, Read, Rounds, Samples, read_scores
+from leakscore_app.audits.scores import BinCounts, Read, Rounds, Samples, read_scores
 from leakscore_app.audits.words import DOUBTS
-from leakscore_app.document.checks import Check, junit, sarif
-from leakscore_app.document.document import (
-    Bar,
-    Card,
-    Cards,
-    Definitions,
-    Document,
-    Figures,
-    Flag,
-    Heading,
-    InWords,
-    Notice,
-    Notices,
-    PageOnly,
-    Paragraph,
-    Part,
-    Section,
-    TextTable,
-)
-from leakscore_app.document.svg import Axis, Chart, decades, nice_ticks
 from leakscore_app.passes.cells import FOLLOWS
 from leakscore_app.passes.lattices import ColumnSteps
 from leakscore_app.passes.projections import (
@@ -158,7 +137,7 @@ from leakscore_app.report.engine.population import Population
 from leakscore_app.report.engine.setup import listed_of
 from leakscore_app.report.engine.sums import Summands, laws, quantity_of
 from leakscore_app.tables.categories import Categories
-from leakscore_app.tables.cells import ReadingOptions, numbered, plain
+from leakscore_app.tables.cells import numbered, plain
 from leakscore_app.tables.doubts import Columns, option
 from leakscore_app.tables.numbers import (
     ALL,

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 import leakscore
-from tests.helpers.parts import Check, junit, sarif
+from leakscore_app.document import Check, junit, sarif
 
 CHECK = Check(
     name='claim <1> & "2"',

@@ -6,8 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from leakscore_app.document import document as doc
-from tests.helpers.parts import (
+from leakscore_app.document import (
     Bar,
     Card,
     Cards,
@@ -25,6 +24,7 @@ from tests.helpers.parts import (
     Section,
     TextTable,
 )
+from leakscore_app.document import document as doc
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
 NASTY = "<b>\x1b[2J & \u202e"

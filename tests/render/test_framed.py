@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from leakscore_app import report
-from tests.helpers.parts import Setting, judge, read_scores
+from leakscore_app.audits import Setting
+from tests.helpers.parts import judge, read_scores
 
 EVIL = '"><script>alert(1)</script>&<b>'
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from leakscore_app import report
+from leakscore_app.document import Axis, Chart, decades, nice_ticks
 from tests.helpers.page_policy import require_policy
-from tests.helpers.parts import Axis, Chart, decades, nice_ticks
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
 

@@ -13,6 +13,7 @@ import pytest
 
 import leakscore
 from leakscore import Reference, leakage, single_threaded_blas
+from leakscore_app.tables import ReadingOptions
 from leakscore_app.tables.sources.blocks import Part
 from tests.helpers.parts import (
     ArrayPart,
@@ -21,7 +22,6 @@ from tests.helpers.parts import (
     First,
     NpyPart,
     ParquetPart,
-    ReadingOptions,
     ScorePass,
     ScoreRows,
     Source,

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from leakscore_app import read_table
+from leakscore_app.tables import ReadingOptions
 from leakscore_app.tables.formats import delimited
-from tests.helpers.parts import Categories, KeptPieces, ReadingOptions, Source, TextPart, text_part
+from tests.helpers.parts import Categories, KeptPieces, Source, TextPart, text_part
 from tests.helpers.sizes import sizes
 
 RNG = np.random.default_rng(4)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from leakscore_app import read_table, report
-from tests.helpers.parts import ReadingOptions, of_files
+from leakscore_app.tables import ReadingOptions
+from tests.helpers.parts import of_files
 
 pytest.importorskip("pyarrow")
 

@@ -21,11 +21,10 @@ from leakscore_app._visible import listed, no_column, visible
 from leakscore_app.audits import words
 from leakscore_app.audits.model import percent
 from leakscore_app.audits.scores import ScoreColumns, columns_of, member_column
+from leakscore_app.document import Check
 from leakscore_app.document import document as doc
-from leakscore_app.document.checks import Check
 from leakscore_app.document.document import Findings
-from leakscore_app.tables import files
-from leakscore_app.tables.cells import ReadingOptions
+from leakscore_app.tables import ReadingOptions, files
 
 Labels: TypeAlias = npt.NDArray[np.str_]
 

@@ -36,8 +36,8 @@ from leakscore_app.audits.scores import (
     read_scores,
     require_direction,
 )
+from leakscore_app.document import Check
 from leakscore_app.document import document as doc
-from leakscore_app.document.checks import Check
 from leakscore_app.document.document import HIDDEN, Findings
 
 _BAND = "weighted-ell"  # the default of what is about error rates: `Audit.band` and `Audit.mu`

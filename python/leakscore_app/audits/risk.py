@@ -26,11 +26,10 @@ from leakscore_app._visible import counted, listed, visible
 from leakscore_app.audits import shadows, words
 from leakscore_app.audits.model import percent
 from leakscore_app.audits.scores import MEMBER_NAMES, ScoreColumns, columns_of, model_outputs
+from leakscore_app.document import Axis, Chart, nice_ticks
 from leakscore_app.document import document as doc
 from leakscore_app.document.document import HIDDEN, Findings
-from leakscore_app.document.svg import Axis, Chart, nice_ticks
-from leakscore_app.tables import files
-from leakscore_app.tables.cells import ReadingOptions
+from leakscore_app.tables import ReadingOptions, files
 
 _COLUMNS = ("shift", "shift_low", "shift_high", "power", "power_low", "false_positive_rate")
 _DOTS = 1500  # of a chart: the rest would be drawn over each other

@@ -16,8 +16,8 @@ from leakscore_app.audits import words
 from leakscore_app.audits.model import AuditInput, Certificates, Setting
 from leakscore_app.audits.scores import LOSS_NAMES, MEMBER_NAMES, SCORE_NAMES, plain_name
 from leakscore_app.audits.words import lower_bound, number
+from leakscore_app.document import Axis, Chart, decades, nice_ticks
 from leakscore_app.document import document as doc
-from leakscore_app.document.svg import Axis, Chart, decades, nice_ticks
 
 _DELTAS = 3  # in a table of methods: any of them fit into 80 characters
 

@@ -29,8 +29,8 @@ from leakscore_app.audits import words
 from leakscore_app.audits.model import Claim, Setting
 from leakscore_app.audits.rounds import LineStream, RoundParser, opened
 from leakscore_app.audits.scores import Read, Samples, require_direction
+from leakscore_app.document import Check
 from leakscore_app.document import document as doc
-from leakscore_app.document.checks import Check
 from leakscore_app.document.document import Findings
 from leakscore_app.tables import files, outputs
 

@@ -10,8 +10,8 @@ from leakscore_app.cli import program as _cli
 from leakscore_app.tables import outputs
 
 if TYPE_CHECKING:
-    from leakscore_app.audits.model import Claim
-    from leakscore_app.document.checks import Check
+    from leakscore_app.audits import Claim
+    from leakscore_app.document import Check
 
 _OF_AUDIT = """\
 exit codes
@@ -201,7 +201,7 @@ def _deltas(text: str) -> list[float]:
 
 
 def _claim(options: argparse.Namespace) -> Claim | None:
-    from leakscore_app.audits.model import Claim
+    from leakscore_app.audits import Claim
 
     if options.claimed_mu is not None:
         return Claim(mu=options.claimed_mu)
@@ -245,14 +245,14 @@ def _kind(options: argparse.Namespace) -> str:
 
 
 def _setting(options: argparse.Namespace) -> Any:
-    from leakscore_app.audits.model import Setting
+    from leakscore_app.audits import Setting
 
     return Setting(**_cli.arguments(options, Setting))
 
 
 def _read(options: argparse.Namespace) -> Any:
     from leakscore_app.audits.scores import read_scores
-    from leakscore_app.tables.cells import ReadingOptions
+    from leakscore_app.tables import ReadingOptions
 
     read = read_scores(
         options.file,
@@ -318,7 +318,7 @@ def _deliver_check(check: Check, options: argparse.Namespace) -> None:
 
 def _of_blind(options: argparse.Namespace) -> Any:
     from leakscore_app.audits.alike import blind
-    from leakscore_app.tables.cells import ReadingOptions
+    from leakscore_app.tables import ReadingOptions
 
     return blind(
         options.file,

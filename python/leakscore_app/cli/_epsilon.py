@@ -8,9 +8,9 @@ from typing import Any
 import leakscore
 from leakscore import validation
 from leakscore_app.cli import program as _cli
+from leakscore_app.document import Axis, Chart, nice_ticks
 from leakscore_app.document import document as doc
 from leakscore_app.document.document import Findings
-from leakscore_app.document.svg import Axis, Chart, nice_ticks
 
 _SCHEMES = {
     "poisson": "a draw of its own for every record and step",

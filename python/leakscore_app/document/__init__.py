@@ -1,1 +1,50 @@
 """What reports are made of: documents of sections, as text and as page, and charts."""
+
+from leakscore_app.document.checks import Check, junit, sarif
+from leakscore_app.document.document import (
+    Bar,
+    Card,
+    Cards,
+    Definitions,
+    Document,
+    Figures,
+    Findings,
+    Flag,
+    Heading,
+    InWords,
+    Notice,
+    Notices,
+    PageOnly,
+    Paragraph,
+    Part,
+    Section,
+    TextTable,
+)
+from leakscore_app.document.svg import Axis, Chart, decades, nice_ticks
+
+__all__ = [
+    "Axis",
+    "Bar",
+    "Card",
+    "Cards",
+    "Chart",
+    "Check",
+    "Definitions",
+    "Document",
+    "Figures",
+    "Findings",
+    "Flag",
+    "Heading",
+    "InWords",
+    "Notice",
+    "Notices",
+    "PageOnly",
+    "Paragraph",
+    "Part",
+    "Section",
+    "TextTable",
+    "decades",
+    "junit",
+    "nice_ticks",
+    "sarif",
+]

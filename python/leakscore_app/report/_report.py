@@ -20,8 +20,7 @@ from leakscore_app.report.engine.population import Shrinkage
 from leakscore_app.report.engine.setup import AnalysisOptions, checked
 from leakscore_app.report.engine.whole import WholeTable
 from leakscore_app.report.result import Report
-from leakscore_app.tables import files
-from leakscore_app.tables.cells import ReadingOptions
+from leakscore_app.tables import ReadingOptions, files
 from leakscore_app.tables.files import open_short
 from leakscore_app.tables.sources import opened as sources
 from leakscore_app.tables.sources.opened import LONG, Opened, without_graph
