@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.special import betaincc, betaincinv, betaln
 
 from leakscore.audit import Audit
-from tests.helpers.parts import ErrorCounts, credible_epsilon
+from tests.helpers.audited import credible_epsilon
 
 # Errors and scores of either class: alike, one class larger, none or all wrong, worse than chance.
 COUNTS = [
@@ -57,7 +57,7 @@ def possible(counts: tuple[int, ...], delta: float, epsilon: float) -> float:
 @pytest.mark.parametrize("counts", COUNTS)
 def test_credible_bounds_have_their_posterior_mass(counts: tuple[int, ...], delta: float) -> None:
     for miss in (0.05, 0.995):
-        epsilon = credible_epsilon(ErrorCounts(*counts), delta, miss)
+        epsilon = credible_epsilon(counts, delta, miss)
         mass = possible(counts, delta, epsilon)
         if epsilon > 0.0:
             assert mass == pytest.approx(miss, rel=1e-9)
@@ -79,5 +79,5 @@ def test_separated_scores_certify_the_most(method: str, sizes: tuple[int, int]) 
 
 @pytest.mark.parametrize("counts", [(0, 100, 100, 100), (100, 100, 0, 100)])
 def test_no_mass_next_to_no_errors_is_left_out(counts: tuple[int, ...]) -> None:
-    epsilon = credible_epsilon(ErrorCounts(*counts), 0.0, 0.995)
+    epsilon = credible_epsilon(counts, 0.0, 0.995)
     assert possible(counts, 0.0, epsilon) == pytest.approx(0.995, rel=1e-11)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from leakscore import _core
 from leakscore.audit import Audit
-from tests.helpers.parts import ErrorCounts, credible_epsilon
+from tests.helpers.audited import credible_epsilon
 from tests.oracles import one_threshold as oracle
 
 SCORES = st.sampled_from([-math.inf, -2.0, -0.0, 0.5, 3.0, math.inf])
@@ -131,7 +131,7 @@ POSTERIORS = [
 @pytest.mark.parametrize("counts", POSTERIORS)
 def test_credible_bound_has_its_posterior_mass(counts: tuple[int, ...], delta: float) -> None:
     for miss in (0.05, 0.3):
-        epsilon = credible_epsilon(ErrorCounts(*counts), delta, miss)
+        epsilon = credible_epsilon(counts, delta, miss)
         if epsilon == 0.0:
             assert oracle.possible_mass(*counts, delta, 0.0) > miss - 6e-3
         else:
@@ -141,7 +141,7 @@ def test_credible_bound_has_its_posterior_mass(counts: tuple[int, ...], delta: f
 @pytest.mark.parametrize(("counts", "delta"), [((1, 12, 3, 9), 0.0), ((0, 5, 1, 7), 1e-2)])
 def test_credible_bound_in_high_precision(counts: tuple[int, ...], delta: float) -> None:
     with mpmath.workdps(15):
-        epsilon = credible_epsilon(ErrorCounts(*counts), delta, 0.05)
+        epsilon = credible_epsilon(counts, delta, 0.05)
         for step, sign in ((-1e-9, -1), (1e-9, 1)):
             mass = oracle.possible_integral(*counts, delta, epsilon + step)
             assert (mass - mpmath.mpf(0.05)) * sign > 0
@@ -149,9 +149,7 @@ def test_credible_bound_in_high_precision(counts: tuple[int, ...], delta: float)
 
 def test_credible_bound_computed_by_others() -> None:
     """3.2022 of another implementation, whose root is known to 1e-2 only."""
-    assert credible_epsilon(ErrorCounts(20, 1000, 300, 1000), 1e-5, 0.05) == pytest.approx(
-        3.2022, abs=1e-2
-    )
+    assert credible_epsilon((20, 1000, 300, 1000), 1e-5, 0.05) == pytest.approx(3.2022, abs=1e-2)
 
 
 def test_credible_bound_sees_the_counts_of_the_other_half() -> None:
@@ -159,17 +157,17 @@ def test_credible_bound_sees_the_counts_of_the_other_half() -> None:
     members, nonmembers = rng.normal(2, 1, 41), rng.normal(0, 1, 60)
     bound = Audit(members, nonmembers).epsilon(1e-5, method="credible")
     counts = oracle.errors(members[1::2], nonmembers[1::2], (bound.threshold, False))
-    assert bound.epsilon == credible_epsilon(ErrorCounts(*counts), 1e-5, 1 - 0.95)
+    assert bound.epsilon == credible_epsilon(counts, 1e-5, 1 - 0.95)
     assert bound.epsilon <= bound.max_certifiable
     fixed = Audit(members, nonmembers).epsilon(1e-5, method="credible", threshold=1.0)
     counts = oracle.errors(members, nonmembers, (1.0, False))
-    assert fixed.epsilon == credible_epsilon(ErrorCounts(*counts), 1e-5, 1 - 0.95)
+    assert fixed.epsilon == credible_epsilon(counts, 1e-5, 1 - 0.95)
     certain = Audit(members, nonmembers).epsilon(1e-5, method="split", threshold=1.0)
     assert fixed.epsilon > certain.epsilon  # as it should not be, were it a confidence bound
 
 
 def test_many_scores() -> None:
-    counts = ErrorCounts(10, 10**7, 3 * 10**6, 10**7)
+    counts = (10, 10**7, 3 * 10**6, 10**7)
     rate = math.log(0.7 / 2e-6)
     assert rate < credible_epsilon(counts, 0.0, 0.05) < math.log(0.7 / 1e-6)
 

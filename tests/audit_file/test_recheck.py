@@ -9,7 +9,7 @@ import pytest
 from scipy import optimize, special, stats
 
 from tests.helpers.audited import parsed, write_scores
-from tests.helpers.parts import EPSILON_METHODS
+from tests.helpers.public import epsilon_methods
 from tests.helpers.versions import OLD_SCIPY
 
 
@@ -38,7 +38,7 @@ def test_bounds_on_rates_follow_from_the_critical_values(
             assert (told[rate]["n"], told[rate]["k"]) == (size, errors)
             upper = upper_bound(told["rule"], **told[rate])
             assert 0 <= row[f"{rate}_upper"] / upper - 1 < 1e-12, row["method"]
-    assert methods == set(EPSILON_METHODS) - {"credible", "sorted-bits", "four-outcomes"}
+    assert methods == epsilon_methods() - {"credible", "sorted-bits", "four-outcomes"}
 
 
 def upper_bound(rule: str, n: int, k: int, critical: float) -> float:

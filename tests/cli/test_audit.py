@@ -13,7 +13,7 @@ from leakscore import tradeoff
 from leakscore.audit import Audit
 from leakscore_app.cli import main
 from tests.helpers.audited import MEMBER, SCORES, parsed, run, write_scores
-from tests.helpers.parts import EPSILON_METHODS
+from tests.helpers.public import epsilon_methods
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_help_tells_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
     for said in ("2  the claim is refuted", "3  inconclusive", "1  an error", "ever unpickled"):
         assert said in out
     assert max(map(len, out.splitlines())) <= 80
-    assert all(method in out for method in EPSILON_METHODS)
+    assert all(method in out for method in epsilon_methods())
 
 
 def test_what_the_file_does_not_say_is_recorded(

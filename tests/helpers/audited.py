@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from leakscore.audit import Audit, Credible
 from leakscore_app.cli import main
-from tests.helpers.parts import DOUBTS
 
+_DOUBTS = ("constant-scores", "auc-below-half")
 _RNG = np.random.default_rng(5)
 MEMBER = _RNG.integers(0, 2, 600).astype(bool)
 SCORES = _RNG.normal(3.0 * MEMBER).round(4)
@@ -47,6 +48,15 @@ def parsed(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0
 
     found, out, err = run(capsys, *arguments, "--json", "-")
     result: dict[str, Any] = json.loads(out, parse_constant=refuse)
-    doubts = [note["message"] for note in result["notices"] if note["code"] in DOUBTS]
+    doubts = [note["message"] for note in result["notices"] if note["code"] in _DOUBTS]
     assert (found, err.splitlines()) == (code, [f"leakscore: warning: {note}" for note in doubts])
     return result
+
+
+def credible_epsilon(counts: tuple[int, ...], delta: float, miss: float) -> float:
+    """From false positives, non-members, false negatives and members at one threshold."""
+    flagged, outside, missed, inside = counts
+    audit = Audit.from_counts(
+        [-np.inf, 0.0, np.inf], [missed, inside - missed], [outside - flagged, flagged]
+    )
+    return audit.epsilon(delta, 1.0 - miss, Credible(threshold=0.0)).epsilon

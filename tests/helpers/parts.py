@@ -5,9 +5,7 @@ Each is named here alone: a part that moves changes one line.
 
 from leakscore.audit.bands import BAND_METHODS, Band, band, beta_bounds, crossing
 from leakscore.audit.blind import holm
-from leakscore.audit.certified import EPSILON_METHODS
 from leakscore.audit.claims import Family, gaussian_epsilon, largest_mu, largest_parameter, margins
-from leakscore.audit.methods import ErrorCounts, credible_epsilon
 from leakscore.audit.monitor import tangents_of
 from leakscore.audit.required import BandPlan
 from leakscore.audit.training import Guesses
@@ -25,7 +23,7 @@ from leakscore.shadow._gains import OneStep
 from leakscore.shadow._power import log_tail, student_isf
 from leakscore.shadow.records import DistinctHits, ranking
 from leakscore.tradeoff.batches import truncated_poisson_gaussian
-from leakscore.tradeoff.composition.ends import absolute_sum, ends, rare_losses
+from leakscore.tradeoff.composition.ends import ends, rare_losses
 from leakscore.tradeoff.composition.laws import (
     AllocatedEpoch,
     KnownLaw,
@@ -84,22 +82,13 @@ from leakscore.tradeoff.polygon import (
     lower_hull,
     moved_beta,
 )
-from leakscore.tradeoff.premise import (
-    UNSTATED,
-    Certificate,
-    Premise,
-    about,
-    premise_in,
-    settled,
-)
+from leakscore.tradeoff.premise import UNSTATED, Certificate, Premise, about, premise_in, settled
 from leakscore.tradeoff.relaxed import log_ratio, tails
 from leakscore.tradeoff.shapes import Between
 from leakscore_app.audits.alike import blind
 from leakscore_app.audits.judge import judge
 from leakscore_app.audits.rounds import LineStream, RoundParser
 from leakscore_app.audits.scores import BinCounts, Read, Rounds, Samples, read_scores
-from leakscore_app.audits.words import DOUBTS
-from leakscore_app.passes.cells import FOLLOWS
 from leakscore_app.passes.lattices import ColumnSteps
 from leakscore_app.passes.projections import (
     SINGLE,
@@ -112,29 +101,19 @@ from leakscore_app.passes.projections import (
     cuts_of,
 )
 from leakscore_app.passes.rows import First, JudgedRows, first
-from leakscore_app.passes.runner import Passes, Tree, run, run_on
-from leakscore_app.passes.scores import (
-    Count,
-    InCells,
-    ScorePass,
-    ScoreRows,
-    SparseHistogram,
-    Ties,
-    bin_of,
-)
+from leakscore_app.passes.runner import Tree, run
+from leakscore_app.passes.scores import Count, ScorePass, ScoreRows, SparseHistogram, Ties, bin_of
 from leakscore_app.questions.answering import opened
-from leakscore_app.report._model import ALPHA, Game, ReportInput
+from leakscore_app.report._model import Game
 from leakscore_app.report._published import Published
 from leakscore_app.report._verdict import verdict_of
 from leakscore_app.report.engine.attack import attack_on, bins_of, projected
 from leakscore_app.report.engine.crowd import Crowd
-from leakscore_app.report.engine.features import Features, features_of
-from leakscore_app.report.engine.game import default_rounds, highest, mean_upper, played
+from leakscore_app.report.engine.game import highest, mean_upper, played
 from leakscore_app.report.engine.leakage import Budget, interval_of, least_size, narrowed, thinned
 from leakscore_app.report.engine.noise import Search, Slopes, TheoryNoise
 from leakscore_app.report.engine.pooled import Pooled, PooledCells, PooledLaw
 from leakscore_app.report.engine.population import Population
-from leakscore_app.report.engine.setup import listed_of
 from leakscore_app.report.engine.sums import Summands, laws, quantity_of
 from leakscore_app.tables.categories import Categories
 from leakscore_app.tables.cells import numbered, plain
@@ -149,6 +128,6 @@ from leakscore_app.tables.numbers import (
 )
 from leakscore_app.tables.sources.blocks import ArrayPart, Block, NpyPart, Source, cut
 from leakscore_app.tables.sources.frames import CallablePart, ParquetPart
-from leakscore_app.tables.sources.opened import of_array, of_files, of_frame, of_table
+from leakscore_app.tables.sources.opened import of_frame
 from leakscore_app.tables.sources.texts import KeptPieces, TextPart, text_part
-from leakscore_app.tables.table import CONSTANT, Explained, combinations, independent_columns
+from leakscore_app.tables.table import Explained, combinations

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from tests.helpers.parts import Game, Population, attack_on, played, projected
+from tests.helpers.parts import Population, attack_on, played, projected
 
 
 def play(
@@ -16,7 +18,7 @@ def play(
     rounds: int,
     rng: np.random.Generator,
     noise_std: float = 0.0,
-) -> Game:
+) -> Any:
     """Play a person of a population whose records are numbered from 1."""
     attack = attack_on(population, index, attacker, noise_std)
     others = projected(population, attack, np.arange(1, population.size + 1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -68,3 +69,12 @@ def documented() -> dict[str, Any]:
     """Return what needs a whole docstring with a doctest: public classes, functions and methods."""
     classes = {name: value for name, value in named().items() if inspect.isclass(value)}
     return classes | public_functions()
+
+
+def epsilon_methods() -> set[str]:
+    """Return the methods of `Audit.epsilon`, as its refusal of another lists them."""
+    try:
+        leakscore.audit.Audit([1.0], [0.0]).epsilon(method="none of them")
+    except ValueError as refusal:
+        return set(re.findall(r"[\w-]+", str(refusal).partition("must be one of")[2]))
+    raise AssertionError

@@ -8,9 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakscore_app import report
-from leakscore_app.audits import Setting
-from tests.helpers.parts import judge, read_scores
+from leakscore_app import audit_file, report
 
 EVIL = '"><script>alert(1)</script>&<b>'
 
@@ -47,7 +45,7 @@ def test_an_audit_does(rounds: int, tmp_path: Path) -> None:
     path = tmp_path / "scores.csv"
     table = np.column_stack([rng.normal(member), member])
     np.savetxt(path, table, delimiter=",", header="score,member", comments="")
-    found = judge(read_scores(str(path)), setting=Setting())
+    found = audit_file(str(path))
     [(tag, attributes)] = Tags(found._repr_html_()).found
     shown = attributes["srcdoc"]
     assert tag == "iframe"

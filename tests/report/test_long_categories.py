@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +12,7 @@ import pytest
 from leakscore import statistics
 from leakscore_app import report
 from leakscore_app.cli import main
-from leakscore_app.passes import runner as passes
-from leakscore_app.report import _report
 from leakscore_app.tables import categories
-from leakscore_app.tables import table as whole
 from tests.helpers.streamed import short_files
 from tests.report.test_long_files import Stranger, numbers
 
@@ -93,39 +88,20 @@ def _without_lines(value: Any) -> Any:
 def test_files_give_the_bits_of_the_whole_table(
     frame: Any,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     statistic: statistics.Statistic | None,
     reading: dict[str, Any],
 ) -> None:
     found = []
     for path in written(frame, tmp_path):
-        table = whole.read_table(path, **reading)
+        table = report.read_table(path, **reading)
         expected = report.analyse(table, statistic=statistic, **ASKED)
-        with monkeypatch.context() as inside:
-            inside.setattr(_report, "table_of_path", None)  # not read as a whole
-            blocks = report.open_table(path, **reading)
+        blocks = report.open_table(path, **reading)
+        assert not isinstance(blocks, report.Table)  # not read as a whole
         result = report.analyse(blocks, statistic=statistic, **ASKED)
         assert result.to_json() == expected.to_json()
         found.append(without_places(result))
     if "missing_values" not in reading:  # in parquet numbers only stand for missing values
         assert found[0] == found[1]
-
-
-def test_parts_with_categories_travel_to_workers(
-    frame: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """To any working directory, though the path is relative."""
-    written(frame, tmp_path)
-    monkeypatch.chdir(tmp_path)
-    for name in ("a.csv", "a.parquet"):
-        source = report.open_table(name, groups=["code"], proportions=["region", "sex"]).source
-        source = replace(source, columns=("code", *source.columns))
-        values = source.values()
-        assert values.shape == (N, 7)
-        there = pickle.loads(pickle.dumps(passes._absolute(source)))
-        with monkeypatch.context() as elsewhere:
-            elsewhere.chdir("/")
-            np.testing.assert_array_equal(there.values(), values)
 
 
 def test_frames_have_groups_without_being_told(frame: Any, tmp_path: Path) -> None:
@@ -135,7 +111,7 @@ def test_frames_have_groups_without_being_told(frame: Any, tmp_path: Path) -> No
     kinds["sex"] = pandas.Categorical(kinds["sex"], categories=["m", "none", "f", "NA"])
     statistic = statistics.Several([statistics.Counts(["sex", "code"]), statistics.Counts("code")])
     _, path = written(frame, tmp_path)
-    table = whole.read_table(path, groups=["sex", "code"])
+    table = report.read_table(path, groups=["sex", "code"])
     expected = without_places(report.analyse(table, statistic=statistic, **ASKED))
     sources: list[Any] = [frame, Stranger(frame), kinds]
     for module in ("polars", "duckdb"):
@@ -190,8 +166,7 @@ def test_levels_of_several_files_are_those_of_one_table(frame: Any, tmp_path: Pa
 def test_too_many_levels_are_refused_while_they_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without reading the table as a whole, and without looking at the rest of it."""
-    assert categories.MOST_GROUPS == statistics._statistic._MOST_FEATURES + 1
+    """Without looking at the rest of the table."""
     size = 20_000
     who = [f"p{k}" for k in range(size)]
     frame = pyarrow.table({"a": np.arange(size) % 7 / 8, "who": who})
@@ -203,7 +178,6 @@ def test_too_many_levels_are_refused_while_they_are_read(
         add(self, file, name, column)
 
     monkeypatch.setattr(categories.Categories, "add", counted)
-    monkeypatch.setattr(_report, "table_of_path", None)
     parquet.write_table(frame, tmp_path / "a.parquet", row_group_size=1000)
     csv.write_csv(frame, tmp_path / "a.csv")
     for name in ("a.csv", "a.parquet"):

@@ -9,8 +9,6 @@ import pytest
 
 from leakscore_app import report
 from leakscore_app.cli import main
-from leakscore_app.report import _report
-from leakscore_app.tables import table as whole
 from leakscore_app.tables.sources import texts
 from tests.helpers.streamed import short_files
 from tests.report.test_long_files import NAMES, N, numbers
@@ -52,13 +50,13 @@ def test_csv_gives_the_numbers_of_parquet(
     path = write(tmp_path / "a.csv", values)
     table = pyarrow.table({name: values[:, j] for j, name in enumerate(NAMES)})
     parquet.write_table(table, tmp_path / "a.parquet", row_group_size=700)
-    monkeypatch.setattr(_report, "table_of_path", None)  # neither is read as a whole
-    found = report.analyse(report.open_table(path), **ASKED)
-    other = report.analyse(report.open_table(str(tmp_path / "a.parquet")), **ASKED)
+    opened = [report.open_table(each) for each in (path, tmp_path / "a.parquet")]
+    assert not any(isinstance(each, report.Table) for each in opened)  # neither is read as a whole
+    found, other = (report.analyse(each, **ASKED) for each in opened)
     assert without_lines(found) == without_lines(other)
     assert found.lines is not None
     np.testing.assert_array_equal(found.lines, found.rows + 1)
-    again = report.analyse(whole.read_table(path), **ASKED)
+    again = report.analyse(report.read_table(path), **ASKED)
     assert numbers(found) == numbers(again)
     assert found.input.sha256 == again.input.sha256
     monkeypatch.setattr(texts.KeptPieces, "keep", lambda *_: None)
@@ -131,16 +129,15 @@ def test_columns_of_text_are_left_out_or_not_read(values: np.ndarray, tmp_path: 
 
 
 def test_text_in_a_parquet_file_is_not_read_if_it_is_excluded(
-    values: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    values: np.ndarray, tmp_path: Path
 ) -> None:
     columns = {name: values[:, j] for j, name in enumerate(NAMES)}
     plain = pyarrow.table(columns)
     parquet.write_table(plain, tmp_path / "plain.parquet")
     parquet.write_table(plain.append_column("t", [["x"] * N]), tmp_path / "text.parquet")
-    monkeypatch.setattr(_report, "table_of_path", None)
-    found = report.analyse(
-        report.open_table(str(tmp_path / "text.parquet"), exclude=["t"]), **ASKED
-    )
+    opened = report.open_table(str(tmp_path / "text.parquet"), exclude=["t"])
+    assert not isinstance(opened, report.Table)
+    found = report.analyse(opened, **ASKED)
     expected = report.analyse(report.open_table(str(tmp_path / "plain.parquet")), **ASKED)
     np.testing.assert_array_equal(found.informed.leakage, expected.informed.leakage)
     assert [(one.name, one.reason) for one in found.input.columns_left_out] == [("t", "as asked")]

@@ -11,7 +11,6 @@ from scipy import stats
 from leakscore import tradeoff
 from leakscore_app import report
 from leakscore_app.report.engine.game import _averaged, _counted, _Drawn
-from tests.helpers.parts import ALPHA
 
 TRIES = 400
 LEAST = 0.95 - 4 * np.sqrt(0.95 * 0.05 / TRIES)  # of the upper ends above the truth
@@ -82,8 +81,8 @@ def test_noise_for_a_power() -> None:
     std = np.array(list(noise.noise_std.values()))
     members, nonmembers = played(values, n, noise.binding_row - 1, std, finite=False, rounds=40_000)
     found = (members > np.quantile(nonmembers, 0.99)).mean()
-    slope = limit / ALPHA  # the ROC is concave: at 1 % it is no steeper
-    error = np.hypot(np.sqrt(limit / 40_000), slope * np.sqrt(ALPHA / 40_000))
+    slope = limit / 0.01  # the ROC is concave: at 1 % it is no steeper
+    error = np.hypot(np.sqrt(limit / 40_000), slope * np.sqrt(0.01 / 40_000))
     assert found < limit + 3 * error
 
 

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 from leakscore_app import report
-from leakscore_app.cli import main
-from tests.helpers.parts import listed_of
 
 SIZE = 70
 
@@ -64,25 +62,11 @@ def test_lines_and_persons_are_those_of_the_listed(ids: list[str] | None) -> Non
     assert [by_row[record["row"]] for record in found["records"]] == found["records"]
 
 
-def test_by_default_all_up_to_ten_thousand() -> None:
-    worst = [9, 4]
-    for size, which in ((10_000, "all"), (10_001, "worst")):
-        found, listed = listed_of(None, size, worst)
-        assert (found, len(listed)) == (which, size if which == "all" else 2)
-    assert listed_of("worst", 20, worst)[1].tolist() == [9, 4]
-    assert listed_of("all", 10_001, worst)[1].tolist() == list(range(10_001))
-
-
-def test_records_is_one_of_three_words(table: report.Table) -> None:
-    with pytest.raises(ValueError, match="records='some'"):
-        report.analyse(table, records="some")
-
-
-def test_option_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["report", "--rounds", "200", "--noise-shape", "same", "--json", "-", "--worst", "3"]
-    assert main([*asked, "--records", "worst"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["records_listed"] == {"which": "worst", "count": 3, "of": 569}
-    assert [record["row"] for record in found["records"]] == found["worst_rows"]
-    assert main([*asked, "--records", "some"]) == 1
-    assert "--records must be one of all, worst, none, not 'some'" in capsys.readouterr().err
+@pytest.mark.parametrize(("size", "which"), [(10_000, "all"), (10_001, "worst")])
+def test_by_default_all_up_to_ten_thousand(size: int, which: str) -> None:
+    table = report.table_of(np.random.default_rng(8).normal(size=(size, 1)))
+    found = judged(table, worst=3)
+    count = size if which == "all" else 3
+    assert found["records_listed"] == {"which": which, "count": count, "of": size}
+    assert len(found["records"]) == count
+    assert len(judged(table, records="all")["records"]) == size

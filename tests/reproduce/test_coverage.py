@@ -13,7 +13,7 @@ from leakscore.audit import Audit
 from reproduce import _alarms, _audit_laws, coverage
 from reproduce._outcome import AtMost
 from reproduce.coverage import Cell, Coverage, Design, Method
-from tests.helpers.parts import EPSILON_METHODS
+from tests.helpers.public import epsilon_methods
 
 # Laws of the scores of members and non-members, from scipy.
 DENSITIES: dict[str, tuple[Any, Any]] = {
@@ -100,7 +100,7 @@ def test_a_small_study_agrees() -> None:
     cells = outcome.curves["cells"]
     plan = [methods for _, methods in coverage.PLAN]
     claims = {m.name for methods in plan for m in methods if m.status in ("valid", "if Gaussian")}
-    assert claims >= set(EPSILON_METHODS) - {"credible"}
+    assert claims >= epsilon_methods() - {"credible"}
     claims.add("check_private")
     assert claims == {row.name.partition(":")[0] for row in outcome.rows if isinstance(row, AtMost)}
     lines = [line for line in outcome.table().splitlines() if line.startswith("| ")]

@@ -7,9 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakscore_app import read_table, report
-from leakscore_app.tables import ReadingOptions
-from tests.helpers.parts import of_files
+from leakscore_app import open_table, read_table, report
 
 pytest.importorskip("pyarrow")
 
@@ -66,8 +64,7 @@ def test_rows_without_a_value_are_said(tmp_path: Path, kind: str) -> None:
         assert note in table.notes
         return
     (tmp_path / "t.csv").write_text(text + "7.25,8\n" * 70_000)
-    opened = of_files([str(tmp_path / "t.csv")], ReadingOptions())
-    assert opened is not None
+    opened = open_table(tmp_path / "t.csv")
     assert note in opened.notes
 
 
