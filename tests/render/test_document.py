@@ -23,8 +23,9 @@ from leakscore_app.document import (
     Part,
     Section,
     TextTable,
+    as_page,
+    as_text,
 )
-from leakscore_app.document import document as doc
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
 NASTY = "<b>\x1b[2J & \u202e"
@@ -57,7 +58,7 @@ DOCUMENT = Document(
 
 def test_text() -> None:
     """Names broken at newlines, columns aligned, what is for the page only left out."""
-    assert doc.as_text(DOCUMENT, 60) == (
+    assert as_text(DOCUMENT, 60) == (
         "First.\n"
         "Second.\n"
         "\n"
@@ -83,14 +84,14 @@ def test_text() -> None:
 
 def test_the_first_column_keeps_its_room_in_a_wide_table() -> None:
     wide = TextTable(["name", *(f"column {k}" for k in range(8))], [[LONG, *"12345678"]], "Wide")
-    lines = doc.as_text(Document("name", [], [Section("t", [wide])]), 60).splitlines()
+    lines = as_text(Document("name", [], [Section("t", [wide])]), 60).splitlines()
     assert [line[:18].strip() for line in lines[2:6]] == [
         "a remedy of so", "many words", "that they fill", "two lines",
     ]  # fmt: skip
 
 
 def test_page() -> None:
-    root = ElementTree.fromstring(doc.as_page(DOCUMENT).partition("\n")[2])
+    root = ElementTree.fromstring(as_page(DOCUMENT).partition("\n")[2])
     table, folded = root.iter(f"{XHTML}table")
     assert ["".join(cell.itertext()) for cell in table.iter(f"{XHTML}th")][:5] == [
         "Name", "Cost", "Agree", "", "Power in theory",
@@ -132,8 +133,8 @@ def test_page() -> None:
 )
 def test_foreign_names_are_shown_escaped(part: Part) -> None:
     document = Document(NASTY, [[part]], [Section("title", [part])])
-    assert doc.as_text(document).count(SHOWN) == 2
-    page = doc.as_page(document)
+    assert as_text(document).count(SHOWN) == 2
+    page = as_page(document)
     assert "".join(ElementTree.fromstring(page.partition("\n")[2]).itertext()).count(SHOWN) == 4
-    for whole in (doc.as_text(document), page):
+    for whole in (as_text(document), page):
         assert all(c == "\n" or c.isprintable() for c in whole)

@@ -14,7 +14,6 @@ import pytest
 import leakscore
 from leakscore import Reference, leakage, single_threaded_blas
 from leakscore_app.tables import ReadingOptions
-from leakscore_app.tables.sources.blocks import Part
 from tests.helpers.parts import (
     ArrayPart,
     CallablePart,
@@ -55,7 +54,7 @@ def frame(values: np.ndarray) -> Any:
     return pyarrow.table({f"column {j + 1}": values[:, j] for j in range(D)})
 
 
-def parts(values: np.ndarray, folder: Path) -> Iterator[Part]:
+def parts(values: np.ndarray, folder: Path) -> Iterator[Any]:
     names = numbered(D)
     yield ArrayPart(values, "array", names)
     yield ArrayPart(np.asfortranarray(values), "columns first", names)

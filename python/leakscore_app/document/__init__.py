@@ -19,6 +19,8 @@ from leakscore_app.document.document import (
     Part,
     Section,
     TextTable,
+    as_page,
+    as_text,
 )
 from leakscore_app.document.svg import Axis, Chart, decades, nice_ticks
 
@@ -43,6 +45,8 @@ __all__ = [
     "Part",
     "Section",
     "TextTable",
+    "as_page",
+    "as_text",
     "decades",
     "junit",
     "nice_ticks",
