@@ -8,7 +8,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from leakscore.tradeoff import gaussian
+from leakscore.tradeoff import gaussian, laplace
 
 
 def normal(x: Any) -> Any:
@@ -67,3 +67,48 @@ def test_one_look_is_the_curve(mu: float, direction: Any) -> None:
         np.testing.assert_allclose(
             turned.log_power(log_alpha), curve.log_power(log_alpha), rtol=1e-12, atol=1e-300
         )
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+def test_one_far_tail_costs_no_other_element(
+    direction: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    curve, places = gaussian(20.0), []
+    log_power = type(curve)._log_power
+
+    def counted(self: Any, log_alpha: Any) -> Any:
+        places.append(np.size(log_alpha))
+        return log_power(self, log_alpha)
+
+    monkeypatch.setattr(type(curve), "_log_power", counted)
+    best = curve.best_of(3)
+    for number, given in (
+        (best.delta, np.append(np.linspace(-3.0, 300.0, 199), 1200.0)),
+        (best.epsilon, np.append(np.linspace(0.6, 0.99, 199), 1e-250)),
+    ):
+        places.clear()
+        number(given, direction)
+        assert sum(places) < 420 * given.size  # of 32 and 16 sections in each of 12 rounds
+
+
+def test_no_rate_overflows() -> None:
+    for curve in (gaussian(1e5), gaussian(60.0)):
+        best = curve.best_of(10**9)
+        assert (best.delta([1.0, 1e6]) == 1.0).all() == (curve.delta(1e6) == 1.0)
+        assert best.epsilon(0.5, "reverse") > 1000.0
+
+
+def test_reversed_epsilons_where_alpha_is_tiny_and_beta_of_one_look_is_not() -> None:
+    looks, curve = 849793, laplace(0.10139487)
+    with mp.workdps(50):
+        ratio = mp.exp(mp.mpf(0.10139487))
+
+        def gain(epsilon: Any) -> Any:
+            """Of b = 1 - ratio a, at the a where its derivative is 0."""
+            near, far = mp.expm1(epsilon), mp.exp(epsilon) * ratio - 1
+            a = ((looks - 1) * near + far) / (looks * far)
+            return (1 - a) ** (looks - 1) * (a * far - near)
+
+        for delta in (1e-170, 1e-250):
+            epsilon = mp.mpf(curve.best_of(looks).epsilon(delta, "reverse"))
+            assert gain(epsilon + 1e-12) <= delta <= gain(epsilon - 1e-12)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from leakscore.numeric import settled_area, sign_change
 from leakscore.tradeoff.curve import Symmetric, TradeOff, log_rest, require_one
@@ -110,8 +111,13 @@ _ROUGH = -690.0  # log of one look's beta below which a double is rounded
 _NEAR_1 = 3.0  # x beyond which the inverse of one look's curve gives 1 - a
 _ROUNDED = 1e-14  # share by which the power at alpha 0 may err
 _SECTIONS = 17
-_AT_ONCE = 1 << 17  # places
+_AT_ONCE = 1 << 10  # parameters
 _VERTICES = 4096
+_NEAR = np.concatenate([np.linspace(_FIRST, -40.0, 48), np.linspace(-39.5, _LAST, 94)])
+_FAR = np.concatenate([-np.logspace(_FARTHEST, np.log10(-_FIRST), 512)[:-1], _NEAR])
+
+_Sides = Callable[[Doubles], tuple[Doubles, Doubles]]
+_Value = Callable[[Doubles, Doubles, Doubles], Doubles]
 
 
 class Looks(TradeOff):
@@ -200,27 +206,33 @@ class Looks(TradeOff):
         return np.where(direct > -0.7, sure, direct)
 
     def _sides(self, x: Doubles) -> tuple[Doubles, Doubles]:
-        """Return logs of power and alpha; reversed, alpha is 1 where a double rounds one's beta."""
+        """Return logs of power and alpha; reversed, none where a double rounds one's beta."""
         if self._reversed:
             alpha = self._log_beta(x)
             rounded = alpha - self._kept(x) < _ROUGH
-            return -self._looks * np.exp(x), np.where(rounded, 0.0, alpha)
+            return -self._looks * np.exp(x), np.where(rounded, np.inf, alpha)
         return self._caught(x), self._flagged(x)
 
     def _sides_by_beta(self, log_b: Doubles) -> tuple[Doubles, Doubles]:
         """Return logs of power and alpha, reversed, at one look's beta, however small."""
+        log_b = np.minimum(log_b, 0.0)
         kept = np.asarray(self._curve.inverse()._log_power(log_b))
-        return self._looks * kept, log_b + (self._looks - 1.0) * kept
+        with np.errstate(over="ignore"):
+            return self._looks * kept, log_b + (self._looks - 1.0) * kept
 
-    def _best(
-        self, value: Callable[[Doubles, Doubles], Doubles], shape: tuple[int, ...]
-    ) -> Doubles:
-        """Return the largest value of logs of power and alpha."""
-        best = _highest(lambda x: value(*self._sides(x)), shape)
-        if not self._reversed:
-            return best
-        far = _highest(lambda x: value(*self._sides_by_beta(np.minimum(x, 0.0))), shape)
-        return np.maximum(best, far)
+    def _best(self, value: _Value, parameter: Doubles) -> Doubles:
+        """Return the largest value of logs of power and alpha, for each parameter."""
+        far = self._sides_by_beta if self._reversed else self._sides
+        near = _NEAR[::-1] if self._reversed else _NEAR
+        highest = np.empty(parameter.size)
+        for part in np.array_split(np.arange(parameter.size), 1 + parameter.size // _AT_ONCE):
+            given = parameter.ravel()[part]
+            # In 12 rounds to some 1e-11 of the grid's distances.
+            best, ends = _highest(self._sides, value, given, near, 12)
+            if ends.any():
+                best[ends] = np.maximum(best[ends], _highest(far, value, given[ends], _FAR, 18)[0])
+            highest[part] = best
+        return highest.reshape(parameter.shape)
 
     def _place(self, log_alpha: Doubles) -> Doubles:
         """Return x at this alpha."""
@@ -282,25 +294,25 @@ class Looks(TradeOff):
         return np.float64(1.0 - self._looks * area)
 
     def _delta(self, epsilon: Doubles) -> Any:
-        def gain(power: Doubles, alpha: Doubles) -> Doubles:
+        def gain(power: Doubles, alpha: Doubles, price: Doubles) -> Doubles:
             with np.errstate(over="ignore", under="ignore"):
-                return np.exp(power) - np.exp(np.nan_to_num(epsilon) + alpha)
+                return np.exp(power) - np.exp(price + alpha)
 
         at_once = self._power(np.zeros(()))
-        return np.maximum(self._best(gain, np.shape(epsilon)), at_once)[()]
+        return np.maximum(self._best(gain, np.nan_to_num(epsilon)), at_once)[()]
 
     def _epsilon(self, delta: Doubles) -> Any:
         """Return the steepest line from (0, delta) to a point of (alpha, power)."""
 
-        def steepness(power: Doubles, alpha: Doubles) -> Doubles:
+        def steepness(power: Doubles, alpha: Doubles, start: Doubles) -> Doubles:
             with np.errstate(under="ignore", over="ignore", invalid="ignore", divide="ignore"):
-                line = power + np.log1p(-delta / np.exp(power)) - alpha
+                line = power + np.log1p(-start / np.exp(power)) - alpha
             return np.where(np.isfinite(line), line, -np.inf)
 
         at_once = self._power(np.zeros(()))
         rounded = np.abs(delta - at_once) <= _ROUNDED * at_once
         delta = np.where(rounded, at_once * (1.0 + _ROUNDED), delta)
-        epsilon = np.maximum(self._best(steepness, np.shape(delta)), 0.0)
+        epsilon = np.maximum(self._best(steepness, delta), 0.0)
         with np.errstate(divide="ignore"):
             steepest = -np.log(self._alpha_per_power())
         epsilon = np.where(delta <= 0.0, np.maximum(steepest, 0.0), epsilon)
@@ -340,38 +352,31 @@ class _BothWays(Symmetric[float], Polygon):
         return np.minimum(self._looks._alpha_per_power(), inverse._alpha_per_power())
 
 
-def _highest(function: Callable[[Doubles], Doubles], shape: tuple[int, ...]) -> Doubles:
-    """Return the largest value over x of a function with one maximum.
+def _highest(
+    sides: _Sides, value: _Value, parameter: Doubles, grid: Doubles, turns: int
+) -> tuple[Doubles, npt.NDArray[np.bool_]]:
+    """Return the largest values, each of one maximum, and whether it may lie before the grid.
 
-    Sections between the neighbours of the best of a few points, all of them at once: far out the
-    function may be flat to its last digit, and the last of equal values is the best: to the left of
-    the maximum powers are 0.
+    Along the grid alpha rises, after those that are rounded: inf. Sections between the neighbours
+    of the best of a few points, all of them at once: far out the value may be flat to its last
+    digit, and the last of equal values is the best: to the left of the maximum powers are 0.
     """
-    grid = np.concatenate([np.linspace(_FIRST, -40.0, 48), np.linspace(-39.5, _LAST, 94)])
-    values = _values(function, np.multiply.outer(grid, np.ones(shape)))
-    top, turns = _last_best(values), 12  # to some 1e-11 of the grid's distances
-    if (values[0] == values.max(axis=0)).any():
-        grid = np.concatenate([-np.logspace(_FARTHEST, np.log10(-_FIRST), 512)[:-1], grid])
-        top = _last_best(_values(function, np.multiply.outer(grid, np.ones(shape))))
-        turns = 18
+    power, alpha = sides(grid)
+    top = _last_best(value(power[:, None], alpha[:, None], parameter))
     low, high = grid[np.maximum(top - 1, 0)], grid[np.minimum(top + 1, grid.size - 1)]
     for _ in range(turns):
         part = (high - low) / _SECTIONS
-        values = _values(function, low + np.multiply.outer(np.arange(1.0, _SECTIONS), part))
-        top = _last_best(values)
-        low, high = low + top * part, low + (top + 2) * part
-    return np.asarray(values.max(axis=0))
+        places = low + np.multiply.outer(np.arange(1.0, _SECTIONS), part)
+        values = value(*sides(places), parameter)
+        best = _last_best(values)
+        low, high = low + best * part, low + (best + 2) * part
+    highest = np.asarray(values.max(axis=0))
+    return highest, (top == 0) | (alpha[top - 1] > 0.0) | np.isneginf(highest)
 
 
 def _last_best(values: Doubles) -> Any:
     """Return the last row of the largest value of each column."""
     return len(values) - 1 - np.argmax(values[::-1], axis=0)
-
-
-def _values(function: Callable[[Doubles], Doubles], places: Doubles) -> Doubles:
-    """Evaluate at rows of places, as many at once as memory allows."""
-    parts = np.array_split(places, 1 + places.size // _AT_ONCE)
-    return np.concatenate([function(part) for part in parts])
 
 
 def best_of(curve: TradeOff, looks: int) -> TradeOff:
