@@ -228,6 +228,8 @@ def elementwise(name: str, value: object) -> Any:
             return np.asarray(value).astype(np.float32)
         if dtype.kind not in "fiu" or getattr(dtype, "itemsize", 8) > 8:
             raise TypeError(f"{name} must hold real numbers, not dtype {dtype}")
+    elif type(value).__name__ == "NAType":  # of pandas: numpy would not say which argument it is
+        raise TypeError(f"{name}={value!r} must be a real number; nan stands for a missing one")
     return value
 
 
@@ -685,7 +687,7 @@ def _seed(name: str, value: object) -> int:
     if seed is None or isinstance(value, (bool, np.bool_)):
         raise TypeError(
             f"{name}={_brief(value)} must be None, an int, or a numpy.random.SeedSequence, "
-            "BitGenerator or Generator"
+            "BitGenerator or Generator; a RandomState draws an int: its randint(2**31)"
         )
     if seed < 0:
         raise ValueError(f"{name}={_brief(seed)} must be >= 0")

@@ -189,3 +189,14 @@ def test_ploidy_has_an_end_and_a_reason() -> None:
     assert np.isfinite(scores.genotype_llr([0.5], [60], [0.5], 3, ploidy=127))
     with pytest.raises(ValueError, match=r"ploidy=128 must be in \[1, 127\]: .*int8"):
         scores.genotype_llr([0.5], [60], [0.5], 3, ploidy=128)
+
+
+def test_the_missing_number_of_pandas_is_refused_by_name() -> None:
+    missing = pytest.importorskip("pandas").NA
+    for call, name in (
+        (lambda: norm.cdf(missing), "x"),
+        (lambda: ncx2.cdf(1.0, missing, 1.0), "df"),
+        (lambda: norm.cdf([0.0, missing]), "x"),
+    ):
+        with pytest.raises(TypeError, match=f"{name}.* must .*real number"):
+            call()

@@ -175,3 +175,15 @@ def test_every_share_of_the_records_is_a_rate(n: int) -> None:
         assert EmpiricalMean(n, sample_rate=k / n).num_averaged == k
     if n <= 10**9:
         assert EmpiricalMean(10 * n, sample_rate=1 - 0.9).num_averaged == n
+
+
+def test_a_table_is_written_by_its_shape() -> None:
+    text = repr(Empirical(np.zeros((50, 3)), exclude=2, replace=False))
+    assert text == "Empirical(X=<array (50, 3)>, exclude=2, replace=False)"
+
+
+def test_a_random_state_is_refused_with_what_to_give_in_its_place() -> None:
+    state, table = np.random.RandomState(1), Empirical(np.eye(3))
+    with pytest.raises(TypeError, match=re.escape("rng=RandomState") + ".*randint"):
+        fixed_target(table, np.zeros(3), EmpiricalMean(2), 9, rng=state)  # type: ignore[arg-type]
+    fixed_target(table, np.zeros(3), EmpiricalMean(2), 9, rng=int(state.randint(2**31)))

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from leakscore import Reference, SingularCovarianceError
+from leakscore import ColumnGram, Reference, SingularCovarianceError
 
 MEAN = np.array([1.0, -2.0, 0.5])
 VARIANCES = np.array([1.0, 4.0, 0.25])
@@ -165,3 +165,14 @@ def test_a_variance_too_small_to_divide_by_is_none() -> None:
     for cov in ([1.0, 1e-310], np.diag([1.0, 1e-310])):
         with pytest.raises(SingularCovarianceError, match=r"column\(s\) 1 have variance 0"):
             Reference([0.0, 0.0], cov).squared_mahalanobis([0.0, 0.0])
+
+
+def test_a_copy_of_column_sums_is_another_object() -> None:
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    sums = ColumnGram(40)
+    sums.update(X[:, :2])
+    for twin in (copy.copy(sums), copy.deepcopy(sums)):
+        twin.update(X[:, 2:])
+        assert (sums.dim, twin.dim) == (2, 3)
+        np.testing.assert_allclose(twin.reference().mean, X.mean(axis=0), rtol=1e-12)
+        np.testing.assert_allclose(sums.reference().mean, X[:, :2].mean(axis=0), rtol=1e-12)

@@ -57,3 +57,20 @@ def test_edges_ascend(edges: Any) -> None:
 def test_levels_are_a_mapping(levels: Any) -> None:
     with pytest.raises(TypeError, match=r"^levels=.* must map columns"):
         statistics.Mean().on(["a"], levels)
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, np.nan])
+def test_a_mean_weight_that_is_not_above_0(weight: float) -> None:
+    mean = statistics.WeightedMean(weights="w").on(["w", "a"])
+    for number in (mean.units, mean.jacobian, mean.estimates):
+        with pytest.raises(ValueError, match=r"means\[0\]=.*the mean weight \('w'\).*records"):
+            number([weight, 1.0], n=5)
+
+
+def test_counts_come_back_whole_from_their_means() -> None:
+    n = np.arange(1, 3000)
+    histogram = statistics.Histogram("a", [0.0, 1.0, 2.0]).on(["a"])
+    for size in n[n % 7 == 3]:
+        counts = np.array([size // 3, size - size // 3])
+        assert histogram.estimates(counts / size, n=int(size)).tolist() == counts.tolist()
+    assert histogram.estimates([0.5 + 1e-12, 0.0], n=100)[0] != 50.0  # a mean with noise

@@ -112,3 +112,16 @@ def test_reversed_epsilons_where_alpha_is_tiny_and_beta_of_one_look_is_not() -> 
         for delta in (1e-170, 1e-250):
             epsilon = mp.mpf(curve.best_of(looks).epsilon(delta, "reverse"))
             assert gain(epsilon + 1e-12) <= delta <= gain(epsilon - 1e-12)
+
+
+@pytest.mark.parametrize("mu", [0.5, 3.0, 10.0])
+@pytest.mark.parametrize("looks", [1, 3, 100])
+def test_hulls_at_alphas_below_their_points(mu: float, looks: int) -> None:
+    """There the curve itself, in the order that accuses members, is the hull."""
+    hull = gaussian(mu).best_of(looks).symmetrized()
+    with mp.workdps(60):
+        for z in (38.0, 45.0, 100.0, 450.0):
+            a, b = normal(-mp.mpf(z)), normal(z - mp.mpf(mu))
+            log_alpha = mp.log(-mp.expm1(looks * mp.log1p(-a)))
+            log_power = mp.log(-mp.expm1(mp.log(b) + (looks - 1) * mp.log1p(-a)))
+            assert hull.log_power(float(log_alpha)) == pytest.approx(float(log_power), rel=1e-9)

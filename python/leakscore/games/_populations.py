@@ -411,6 +411,10 @@ class Empirical:
             object.__setattr__(self, "exclude", row)
         validation.flag("replace", self.replace)
 
+    def __repr__(self) -> str:
+        options = f"exclude={self.exclude}, replace={self.replace}"
+        return f"Empirical(X=<array {np.shape(self.X)}>, {options})"
+
     @property
     def dim(self) -> int:
         """Number of coordinates d."""

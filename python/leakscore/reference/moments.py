@@ -393,6 +393,9 @@ class ColumnGram:
     def __repr__(self) -> str:
         return f"ColumnGram(rows={self.rows}, dim={self.dim})"
 
+    def __copy__(self) -> ColumnGram:
+        return with_columns(self, self._columns.parts)
+
     @property
     def rows(self) -> int:
         """Number of rows n0."""

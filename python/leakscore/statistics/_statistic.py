@@ -19,6 +19,8 @@ Self_ = TypeVar("Self_", bound="Statistic")
 
 _MOST_FEATURES = 5000
 
+_ROUNDING = 8 * np.finfo(np.float64).eps  # share of a total
+
 
 class NoFitError(ValueError):
     """What is published of some records does not exist without those of one person.
@@ -307,7 +309,12 @@ class Statistic(ABC):
         if fitted is not None:
             return fitted
         with np.errstate(invalid="ignore"):  # the mean of an empty cell is NaN
-            return self._feature_means(means) * self.units(means, n)
+            units = self.units(means, n)
+            numbers = self._feature_means(means) * units
+        # A count comes back whole from its mean, however both are rounded.
+        whole = np.rint(numbers)
+        near = (units == n) & (np.abs(numbers - whole) <= _ROUNDING * np.abs(numbers))
+        return np.where(near, whole, numbers)
 
     def _feature_means(self, means: npt.ArrayLike) -> Doubles:
         array = validation.real_array("means", means)

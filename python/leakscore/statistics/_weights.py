@@ -115,8 +115,18 @@ class WeightedMean(_Weighted):
         Returns
         -------
         (D,) ndarray of float64
+
+        Raises
+        ------
+        ValueError
+            If the mean weight is not above 0.
         """
         mean = self._feature_means(means)
+        if not mean[0] > 0:
+            raise ValueError(
+                f"means[0]={mean[0]}, the mean weight ({self.weights!r}), must be above 0: give "
+                "the means of records of which one has a weight"
+            )
         return np.concatenate(
             [[float(validation.count("n", n, 1))], np.full(len(mean) - 1, 1.0 / mean[0])]
         )
