@@ -338,6 +338,14 @@ class _BothWays(Symmetric[float], Polygon):
         super().__init__(log_alpha, log_beta, "attack", looks.adversary, **about)
         self._looks = looks
 
+    def _log_power(self, log_alpha: Doubles) -> Any:
+        """Without the chords, which below the least alpha of a point are far below the curves."""
+        chords = super()._log_power(log_alpha)
+        if self._looks._lower:
+            return chords
+        curves = self._looks._largest("both", lambda curve: curve._log_power(log_alpha))
+        return np.maximum(chords, curves)
+
     def _advantage(self) -> Any:
         return self._looks._advantage()
 
