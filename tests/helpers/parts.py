@@ -71,7 +71,7 @@ from leakscore.tradeoff.composition.sums import (
     compose_lattices,
     low_frequencies,
 )
-from leakscore.tradeoff.curve import log_rest
+from leakscore.tradeoff.family import log_rest
 from leakscore.tradeoff.polygon import (
     Polygon,
     below,

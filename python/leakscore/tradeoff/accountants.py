@@ -21,7 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore import validation
-from leakscore.tradeoff.curve import Symmetric, TradeOff, log_rest
+from leakscore.tradeoff.curve import Symmetric, TradeOff
+from leakscore.tradeoff.family import log_rest
 from leakscore.tradeoff.polygon import Polygon, log_gap, lower_hull
 from leakscore.tradeoff.premise import Premise, premise_of
 from leakscore.tradeoff.shapes import Between

@@ -16,7 +16,8 @@ import numpy.typing as npt
 from leakscore import _core, validation
 from leakscore.distributions import gx2, ncx2, norm
 from leakscore.numeric import frozen, gauss_panels
-from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned
+from leakscore.tradeoff.curve import Symmetric, TradeOff
+from leakscore.tradeoff.family import aligned
 from leakscore.tradeoff.premise import Premise
 from leakscore.tradeoff.shapes import LARGEST, OneStatistic, Parametric, either
 from leakscore.tradeoff.two_spreads import Narrower

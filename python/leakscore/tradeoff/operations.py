@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.numeric import settled_area, sign_change
-from leakscore.tradeoff.curve import Symmetric, TradeOff, log_rest, require_one
+from leakscore.tradeoff.curve import Symmetric, TradeOff, require_one
+from leakscore.tradeoff.family import log_rest
 from leakscore.tradeoff.gaussian_curves import GaussianTradeOff
 from leakscore.tradeoff.polygon import Polygon, below, lower_hull
 from leakscore.tradeoff.premise import Certificate

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from leakscore import _core, validation
 from leakscore.distributions import chi2, folded_laplace, gx2, ncx2, norm
 from leakscore.numeric import falling_root, frozen, norms, sign_change
-from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned
+from leakscore.tradeoff.curve import Symmetric, TradeOff
+from leakscore.tradeoff.family import aligned
 from leakscore.tradeoff.gaussian_curves import GaussianTradeOff
 from leakscore.tradeoff.shapes import LARGEST, Mirrored, OneStatistic, Parametric, either
 from leakscore.typing import Doubles, Flags, of_numbers

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from leakscore import _core, validation
 from leakscore.distributions import norm
 from leakscore.numeric import falling_root, sign_change
-from leakscore.tradeoff.curve import TradeOff, aligned
+from leakscore.tradeoff.curve import TradeOff
+from leakscore.tradeoff.family import aligned
 from leakscore.tradeoff.gaussian_curves import GaussianTradeOff, MeanTradeOff, gaussian
 from leakscore.tradeoff.polygon import Polygon, lower_hull
 from leakscore.tradeoff.premise import FIXED_SAMPLE, POISSON, Premise, joined

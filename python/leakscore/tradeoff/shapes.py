@@ -10,7 +10,8 @@ import numpy as np
 
 from leakscore.distributions import norm
 from leakscore.numeric import bisect, falling_root, gauss_panels
-from leakscore.tradeoff.curve import Symmetric, TradeOff, aligned, require_one
+from leakscore.tradeoff.curve import Symmetric, TradeOff, require_one
+from leakscore.tradeoff.family import aligned
 from leakscore.tradeoff.premise import UNSTATED, Premise, joined
 from leakscore.typing import Doubles, Flags, Value
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from leakscore.distributions import ncx2
 from leakscore.numeric import gauss_panels
-from leakscore.tradeoff.curve import TradeOff, aligned, require_one
+from leakscore.tradeoff.curve import TradeOff, require_one
+from leakscore.tradeoff.family import aligned
 from leakscore.tradeoff.shapes import Hull, OneStatistic
 from leakscore.typing import Doubles, Flags
 
