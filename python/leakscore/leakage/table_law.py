@@ -148,10 +148,8 @@ class TableLaw:
         if not complete.all():
             every = np.flatnonzero(complete.all(axis=1))
             values = values[every]
-        return values if self._all(values.shape[1]) else values[:, self.kept], every
-
-    def _all(self, width: int) -> bool:
-        return len(self.kept) == width and bool((self.kept == np.arange(width)).all())
+        whole = np.array_equal(self.kept, np.arange(values.shape[1]))
+        return values if whole else values[:, self.kept], every
 
     def scaled(self, values: Doubles) -> Doubles:
         """Return values of the judged columns, clipped if so, in units of the law."""

@@ -281,15 +281,13 @@ def _bracket(
 
     None if none suffices.
     """
-    noise = max(1.0, lowest)
-    if excess(noise) > 0.0:
-        while excess(noise) > 0.0:
-            if noise >= highest:
-                return None
-            below, noise = noise, min(noise * 4.0, highest)
-        return below, noise
-    while excess(noise) <= 0.0:
-        if noise <= lowest:
-            return noise, noise
+    noise, below = max(1.0, lowest), 0.0
+    while excess(noise) > 0.0:
+        if noise >= highest:
+            return None
+        below, noise = noise, min(noise * 4.0, highest)
+    while not below and noise > lowest:
         above, noise = noise, max(noise * 0.5, lowest)
-    return noise, above
+        if excess(noise) > 0.0:
+            return noise, above
+    return below or noise, noise

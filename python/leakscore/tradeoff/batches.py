@@ -512,7 +512,7 @@ def correlated_gaussian(
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # refused below
         shifts = matrix / noise
         product = shifts.T @ shifts
-        squares = _forms(patterns, np.abs(product))
+        squares = np.einsum("ps,ps->p", patterns @ np.abs(product), patterns)
     absolute = float(np.sqrt(squares.max()))
     if not _LEAST_SHIFT < absolute < np.inf:
         raise ValueError(
@@ -658,7 +658,3 @@ def _patterns(value: npt.ArrayLike, steps: int) -> Doubles:
     if not patterns.any():
         raise ValueError("participation must have a record take part in some step")
     return patterns
-
-
-def _forms(patterns: Doubles, matrix: Doubles) -> Doubles:
-    return np.asarray(np.einsum("ps,ps->p", patterns @ matrix, patterns))

@@ -558,10 +558,6 @@ class _Shifted(OneStatistic):
         del like
         return np.asarray(statistic.size < 1e-140)
 
-    def _log_scale(self) -> Doubles:
-        _, scale, rest, _ = self._parameters
-        return np.where(rest < 0.5, np.log1p(-np.minimum(rest, 0.5)), np.log(scale))
-
     def _most(self) -> Doubles:
         return self._parameters[3]
 
@@ -570,7 +566,7 @@ class _Shifted(OneStatistic):
         gap = rest * (1.0 + r)  # of the squared scales
         centre, moved = self._hypothesis(False, like)[1], self._hypothesis(True, like)[1]
         with np.errstate(over="ignore"):
-            log_scale = aligned(self._log_scale(), like)
+            log_scale = np.where(rest < 0.5, np.log1p(-np.minimum(rest, 0.5)), np.log(r))
             highest = 0.5 * d * centre - log_scale
             size = np.sqrt(np.maximum(highest - ratio, 0.0) * (2.0 / gap))
             level = -2.0 * (log_scale + ratio) / gap

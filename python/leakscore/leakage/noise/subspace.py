@@ -160,15 +160,13 @@ class _Small:
         U'C U Theta + U'U Theta s = U'C U.
         """
         outward = self.floor @ self.solved - self.basis  # U'
-        lost = _symmetric(self._variance(self.basis) - self.floor)  # U'C U
+        scaled = self.basis * self.problem.scale
+        covariance = self.problem.reference.covariance.between_all(scaled)
+        lost = _symmetric(covariance - self.floor)  # U'C U
         unit = float(np.trace(self.floor)) / len(self.floor)
         theta = _balanced(lost / unit, outward @ outward.T, self.sizes / unit, self.turn)
         weights = self.weights @ self.basis + self.weights @ theta.T @ outward
         return lower_bound(self.rows, weights, self.multipliers, self.problem.variances)
-
-    def _variance(self, rows: Doubles) -> Doubles:
-        """Return R C R' in units of cost."""
-        return self.problem.reference.covariance.between_all(rows * self.problem.scale)
 
 
 def _balanced(lost: Doubles, beside: Doubles, sizes: Doubles, turn: Doubles) -> Doubles:

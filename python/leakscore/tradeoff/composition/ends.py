@@ -101,7 +101,7 @@ def _either(parts: Parts, kind: Kind, adversary: str, fineness: float) -> tuple[
         if not fitting or log_none == -np.inf:
             return partial(_revealed_only, log_none, kind, adversary), attack
         below, _ = _either(fitting, kind, adversary, fineness)
-        return lambda: _damped(below(), log_none), attack
+        return partial(_within, below, (0.0, log_none)), attack
     alone = parts[0]
     if len(parts) == 1 and isinstance(alone[0], KnownLaw) and alone[1] == 1:
         return _of_losses(alone[0].losses, kind, adversary)
@@ -284,11 +284,6 @@ def _nothing(distance: float, kind: Kind, adversary: str) -> tuple[Polygon, Poly
     lower = np.array([-np.inf, rest]), np.array([rest, -np.inf])
     upper = np.array([-np.inf, 0.0]), np.array([0.0, -np.inf])
     return certified_lower(lower, kind, adversary), certified_upper(upper, adversary)
-
-
-def _damped(curve: Polygon, log_none: float) -> Polygon:
-    """Multiply beta by P(no infinite loss); an infinite loss reveals the record."""
-    return _within(lambda: curve, (0.0, log_none))
 
 
 def _finite(parts: Parts) -> tuple[Parts, tuple[float, float]]:
