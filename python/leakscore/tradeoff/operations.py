@@ -375,7 +375,7 @@ def _highest(
         best = _last_best(values)
         low, high = low + best * part, low + (best + 2) * part
     highest = np.asarray(values.max(axis=0))
-    return highest, (top == 0) | (alpha[top - 1] > 0.0) | np.isneginf(highest)
+    return highest, (top == 0) | np.isposinf(alpha[top - 1]) | np.isneginf(highest)
 
 
 def _last_best(values: Doubles) -> Any:
