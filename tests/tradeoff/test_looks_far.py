@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import mpmath as mp
 import numpy as np
 import pytest
+from scipy import stats
 
 from leakscore.tradeoff import gaussian, laplace
 
@@ -126,3 +128,25 @@ def test_hulls_at_alphas_below_their_points(mu: float, looks: int) -> None:
             others = -mp.expm1((looks - 1) * mp.log1p(-a))
             log_power = mp.log(caught + (1 - caught) * others)
             assert hull.log_power(float(log_alpha)) == pytest.approx(float(log_power), rel=1e-9)
+
+
+def _laplace(a: np.ndarray, mu: float) -> np.ndarray:
+    low, high = 1.0 - math.exp(mu) * a, math.exp(-mu) * (1.0 - a)
+    middle = math.exp(-mu) / (4.0 * a)
+    return np.where(a < 0.5 * math.exp(-mu), low, np.where(a < 0.5, middle, high))
+
+
+@pytest.mark.parametrize("looks", [2, 19, 1000])
+@pytest.mark.parametrize("mu", [0.5, 4.0, 30.0])
+@pytest.mark.parametrize("family", ["laplace", "gaussian"])
+def test_hull_is_within_its_error_of_the_curve_and_of_its_inverse(
+    family: str, mu: float, looks: int
+) -> None:
+    a = -np.expm1(-np.exp(np.linspace(-600.0, 1.0, 300_001)))
+    beta = _laplace(a, mu) if family == "laplace" else stats.norm.cdf(-stats.norm.ppf(a) - mu)
+    alpha = -np.expm1(looks * np.log1p(-a))
+    beta = beta * np.exp((looks - 1) * np.log1p(-a))
+    curve = {"laplace": laplace, "gaussian": gaussian}[family](mu)
+    hull = curve.best_of(looks).symmetrized()
+    assert (hull(alpha) - beta).max() < 1e-7  # were up to 8e-6
+    assert (hull(beta) - alpha).max() < 1e-7

@@ -109,6 +109,8 @@ _ROUNDED = 1e-14  # share by which the power at alpha 0 may err
 _SECTIONS = 17
 _AT_ONCE = 1 << 10  # parameters
 _VERTICES = 4096
+_CHORD = 5e-8  # between neighbours, above the curve
+_CLOSEST = 256.0  # parts of what lies between two places
 _NEAR = np.concatenate([np.linspace(_FIRST, -40.0, 48), np.linspace(-39.5, _LAST, 94)])
 _FAR = np.concatenate([-np.logspace(_FARTHEST, np.log10(-_FIRST), 512)[:-1], _NEAR])
 
@@ -146,6 +148,7 @@ class Looks(TradeOff):
         """
         x = np.linspace(-700.0, 4.0, _VERTICES)
         x = np.union1d(x, np.append(np.linspace(-40.0, 4.0, _VERTICES), self._kinks()))
+        x = self._closer(x)
         with np.errstate(divide="ignore"):
             alpha, beta = self._flagged(x), self._log_beta(x)
             start = np.log(min(curve._beta(np.zeros(())) for curve in (self, self.inverse())))
@@ -158,6 +161,23 @@ class Looks(TradeOff):
         order = np.lexsort((points[1], points[0]))
         hull = lower_hull(points[0][order], points[1][order])
         return _BothWays(self, *hull)
+
+    def _closer(self, x: Doubles) -> Doubles:
+        """Add places between those whose chord lies visibly above the curve, along either axis.
+
+        The distance from a chord falls with the square of its length.
+        """
+        middle = 0.5 * (x[1:] + x[:-1])
+        with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
+            alpha, beta = np.exp(self._flagged(x)), np.exp(self._log_beta(x))
+            run, fall = np.diff(alpha), -np.diff(beta)
+            share = (np.exp(self._flagged(middle)) - alpha[:-1]) / run
+            above = beta[:-1] - share * fall - np.exp(self._log_beta(middle))
+            parts = np.sqrt(above * np.maximum(1.0, run / fall) / _CHORD)
+        count = np.clip(np.nan_to_num(np.ceil(parts), nan=1.0), 1.0, _CLOSEST).astype(int)
+        first = np.repeat(np.cumsum(count) - count, count)
+        place = (np.arange(count.sum()) - first) / np.repeat(count, count)
+        return np.append(np.repeat(x[:-1], count) + place * np.repeat(np.diff(x), count), x[-1])
 
     def _kinks(self) -> Doubles:
         """Return x at the vertices of one look's curve."""
