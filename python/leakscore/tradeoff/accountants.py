@@ -218,11 +218,44 @@ def from_profile(
             f"{-np.expm1(places[i])!r}: no two laws have a smaller one"
         )
     order = validation.choice("relation", relation, _RELATIONS)
-    return _envelope(
+    hull = _envelope(
         _directed(places, deltas, order),
         f"from_profile({places.size} points)",
         premise_of(neighbours, (_GIVEN,)),
     )
+    points, nothing = np.array([places, np.minimum.accumulate(deltas)]), np.empty((2, 0))
+    forward, reverse = (nothing if order == other else points for other in _RELATIONS[:0:-1])
+    return _Profile(hull, forward, reverse)
+
+
+class _Profile(Polygon):
+    """The polygon of points of a profile, which hold themselves to the last digit.
+
+    Of each order of the laws epsilons and the least delta of those up to them.
+    """
+
+    __slots__ = ("_forward", "_reverse")
+
+    def __init__(self, hull: Polygon, forward: Doubles, reverse: Doubles) -> None:
+        about: Any = {"name": hull._name, "premise": hull._premise, "side": hull._side}
+        super().__init__(*hull.vertices, hull.kind, hull.adversary, **about)
+        self._forward, self._reverse = forward, reverse
+
+    def _inverse(self) -> TradeOff:
+        turned: Any = super()._inverse()
+        return self if turned is self else _Profile(turned, self._reverse, self._forward)
+
+    def _advantage(self) -> Any:
+        return np.minimum(super()._advantage(), self._delta(np.zeros(())))
+
+    def _delta(self, epsilon: Doubles) -> Any:
+        place = np.searchsorted(self._forward[0], epsilon, side="right")
+        return np.minimum(super()._delta(epsilon), np.append(1.0, self._forward[1])[place])
+
+    def _epsilon(self, delta: Doubles) -> Any:
+        place = np.searchsorted(-self._forward[1], -delta)
+        stated = np.append(np.maximum(self._forward[0], 0.0), np.inf)[place]
+        return np.minimum(super()._epsilon(delta), stated)
 
 
 def from_pld(
