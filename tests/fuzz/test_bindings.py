@@ -134,6 +134,7 @@ class _Outcome:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
+                warnings.simplefilter("ignore", UserWarning)  # it says something to the user
                 result = call.run(**(good | given))
             self.numbers = np.zeros(0) if isinstance(result, ColumnGram) else numbers(result)
         except Exception as error:

@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore.games import Bernoulli, Empirical, EmpiricalMean, Gaussian, fixed_target
+from leakscore.games import (
+    Bernoulli,
+    Empirical,
+    EmpiricalMean,
+    Gaussian,
+    average_target,
+    fixed_target,
+    sequential,
+)
 
 NAN, INF = float("nan"), float("inf")
 X = np.arange(12.0).reshape(4, 3)
@@ -187,3 +195,19 @@ def test_a_random_state_is_refused_with_what_to_give_in_its_place() -> None:
     with pytest.raises(TypeError, match=re.escape("rng=RandomState") + ".*randint"):
         fixed_target(table, np.zeros(3), EmpiricalMean(2), 9, rng=state)  # type: ignore[arg-type]
     fixed_target(table, np.zeros(3), EmpiricalMean(2), 9, rng=int(state.randint(2**31)))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("replace", [True, False])
+def test_tables_whose_sums_overflow_are_refused(replace: bool) -> None:
+    """Their means would be infinite or NaN."""
+    X = np.full((60, 2), 1e308)
+    X[::2, 1] *= -1.0
+    table = Empirical(X, replace=replace)
+    message = "X and target must be so small that no sum of records overflows"
+    with pytest.raises(ValueError, match=message):
+        play(population=table, target=[0.0, 0.0], mechanism=EmpiricalMean(20))
+    with pytest.raises(ValueError, match=message):
+        average_target(table, EmpiricalMean(20), 10, 1)
+    with pytest.raises(ValueError, match=message):
+        sequential(table, [0.0, 0.0], 10, 2, 1, 10, 1)

@@ -158,3 +158,23 @@ def test_powers_of_extreme_shifts_and_of_very_many_models() -> None:
     assert shadow.offline_power(1e-300, -3.0, 10**12, scale=1e-9) == 0.0
     with pytest.raises(ValueError, match=r"shift=1e\+308"):
         shadow.offline_power(0.05, 1e308, 5)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("score", [shadow.lira, shadow.bayes])
+def test_offline_scores_beyond_all_doubles_are_infinite(score: Any) -> None:
+    rng = np.random.default_rng(2)
+    signals, included = 1e-130 * rng.normal(size=(12, 50)), np.arange(12)[:, None] % 2 == 0
+    observed = np.where(np.arange(50) % 2, 1e200, -1e200)
+    found = score(observed, signals, np.repeat(included, 50, axis=1), kind="offline")
+    np.testing.assert_array_equal(found, np.where(np.arange(50) % 2, np.inf, 0.0))
+
+
+@pytest.mark.filterwarnings("error")
+def test_law_of_a_logistic_fit_scores_margins_beyond_all_squares() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(40, 2))
+    law = shadow.logistic_law(X, X[:, 0] + rng.normal(size=40) > 0, train_fraction=0.5, ridge=0.1)
+    found = law.score(np.where(np.arange(40) % 2, 1.7e308, -1.7e308))
+    assert (found[1::2] == 0.0).all()
+    assert (found[::2] < -1e307).all()

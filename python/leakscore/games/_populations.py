@@ -9,7 +9,7 @@ divides.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, NoReturn, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -200,6 +200,12 @@ class CorrelatedGaussianMeans:
         self.mean.add_noise(key, first, included, out)
 
 
+def refuse_sums(X: Array) -> NoReturn:
+    """Say why sums of rows, and perhaps of the target, are not finite."""
+    validation.finite("X", X)
+    raise ValueError("X and target must be so small that no sum of records overflows")
+
+
 class TableMeans:
     """Means of rows drawn from a table.
 
@@ -232,10 +238,11 @@ class TableMeans:
         else:
             _core.row_sums(key, first, included, *rows, out)
         targets = self.target if self.target.ndim == 1 else self.target[first : first + len(out)]
-        np.add(out, targets, out=out, where=included[:, None])
+        with np.errstate(invalid="ignore", over="ignore"):
+            np.add(out, targets, out=out, where=included[:, None])
         out /= self.mean.records
         if not np.isfinite(out).all():
-            validation.finite("X", self.X)
+            refuse_sums(self.X)
 
     def multiply(self, counts: Doubles, out: Doubles) -> None:
         """Write counts @ X, converting X a few rows at a time where it is not small."""

@@ -25,6 +25,7 @@ from leakscore.games._populations import (
     coins,
     key_from,
     key_of,
+    refuse_sums,
     number,
     require_population,
     require_score,
@@ -284,11 +285,12 @@ def _row_pairs(
             means.multiply(counts, out[part])
             continue
         # Few of many rows: each sum reads only its own, where a product would read all.
-        for row, count in zip(out[part], counts, strict=True):
-            np.sum(rows.X[np.flatnonzero(count)], axis=0, dtype=np.float64, out=row)
+        with np.errstate(invalid="ignore", over="ignore"):
+            for row, count in zip(out[part], counts, strict=True):
+                np.sum(rows.X[np.flatnonzero(count)], axis=0, dtype=np.float64, out=row)
     out /= mean.records
     if not (np.isfinite(out).all() and np.isfinite(targets).all()):
-        validation.finite("X", rows.X)
+        refuse_sums(rows.X)
     mean.add_noise(keys[0], 0, included, out)
     return targets, out
 
@@ -479,9 +481,10 @@ def _fill_disjoint(
             else:
                 others = np.arange(size)
             records[others] = rows.X[np.flatnonzero(drawn)[order]]
-            np.mean(records.reshape(count, n, -1), axis=1, out=out[r])
+            with np.errstate(invalid="ignore", over="ignore"):
+                np.mean(records.reshape(count, n, -1), axis=1, out=out[r])
     if not np.isfinite(out).all():
-        validation.finite("X", rows.X)
+        refuse_sums(rows.X)
 
 
 def synthetic(

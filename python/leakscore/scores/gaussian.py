@@ -209,11 +209,12 @@ def dense_linear(
         else:
             weight = inverted.solve(away.copy())
         constant = np.einsum("ij,ij->i", shift, weight) / (2 * release.n * factor)
-        if paired:
-            block = _rows("observed", observed, rows, mean)
-            result[rows] = np.einsum("ij,ij->i", block, weight) / factor - constant
-        else:
-            result[:, rows] = _linear(observed, mean, weight) / factor - constant
+        with np.errstate(over="ignore", invalid="ignore"):
+            if paired:
+                block = _rows("observed", observed, rows, mean)
+                result[rows] = np.einsum("ij,ij->i", block, weight) / factor - constant
+            else:
+                result[:, rows] = _linear(observed, mean, weight) / factor - constant
     return result
 
 

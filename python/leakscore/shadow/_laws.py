@@ -279,7 +279,8 @@ class Lira:
     def deviations(self, x: Doubles, sums: ModelSums) -> Doubles:
         """Return how many standard deviations signals lie above the models OUT."""
         v, few = self._variance(sums.sides.outside, "OUT")
-        return np.where(few, np.nan, sums.sides.outside.centred(x) / np.sqrt(v))
+        with np.errstate(over="ignore"):
+            return np.where(few, np.nan, sums.sides.outside.centred(x) / np.sqrt(v))
 
     def from_deviations(self, z: Doubles) -> Doubles:
         """Return -log of the tail, or of both."""
@@ -491,7 +492,9 @@ class Bayes:
         outside, few_out = self._predictive(x, sums.sides.outside, "OUT")
         if self.kind == "offline":
             d, scale2, nu = outside
-            return np.where(few_out, np.nan, -log_tail(d / np.sqrt(scale2), nu))
+            with np.errstate(over="ignore"):
+                deviation = d / np.sqrt(scale2)
+            return np.where(few_out, np.nan, -log_tail(deviation, nu))
         inside, few_in = self._predictive(x, sums.sides.inside, "IN")
         return arrays.decided(log_ratio(inside, outside), few_in | few_out)
 

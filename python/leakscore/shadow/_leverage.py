@@ -220,7 +220,8 @@ class LogisticLaw:
         # (x - mean)^2 - (x - step - mean)^2, whose squares would cancel; 0 for a record of zeros,
         # which moves no margin and has no variance.
         moved = step / np.where(self.variance > 0.0, self.variance, 1.0)
-        fit = moved * ((x - self.mean) - 0.5 * step)
+        with np.errstate(over="ignore"):
+            fit = moved * ((x - self.mean) - 0.5 * step)
         return np.asarray(fit + np.log1p(step * sigmoid(x)))
 
 
