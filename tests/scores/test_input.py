@@ -222,9 +222,9 @@ def test_overflow_is_refused_or_infinite() -> None:
     with pytest.raises(ValueError, match="overflow"):
         scores.covariance_score([1e10, 1e10], [1e10, -1e10], reference, 10)
     full = Reference(np.zeros(2), np.eye(2))
+    far = np.full((1, 2), 1e299)
     for more in ({"paired": True}, {}):  # inf - inf
         with pytest.raises(ValueError, match="so small that the score does not overflow"):
-            far = np.full((1, 2), 1e299)
             scores.gaussian_llr(far, far, full, 10, neighbours="add-remove", **more)
     for score in (scores.covariance_score, scores.gaussian_llr, scores.glir):
         with pytest.raises(ValueError, match=r"noise_std=1e\+200 must have"):

@@ -25,8 +25,8 @@ from leakscore.games._populations import (
     coins,
     key_from,
     key_of,
-    refuse_sums,
     number,
+    refuse_sums,
     require_population,
     require_score,
 )
