@@ -47,3 +47,22 @@ def test_a_claim_out_of_range_is_named_as_its_option(
     code, out, told = run(capsys, path, *NOW[:3], "--claimed-epsilon", "inf")
     assert (code, out) == (1, "")
     assert "claimed epsilon=inf" in told
+
+
+def test_a_state_of_other_columns_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Rounds of one column are not gone on with in another: the verdict names one of them."""
+    path, state = tmp_path / "r.csv", tmp_path / "state"
+    path.write_text("first,second,member,other\n" + "0.5,0.25,1,0\n0.25,0.5,0,1\n" * 40)
+    options = (*NOW, "--state", state)
+    run(capsys, path, *options, "--score", "first", "--member", "member")
+    before = state.read_bytes()
+    for score, member, said in (
+        ("second", "member", "the score from 'first', not 'second'"),
+        ("first", "other", "the member from 'member', not 'other'"),
+    ):
+        code, out, told = run(capsys, path, *options, "--score", score, "--member", member)
+        assert (code, out, told.count("\n")) == (1, "", 1)
+        assert said in told
+        assert state.read_bytes() == before

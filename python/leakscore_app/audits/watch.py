@@ -292,7 +292,7 @@ class _Watch:
                 f"first {self.state.counted} bytes differ"
             )
         self.rows.resume(data)
-        self._require_direction()
+        self._require_columns()
 
     def _blocks(self) -> Iterator[list[bytes]]:
         for lines in self.lines(self.options.idle):
@@ -302,7 +302,7 @@ class _Watch:
     def _count(self, block: list[bytes]) -> None:
         scores, member = self.rows(block)
         if self.rows.format:
-            self._require_direction()
+            self._require_columns()
         rounds = self._update(scores, member)
         if rounds < scores.size:  # what follows the refutation is not counted
             block = block[: self.rows.places[rounds - 1] + 1]
@@ -348,9 +348,15 @@ class _Watch:
     def _suffices(self) -> bool:
         return self.options.claim is not None and self.state.monitor.refuted
 
-    def _require_direction(self) -> None:
-        """Refuse a loss by its name, once, before a score of it counts."""
-        if self.state.columns:
+    def _require_columns(self) -> None:
+        """Refuse columns that a former run did not count; once, a loss, before a score counts."""
+        if begun := self.state.columns:
+            for role, name in self.rows.columns.items():
+                if begun.get(role) != name:
+                    raise ValueError(
+                        f"the state was begun with the {role} from {begun.get(role)!r}, not "
+                        f"{name!r}: repeat its options, or begin anew with another --state"
+                    )
             return
         if self.options.lower_is_member is None:
             nothing = Samples(np.empty(0), np.empty(0))
