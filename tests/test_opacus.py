@@ -166,6 +166,8 @@ def test_who_does_not_say_how_batches_are_drawn_gets_no_hook() -> None:
 def test_nothing_is_spent_before_the_first_step() -> None:
     accountant = Accountant()
     assert (len(accountant), accountant.get_epsilon(1e-5)) == (0, 0.0)
+    with pytest.raises(ValueError, match=r"delta=-1\.0 must be in \[0, 1\]"):
+        accountant.get_epsilon(-1.0)
     assert accountant.curve().advantage() == 0.0
     assert accountant.curve().neighbours == "zero-out"
 

@@ -57,6 +57,25 @@ def test_clipping_is_that_of_whitebox(example: tuple[Any, ...], c: float) -> Non
     np.testing.assert_allclose(clipped, clip(raw, c), rtol=1e-5, atol=1e-6 * c)
 
 
+@needs_torch
+@pytest.mark.parametrize(
+    ("precision", "size", "c", "error"),
+    [("float16", 30.0, 1e-3, 1e-3), ("bfloat16", 30.0, 1e-3, 1e-2), ("float32", 1e37, 1e-10, 2e-7)],
+)
+def test_factors_that_the_precision_lacks(
+    precision: str, size: float, c: float, error: float
+) -> None:
+    """Factors of 1e-6 and 1e-48: one fifth off in half precision, and 0 in single precision."""
+    torch = importlib.import_module("torch")
+    torch.manual_seed(0)
+    line = torch.nn.Linear(50, 1, bias=False).to(getattr(torch, precision))
+    x = (size * torch.randn(20, 50)).to(line.weight.dtype)
+    rows = per_sample_gradients(line, lambda outputs, _: outputs.sum(), x, x, c=c).double().numpy()
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), c, rtol=error)
+    length = np.linalg.norm(x.double().numpy(), axis=1, keepdims=True)
+    np.testing.assert_allclose(rows, c * x.double().numpy() / length, rtol=error, atol=1e-4 * c)
+
+
 @pytest.mark.parametrize("cov", ["diagonal", "full"])
 def test_one_pass_fits_the_reference_of_all_rows(example: tuple[Any, ...], cov: Any) -> None:
     module, loss, inputs, targets = example

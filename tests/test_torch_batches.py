@@ -110,7 +110,7 @@ def test_parts_that_are_refused_are_named(batch: dict[str, Any]) -> None:
             per_sample_gradients(module, weighted_loss, {**batch, **change})
     with pytest.raises(ValueError, match="inputs must be of the same length"):
         per_sample_gradients(module, weighted_loss, {})
-    with pytest.raises(TypeError, match="targets of inputs that are a Tensor"):
+    with pytest.raises(TypeError, match="targets must be given with inputs that are a"):
         per_sample_gradients(module, weighted_loss, batch["ids"])
     with pytest.raises(TypeError, match="loss must return a Tensor, not dict"):
         per_sample_gradients(module, lambda model, part: {"loss": 1.0}, batch)

@@ -124,7 +124,7 @@ class Accountant:
         TypeError, ValueError
             If delta is no number in its range, or `curve` raises it.
         """
-        return float(self.curve().epsilon(delta)) if self.history else 0.0
+        return float(self.curve().epsilon(delta))
 
     @classmethod
     def mechanism(cls) -> str:
