@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import leakscore_app
 from leakscore import Reference, leakage, statistics, tradeoff
@@ -120,6 +121,21 @@ def test_a_skewed_column_has_a_threshold_of_its_own() -> None:
     best = thresholds[power.argmax()]  # of other rounds than those that judge
     right = 0.5 + ((draws[1] + shift > best).mean() - (draws[1] > best).mean()) / 2
     assert value.right.simulated > right - 0.02
+
+
+@pytest.mark.parametrize("n", [5, 20, None])
+def test_no_best_guess_is_worse_than_one_without_the_release(n: int | None) -> None:
+    """Two of 60 hold a trait: sums hardly tell of it, and .93 was played beside a prior of .97."""
+    values = table(60)[:, :1]
+    values = np.column_stack([values, np.arange(60) < 2])
+    value = report(values, "b", n=n).sensitive
+    assert value is not None
+    others = (n or 60) - 1  # drawn from 59 records of which one holds it
+    without = binom.pmf(np.arange(others + 2), others, 1 / 59)
+    holders = np.append(0.0, without[:-1])
+    exact = np.maximum(58 / 60 * without, 2 / 60 * holders).sum()
+    assert value.prior == pytest.approx(58 / 60)
+    assert value.prior <= value.right.simulated < exact + 4.5 * value.right.std_error
 
 
 def test_the_only_holder_of_a_trait_is_told_for_sure() -> None:
