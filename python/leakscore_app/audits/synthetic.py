@@ -458,7 +458,9 @@ def _equal_records(
     kept = np.delete(np.arange(len(holdout)), aside if "REFERENCE" not in rows else [])
     beside = np.isin(train, others), np.isin(holdout, others)[kept]
     unlike = min(_of_two(*beside).p_value, _of_two(*beside[::-1]).p_value) < _REFUSED
-    too_many = 2 * overlap > len(holdout) and 2 * len(np.unique(train)) > len(train)
+    split, pairs, chance = _split(train, holdout, rng)
+    # Tables of few levels overlap, too, but their equal records part as others do.
+    too_many = 2 * overlap > len(holdout) and binom.sf(split - 1, pairs, chance) < _REFUSED
     if too_many or (unlike and overlap and "REFERENCE" not in rows):
         raise ValueError(
             f"{overlap} of {counted(len(holdout), 'record')} of HOLDOUT are in TRAIN: HOLDOUT "
@@ -470,7 +472,11 @@ def _equal_records(
             f"half of HOLDOUT) include {counted(int(beside[1].sum()), 'record')} of HOLDOUT and "
             f"{int(beside[0].sum())} of TRAIN: they must be others. {_ONE_EACH}"
         )
-    _require_single(train, holdout, rng)
+    if binom.cdf(split, pairs, chance) < _REFUSED:  # as those of a person do
+        raise ValueError(
+            f"{pairs - split} of {pairs} pairs of equal records lie in one table, TRAIN or "
+            f"HOLDOUT: records must be drawn one by one. {_ONE_EACH}"
+        )
     copied = np.isin(train, drawn), np.isin(holdout, drawn)
     if _of_two(*copied[::-1]).p_value < _REFUSED:
         raise ValueError(
@@ -480,8 +486,8 @@ def _equal_records(
     return overlap, _of_two(*copied)
 
 
-def _require_single(train: Indices, holdout: Indices, rng: np.random.Generator) -> None:
-    """Refuse equal records that keep to one table, as those of a person do.
+def _split(train: Indices, holdout: Indices, rng: np.random.Generator) -> tuple[int, int, float]:
+    """Return how many pairs of equal records lie in both tables, of how many, and their chance.
 
     Of two equal records, drawn at random of each that repeats, both lie in one table as often as of
     any two.
@@ -494,11 +500,7 @@ def _require_single(train: Indices, holdout: Indices, rng: np.random.Generator) 
     member = (order < len(train))[places]
     split = int((member[starts] != member[starts + 1]).sum())
     chance = 2.0 * len(train) * len(holdout) / (len(order) * (len(order) - 1))
-    if binom.cdf(split, len(starts), chance) < _REFUSED:
-        raise ValueError(
-            f"{len(starts) - split} of {len(starts)} pairs of equal records lie in one table, "
-            f"TRAIN or HOLDOUT: records must be drawn one by one. {_ONE_EACH}"
-        )
+    return split, len(starts), chance
 
 
 # --- judging -------------------------------------------------------------------------------------
