@@ -68,6 +68,18 @@ def test_records_of_few_values_repeat_in_any_two_tables(tmp_path: Path) -> None:
         audited(tmp_path, train, train[::-1], synthetic, others)
 
 
+def test_a_table_without_the_words_of_a_column_keeps_its_codes(tmp_path: Path) -> None:
+    """Where V45 is missing all codes are numbers, but 250.00 is the same code as beside it."""
+    rng, codes = np.random.default_rng(2), np.array(["250.00", "401.9", "414.00", "427.31", "V45"])
+    train, holdout = (
+        [codes[rng.integers(0, 5, 300)], rng.normal(size=300).round(1)] for _ in range(2)
+    )
+    kept = np.flatnonzero(train[0] != "V45")
+    paths = written(tmp_path, "code,x", train, holdout, [column[kept] for column in train])
+    result = leakscore_app.audit_synthetic(*paths, categories=["code"])
+    assert (result.verdict, result.copies.members) == ("refuted", len(kept))
+
+
 @pytest.mark.parametrize("table", [TRAIN * 100.0, 100.0 + TRAIN, TRAIN * [1.0, 0.01, 1.0]])
 def test_other_units_are_named(tmp_path: Path, table: np.ndarray) -> None:
     result = audited(tmp_path, TRAIN, HOLDOUT, table)

@@ -325,7 +325,7 @@ def _categories(
     name: str, tables: Mapping[str, Table], persons: list[str]
 ) -> tuple[list[Doubles], str]:
     """Return the indicators of a column's levels in each table, or why they tell nothing."""
-    labels = {role: _plain(table.groups[name]) for role, table in tables.items()}
+    labels = _plain({role: table.groups[name] for role, table in tables.items()})
     trained, drawn = (set(labels[role].tolist()) for role in ("TRAIN", "SYNTH"))
     if 2 * len(trained) > len(labels["TRAIN"]):
         shared = [np.isin(labels[role], list(drawn - {""})) for role in ("TRAIN", "HOLDOUT")]
@@ -350,14 +350,16 @@ def _categories(
     return [alike.indicators(values, levels) for values in labels.values()], ""
 
 
-def _plain(labels: Labels) -> Labels:
-    """Return labels in which 1.0 and 1 are one level."""
-    different, places = np.unique(labels, return_inverse=True)
+def _plain(labels: Mapping[str, Labels]) -> dict[str, Labels]:
+    """Return labels in which 1.0 and 1 are one level, in all tables or, beside words, in none."""
+    different, places = np.unique(np.concatenate(list(labels.values())), return_inverse=True)
     try:
         plain = [f"{float(label):.15g}" if label else "" for label in different.tolist()]
     except ValueError:
-        return labels
-    return np.asarray(plain, dtype=np.str_)[places]
+        return dict(labels)
+    ends = np.cumsum([len(values) for values in labels.values()])
+    parts = np.split(np.asarray(plain, dtype=np.str_)[places], ends[:-1])
+    return dict(zip(labels, parts, strict=True))
 
 
 def _numbers(
