@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import optimize, stats
@@ -39,6 +40,30 @@ def test_least_noise(family: str, given: Any, measure: Any, target: float) -> No
     assert type(noise) is float
     assert measure(make(1 / noise)) <= target
     assert measure(make(1 / (noise * (1 - 2e-13)))) > target
+
+
+@pytest.mark.parametrize(
+    ("family", "epsilon", "delta"),
+    [
+        ("laplace", 1e-3, 1e-12),
+        ("laplace", 1e-6, 1e-5),
+        ("gaussian", 20.0, 0.5),
+        ("gaussian", 100.0, 1e-100),
+        ("gaussian", 1e10, 1e-12),
+    ],
+)
+def test_delta_of_the_noise_itself(family: str, epsilon: float, delta: float) -> None:
+    """In 60 digits, of the noise that is returned: 1 over it, rounded, was up to 5e-8 off."""
+    noise = calibrate(family, epsilon=epsilon, delta=delta)
+    with mpmath.workdps(60):
+        for scale, above in ((mpmath.mpf(noise), False), (mpmath.mpf(noise) * (1 - 1e-12), True)):
+            mu, e = 1 / scale, mpmath.mpf(epsilon)
+            if family == "laplace":
+                exact = -mpmath.expm1((e - mu) / 2)
+            else:
+                tails = mpmath.ncdf(mu / 2 - e / mu), mpmath.ncdf(-mu / 2 - e / mu)
+                exact = tails[0] - mpmath.exp(e) * tails[1]
+            assert (exact > delta) == above
 
 
 def test_against_closed_forms() -> None:

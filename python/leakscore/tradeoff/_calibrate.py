@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from inspect import signature
-from math import inf, isnan, log, sqrt
+from math import inf, isnan, log, nextafter, sqrt
 from typing import Any
 
 from leakscore import validation
@@ -38,12 +38,19 @@ _SLOW: dict[str, Family] = {
     "subsampled_laplace": subsampled_laplace,
     **_BATCHES,
 }
+
+
+def _shift(noise: float) -> float:
+    """Return 1 over the noise, rounded up: a delta of 1e-12 would show a rounding to nearest."""
+    return nextafter(1.0 / noise, inf)
+
+
 # How the noise gives a curve; other arguments are those of the constructor of that name.
 _FAMILIES: dict[str, Family] = {
-    "gaussian": lambda noise: gaussian(1.0 / noise),
-    "laplace": lambda noise: laplace(1.0 / noise),
-    "relaxed_gaussian": lambda noise, dim=1: relaxed_gaussian(1.0 / noise, dim),
-    "relaxed_laplace": lambda noise: relaxed_laplace(1.0 / noise),
+    "gaussian": lambda noise: gaussian(_shift(noise)),
+    "laplace": lambda noise: laplace(_shift(noise)),
+    "relaxed_gaussian": lambda noise, dim=1: relaxed_gaussian(_shift(noise), dim),
+    "relaxed_laplace": lambda noise: relaxed_laplace(_shift(noise)),
     **_SLOW,
     "correlated_gaussian": lambda noise, strategy_matrix, participation: correlated_gaussian(
         strategy_matrix, participation, noise
