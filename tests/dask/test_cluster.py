@@ -168,3 +168,17 @@ def test_lost_schedulers_and_other_versions_are_told(
             assert "\n" not in str(told.value)
         finally:
             end(worker)
+
+
+def test_workers_that_do_not_start_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is killed while it starts was reported as "Nanny failed to start." alone."""
+
+    def started(**_: Any) -> None:
+        raise RuntimeError("Nanny failed to start.")
+
+    monkeypatch.setattr(cluster.distributed(), "LocalCluster", started)
+    with (
+        pytest.raises(ClusterError, match=r"The 3 workers did not start .* fewer workers"),
+        cluster.opened(workers=3),
+    ):
+        pass

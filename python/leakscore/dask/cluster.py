@@ -89,14 +89,20 @@ def opened(*, workers: int | None = None, scheduler: str | None = None) -> Itera
     module = distributed()
     if scheduler is None:
         with _interrupts_blocked():
-            local = module.LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                processes=True,
-                dashboard_address="127.0.0.1:0",
-                silence_logs=_CRITICAL,
-                env={"LEAKSCORE_NUM_THREADS": "1"},
-            )
+            try:
+                local = module.LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    processes=True,
+                    dashboard_address="127.0.0.1:0",
+                    silence_logs=_CRITICAL,
+                    env={"LEAKSCORE_NUM_THREADS": "1"},
+                )
+            except RuntimeError as problem:  # a worker that died before it was one
+                raise ClusterError(
+                    f"The {workers or 'local'} workers did not start ({problem}): they may lack "
+                    "memory, or were ended; try again, or with fewer workers"
+                ) from problem
         with local, module.Client(local, set_as_default=False) as client:
             yield client
         return
