@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.statistics import GroupMeans, Statistic
+from leakscore_app._visible import visible
 from leakscore_app.passes.lattices import ColumnSteps, Off, lattices_of, share_of
 from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.report._model import (
@@ -276,9 +277,20 @@ class JudgedTable(ABC):
             return self.population
         of, numbers = self._numbers or (None, self.population)
         if of is not self.population:  # records were joined since, or none was asked for yet
-            numbers = self.population.with_slopes(self.slopes.of_features())
+            slopes = self.slopes.of_features()
+            if self.size < len(self.columns) + 2:  # else no such column is judged
+                self._require_spread(self.population.alike(slopes))
+            numbers = self.population.with_slopes(slopes)
             self._numbers = self.population, numbers
         return numbers
+
+    def _require_spread(self, alike: Sequence[int]) -> None:
+        if len(alike):
+            raise ValueError(
+                f"{visible(self.columns[alike[0]])!r} does not vary among the records, "
+                f"and {self.size} records are too few for {len(self.columns)} numbers: leave the "
+                "column out (--exclude), or join groups"
+            )
 
     @property
     def estimates(self) -> Doubles:

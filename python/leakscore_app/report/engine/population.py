@@ -168,6 +168,12 @@ class Population:
         """
         return self.replaced((self.values * self.scale) @ slopes.T)
 
+    def alike(self, slopes: csr_array) -> Integers:
+        """Return which of such numbers are the same for all records, to rounding."""
+        values = self.values * self.scale
+        numbers, largest = values @ slopes.T, abs(slopes) @ np.abs(values).max(axis=0)
+        return np.flatnonzero(np.ptp(numbers, axis=0) <= _ALONE * largest)
+
     def with_columns(self, kept: Sequence[int]) -> Population:
         """Return the release of some of the columns."""
         values = self.values[:, kept]
