@@ -90,6 +90,27 @@ def test_no_answer_states_an_infinite_leakage() -> None:
     """Whatever the limit, what rounding takes for a direction of one record is not answered."""
     X = np.column_stack([np.ones(50), np.arange(50.0)])
     X[0, 0] = 2e4
-    ledger = Ledger(X, max_leakage=1e300)
+    ledger = Ledger(X, max_leakage=1e6)
     assert not isinstance(ledger.ask(np.arange(50) < 40, "sum", [0]), Answer)
     assert ledger.leakage.max() == 0.0
+
+
+@pytest.mark.parametrize("limit", [1e300, 2e6, 1e-101, 5e-324])
+def test_limits_that_rounding_does_not_keep_are_refused(limit: float) -> None:
+    with pytest.raises(ValueError, match=r"limit must be a leakage in \[1e-100, 1e6\], not"):
+        Ledger(np.eye(4), max_leakage=limit)
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+@pytest.mark.parametrize("limit", [1e-100, 1e6])
+def test_limits_at_the_ends_are_kept(limit: float, bounded: bool) -> None:
+    """With all noise that there is: no overflow, and nobody beyond the limit."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(size=(12, 1))
+        public = {"bounds": {0: (0, 1)}, "reference": "uniform"} if bounded else {}
+        ledger = Ledger(X, max_leakage=limit, max_noise=1e150, share=1.0, **public)
+        for number in range(6):
+            where = (rng.random(12) < 0.6) | (np.arange(12) == number)
+            ledger.ask(where, "mean", [0], rng=number)
+            assert ledger.leakage.max() <= limit

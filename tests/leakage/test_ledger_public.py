@@ -56,7 +56,7 @@ def largest(
 def test_it_is_the_largest_leakage_in_the_box(correlated: bool) -> None:
     """Exactly so where columns are independent, and above it where they are not."""
     reference = REFERENCE if correlated else Reference(REFERENCE.mean, np.diag(REFERENCE.cov))
-    ledger, asked = started(uniform(0), reference, max_leakage=1e9), []
+    ledger, asked = started(uniform(0), reference, max_leakage=1e6), []
     for k, mask in enumerate(masks(9, rows=N)):
         columns = [(0,), (1, 2), (2,), (0, 1, 2)][k % 4]
         answered(ledger, mask, ("sum", "mean")[k % 2], columns)
@@ -168,12 +168,12 @@ def test_a_difference_of_one_record_is_refused_by_both() -> None:
 def test_the_exact_leakage_is_below_it() -> None:
     """Of values that follow the reference; the counts of the selections are public."""
     X, everybody = uniform(6, 4000), np.ones(4000, dtype=bool)
-    both = started(X, max_leakage=1e9), Ledger(X, max_leakage=1e9)
+    both = started(X, max_leakage=1e6), Ledger(X, max_leakage=1e6)
     for mask in (everybody, *masks(6, rows=4000)):
         for ledger in both:
             ledger.ask(mask, "mean", [0, 1, 2])
     public, exact = (ledger.leakage for ledger in both)
-    counts = Ledger(X, max_leakage=1e9)
+    counts = Ledger(X, max_leakage=1e6)
     for mask in masks(6, rows=4000):
         counts.ask(mask, "count")
     assert ((exact - counts.leakage) <= 1.02 * public).all()
@@ -183,7 +183,7 @@ def test_the_exact_leakage_is_below_it() -> None:
 def test_it_is_played() -> None:
     """Sums with a record at a bound or with another draw, told by the likelihood ratio."""
     chosen, rounds, rng = masks(4, rows=N), 40_000, np.random.default_rng(7)
-    ledger = started(uniform(7), max_leakage=1e9)
+    ledger = started(uniform(7), max_leakage=1e6)
     for mask in chosen:
         answered(ledger, mask, "sum", [0])
     target = int(np.argmax(ledger.leakage))

@@ -156,3 +156,20 @@ def test_a_count_that_uncovers_a_sum(
     assert abs(value - income[:130].sum()).min() < 1.0
     assert not unseen
     assert "but for 1 record (17)" in "".join(seen)
+
+
+def test_values_that_hardly_differ_are_refused_by_the_name_of_their_column(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Beside a column of text, so that it is no first one; among others they are values as any."""
+    table, ledger = tmp_path / "incomes.csv", ["--ledger", str(tmp_path / "ledger")]
+    rows = [
+        "x,3,100.0\n",
+        "y,4,100.0000001\n",
+        *(f"z,{k * k % 37 + 5},{50 + k}.5\n" for k in range(60)),
+    ]
+    table.write_text("place,age,income\n" + "".join(rows), "utf-8")
+    question = ["ask", str(table), *ledger, "--columns", "age,income", "--where"]
+    assert main([*question, "age < 5"]) == 1
+    assert "error: column 'income' must have values in the selection" in capsys.readouterr().err
+    assert main([*question, "age < 90"]) == 0

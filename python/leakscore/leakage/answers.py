@@ -28,7 +28,7 @@ from leakscore.typing import Array, Doubles, Flags
 __all__ = ["Answer", "Refusal"]
 
 # t of a record that has a direction of its own, to rounding.
-LARGEST = 1 - 1e-7
+_LARGEST = 1 - 1e-7
 # Beside values so much larger than their differences rounding hides what a record adds.
 _NARROW = 1e-8
 _SPREAD = 1 + 1e-9  # of a variance that bounds allow: rounding
@@ -121,7 +121,7 @@ class Refusal(Result):
 def odds(used: Doubles) -> Doubles:
     """Return t / (1 - t), +inf for a direction of the record's own."""
     infinite = np.full(len(used), np.inf)
-    return np.asarray(np.divide(used, 1.0 - used, out=infinite, where=used < LARGEST))
+    return np.asarray(np.divide(used, 1.0 - used, out=infinite, where=used < _LARGEST))
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,6 +285,13 @@ def law_of(rule: Any, bounds: Any, reference: Any, rows: Array) -> PublicLaw | N
     law = PublicLaw.of(bounds, reference, rows.shape[1])
     law.require(rows)
     return law
+
+
+def require_limit(limit: float) -> float:
+    """Return a limit; refuse one that rounding does not keep, or whose noise overflows."""
+    if not 1e-100 <= limit <= 1e6:
+        raise ValueError(f"The limit must be a leakage in [1e-100, 1e6], not {limit:g}")
+    return limit
 
 
 def require_wide(columns: Doubles, mask: Flags, numbers: Sequence[int]) -> None:

@@ -69,7 +69,7 @@ class Ledger:
     table : (N, d) array_like
         A record a row, N >= 3. A copy is kept.
     max_advantage, epsilon, delta, max_power, max_leakage, at_fpr : float, optional
-        The limit for every record; exactly one, as in `noise_for`.
+        The limit for every record, a leakage in [1e-100, 1e6]; exactly one, as in `noise_for`.
     max_noise : float
         The most noise of an answer, in units of its own standard error; with 0, what would need
         noise is refused.
@@ -156,8 +156,8 @@ class Ledger:
         bounds: Mapping[int, tuple[float, float]] | None = None,
         reference: Reference | Literal["uniform"] | None = None,
     ) -> None:
-        self.limit: Final = largest_leakage(
-            max_advantage, epsilon, delta, max_power, at_fpr, max_leakage
+        self.limit: Final = laws.require_limit(
+            largest_leakage(max_advantage, epsilon, delta, max_power, at_fpr, max_leakage)
         )
         self.max_noise: Final = validation.scalar("max_noise", max_noise, 0.0)
         self.share: Final = validation.scalar("share", share, 0.0, 1.0, closed="right")
@@ -411,8 +411,8 @@ class Ledger:
             allowed = before + self.share * np.maximum(most - before, 0.0)
             return over, least_excess(parts, allowed - before)
         part = question.parts[0]
-        room = min(self.limit / (1.0 + self.limit) * SAFE, laws.LARGEST) - part.directions.used
-        over = part.gain > room
+        room = self.limit / (1.0 + self.limit) * SAFE - part.directions.used
+        over = adds & (part.gain > room)
         if not over.any():
             return over, 0.0
         with np.errstate(divide="ignore"):

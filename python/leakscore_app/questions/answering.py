@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -234,11 +235,11 @@ def ask(
         if options.get("reference", "uniform") != "uniform":
             secret = [table.columns[numbers[j]] for j in sorted(bounds)]
             options["reference"] = _reference(options["reference"], secret, reading, table)
+        parts, words = (mask, question.statistic, chosen), question.words
         with _named(table, numbers):
             ledger = _ledger(file, values, options)
-        parts = (mask, question.statistic, chosen)
-        remainders = _Remainders.of(ledger, parts, values, missing)
-        outcome = ledger.preview(*parts) if preview else ledger.ask(*parts, label=question.words)
+            remainders = _Remainders.of(ledger, parts, values, missing)
+            outcome = ledger.preview(*parts) if preview else ledger.ask(*parts, label=words)
         # What a ledger is begun with holds even if its first question is refused.
         if not preview and (isinstance(outcome, Answer) or file.content is None):
             file.write(ledger.to_bytes())
@@ -452,15 +453,16 @@ def _bounds(
 
 @contextlib.contextmanager
 def _named(table: Table, numbers: Sequence[int]) -> Iterator[None]:
-    """Name the columns with bounds in errors."""
+    """Name the columns that errors number."""
+
+    def named(number: re.Match[str]) -> str:
+        name = visible(table.columns[numbers[int(number[1] or number[2])]])
+        return f"--bounds {name}=" if number[1] else f"column {name!r}"
+
     try:
         yield
     except ValueError as error:
-        message = str(error)
-        for j, column in enumerate(numbers):
-            name = visible(table.columns[column])
-            message = message.replace(f"bounds[{j}]=", f"--bounds {name}=")
-        raise ValueError(message) from error
+        raise ValueError(re.sub(r"bounds\[(\d+)\]=|column (\d+)", named, str(error))) from error
 
 
 def _require_public(
