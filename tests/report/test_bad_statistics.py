@@ -151,11 +151,11 @@ def test_a_cell_by_subtraction_is_a_cell() -> None:
 
 @pytest.mark.parametrize("tables", [["g"], ["g", "h"]])
 def test_a_column_without_spread_in_a_cell_of_a_few_records(tables: list[str]) -> None:
-    """So few that all columns seem to depend: then no mean is left out for following from counts."""
+    """So few that all columns seem to depend: no mean is left out for following from counts."""
     values = np.array([[3.1, 3.1, 0.5, 2.4, 1.1, 7.3], [0.3, 2.2, 1.8, 5.9, 4.4, 0.7]]).T
     table = report.table_of(
         values, ["age", "dose"], groups={"g": list("aabbcc"), "h": list("xyxyxy")}
     )
     by_group = statistics.Several([statistics.GroupMeans(by) for by in tables])
-    with pytest.raises(ValueError, match="'age where g=a' does not vary .* leave the column out"):
+    with pytest.raises(ValueError, match=r"'age where g=a' does not vary .* leave the column out"):
         report.analyse(table, statistic=by_group, rounds=200)
