@@ -34,7 +34,7 @@ def weighted(rows: np.ndarray) -> dict[str, np.ndarray]:
     """The sum of the weights and the weighted mean of rounds (T, n, 2)."""
     weight, value = rows[..., 0], rows[..., 1]
     total = weight.sum(axis=1)
-    return {"w": total, "w*x": (weight * value).sum(axis=1) / total}
+    return {"sum of w": total, "x weighted by w": (weight * value).sum(axis=1) / total}
 
 
 Release = Callable[[np.ndarray], dict[str, np.ndarray]]

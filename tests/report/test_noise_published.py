@@ -74,8 +74,8 @@ def regression(rows: np.ndarray) -> Numbers:
 
 
 def weighted(rows: np.ndarray) -> Numbers:
-    means = {f"weight*{name}": mean for name, mean in ratio(rows).items()}
-    return {"weight": rows[..., 3].sum(axis=-1)} | means
+    means = {f"{name} weighted by weight": mean for name, mean in ratio(rows).items()}
+    return {"sum of weight": rows[..., 3].sum(axis=-1)} | means
 
 
 def ratio(rows: np.ndarray) -> Numbers:

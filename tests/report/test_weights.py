@@ -191,3 +191,22 @@ def test_records_without_weight_leave_no_trace(case: str) -> None:
         report.table_of(values[:, columns], names), statistic=KnownWeights("w"), rounds=400
     )
     assert all(np.isfinite(game.advantage.simulated) for game in found.games)
+
+
+def test_the_numbers_of_a_csv_are_named_as_what_they_are() -> None:
+    rng = np.random.default_rng(0)
+    values = np.column_stack([rng.normal(40, 9, 300), rng.uniform(1, 3, 300)])
+    result = report.analyse(
+        report.table_of(values, ["age", "w"]),
+        statistic=statistics.WeightedMean("w"),
+        draw_noise=True,
+        rounds=400,
+        max_advantage=0.9,
+        distinct_records=True,
+    )
+    lines = [line.split(",") for line in result.to_csv().splitlines()]
+    average = np.average(values[:, 0], weights=values[:, 1])
+    assert [name for name, _ in lines] == ["name", "sum of w", "age weighted by w"]
+    assert [float(number) for _, number in lines[1:]] == pytest.approx(
+        [values[:, 1].sum(), average]
+    )

@@ -67,7 +67,7 @@ def test_weighted_means() -> None:
     told = mean(statistics.WeightedMean("y").on(NAMES), X)
     for j, name in enumerate(NAMES[:2]):
         expected = np.average(X[:, j], weights=X[:, 2])
-        assert told[f"y*{name}"] / told["y"] == pytest.approx(expected)
+        assert told[f"{name} weighted by y"] / told["sum of y"] == pytest.approx(expected)
 
 
 def test_histograms_are_numpys() -> None:

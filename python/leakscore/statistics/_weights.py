@@ -78,7 +78,7 @@ class WeightedMean(_Weighted):
     >>> from leakscore import statistics
     >>> mean = statistics.WeightedMean(weights="w").on(["w", "a"])
     >>> mean.names, mean.features([[2.0, 5.0]]).tolist()
-    (('w', 'w*a'), [[2.0, 10.0]])
+    (('sum of w', 'a weighted by w'), [[2.0, 10.0]])
     """
 
     kind: ClassVar[str] = "weighted-mean"
@@ -87,8 +87,9 @@ class WeightedMean(_Weighted):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The weight, and its product with every other column."""
-        return (self.weights, *(f"{self.weights}*{name}" for name in self._others()))
+        """The sum of the weights, and the weighted mean of every other column."""
+        weights = self.weights
+        return (f"sum of {weights}", *(f"{name} weighted by {weights}" for name in self._others()))
 
     def prepare(self, values: npt.ArrayLike | Moments) -> WeightedMean:
         """Refuse weights that are all 0.

@@ -55,6 +55,11 @@ class Published(OwnedBatches):
         sizes = np.diff([0, *totals, records])
         return cls(Groups(owner), np.repeat(np.arange(len(sizes)), sizes), sizes)
 
+    @property
+    def totals(self) -> Integers:
+        """How many records were behind the first mean that each record is in, (N,)."""
+        return np.cumsum(self.sizes)[self.batch]
+
     def batch_sizes(self) -> list[list[int]]:
         """Return the sizes of the batches that each person is in."""
         person, batch = np.divmod(self.pairs[0], len(self.sizes))

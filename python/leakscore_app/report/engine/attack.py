@@ -423,8 +423,7 @@ class Refits:
         `rows` are the numbers of the records of the block.
         """
         equations = model.equations(block)
-        fitted = np.cumsum(published.sizes)[published.batch]
-        leverages = released_leverages(equations.leverages, len(block), fitted)
+        leverages = released_leverages(equations.leverages, len(block), published.totals)
         worst = int(leverages.argmax())
         if leverages[worst] <= LINEAR:
             return None

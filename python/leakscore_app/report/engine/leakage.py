@@ -155,11 +155,11 @@ def narrowing_of(
     rows: npt.NDArray[np.int64],
     leakage: Doubles,
     *,
-    n: int,
+    n: int | npt.NDArray[np.int64],
     budget: Budget,
     owners: npt.NDArray[np.intp] | None = None,
 ) -> Narrowing:
-    """Return the worst record of a table, of which `n` are fitted, by `narrowed`.
+    """Return the worst record of a table, with `n` of which each is fitted first, by `narrowed`.
 
     If a record's shift is above the limit, noise must hide the shift anyway; then the narrower
     spread alone counts.

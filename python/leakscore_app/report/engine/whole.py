@@ -313,7 +313,7 @@ class WholeTable(JudgedTable):
             self.featured.block,
             self.rows[persons],
             leakage[persons],
-            n=self.released.n,
+            n=self.persons.totals,
             budget=self.budget,
             owners=persons,
         )
