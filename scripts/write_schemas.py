@@ -296,7 +296,7 @@ EpsilonBound {fields} fields
 - The number in the name is the version; what the commands write names it, too, as `schema_version`.
   Fields may be added without a new version; a field that goes away or changes its meaning makes a
   new one, and the old schema stays.
-- JSON is strict. Numbers are in full precision; infinite ones are `"inf"` and `"-inf"`, NaN is
+- JSON is strict. Numbers are in full precision (below: ten digits); infinite ones are `"inf"` and `"-inf"`, NaN is
   null.
 - What the commands write begins with `schema_version`, `tool`, `command` and `tool_version`, and
   has `notices`: level, code and message of what must be known to read the numbers.
@@ -346,7 +346,8 @@ def page(made: dict[str, Schema]) -> str:
         PROSE.format(version=version("EpsilonBound"), fields=fields, rows=rows, commands=commands)
     ]
     for call, result in _examples():
-        shown = json.dumps(json.loads(result.to_json()), indent=2, ensure_ascii=False)
+        plain = json.loads(result.to_json(), parse_float=lambda text: float(f"{float(text):.10g}"))
+        shown = json.dumps(plain, indent=2, ensure_ascii=False)
         parts.append(f"`{type(result).__name__}`, of `{call}`:\n\n```json\n{shown}\n```\n\n")
     return "".join(parts).rstrip() + "\n"
 

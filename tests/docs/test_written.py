@@ -42,6 +42,14 @@ def test_the_pictures_are_those_of_the_pages() -> None:
         assert path.read_text("utf-8") == drawn, "run scripts/picture_pages.py"
 
 
+def test_the_page_of_the_json_is_that_of_the_examples() -> None:
+    """To the digits that no processor changes."""
+    schemas = [json.loads(path.read_text("utf-8")) for path in sorted(Path(str(SCHEMAS)).iterdir())]
+    made = {each["title"]: each for each in schemas}
+    page = (DOCS / "reference" / "json.md").read_text("utf-8")
+    assert page == script("write_schemas")["page"](made), "run scripts/write_schemas.py"
+
+
 @pytest.mark.parametrize(
     "command", ["report", "audit", "audit-synthetic", "risk", "ask", "epsilon"]
 )
