@@ -296,8 +296,8 @@ EpsilonBound {fields} fields
 - The number in the name is the version; what the commands write names it, too, as `schema_version`.
   Fields may be added without a new version; a field that goes away or changes its meaning makes a
   new one, and the old schema stays.
-- JSON is strict. Numbers are in full precision (below: ten digits); infinite ones are `"inf"` and `"-inf"`, NaN is
-  null.
+- JSON is strict. Numbers are in full precision (below: ten digits); infinite ones are `"inf"` and
+  `"-inf"`, NaN is null.
 - What the commands write begins with `schema_version`, `tool`, `command` and `tool_version`, and
   has `notices`: level, code and message of what must be known to read the numbers.
 - A field that may be an array (of deltas, for example) is one if its argument was.

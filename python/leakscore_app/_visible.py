@@ -90,6 +90,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def capitalised(text: str) -> str:
+    """Return a text with a capital at its beginning."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def nearest(name: str, names: Iterable[str]) -> str:
     """Ask for the name that was meant; empty if none is near.
 

@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from leakscore import tradeoff
 from leakscore.distributions import norm
+from leakscore_app._visible import capitalised
 from leakscore_app.document import Axis, Chart, decades, nice_ticks
 from leakscore_app.document import document as doc
 from leakscore_app.report._model import ALPHA, LEVELS, Bars, Content, Doubles, Game
-from leakscore_app.report._verdict import capitalised, named, number, percent
+from leakscore_app.report._verdict import named, number, percent
 from leakscore_app.report.engine.leakage import THRESHOLDS
 
 _RATES = (0.001, 0.01, 0.1, 0.5)  # of false positives, in the table of the ROC

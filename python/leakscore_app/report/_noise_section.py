@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from decimal import ROUND_FLOOR
 from math import floor
 
-from leakscore_app._visible import listed
+from leakscore_app._visible import capitalised, listed
 from leakscore_app.document import document as doc
 from leakscore_app.report._model import Compared, Content, Noise, RevealedNoise, Verdict
 from leakscore_app.report._verdict import (
     PUBLISH,
-    capitalised,
     in_digits,
     kind_of_number,
     limited,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 import leakscore
-from leakscore_app._visible import counted, listed, visible
+from leakscore_app._visible import capitalised, counted, listed, visible
 from leakscore_app.document import document as doc
 from leakscore_app.document.document import Notice
 from leakscore_app.report import _charts as charts
@@ -26,7 +26,6 @@ from leakscore_app.report._model import (
 from leakscore_app.report._noise_section import noise_section, numbers_to_publish
 from leakscore_app.report._verdict import (
     are,
-    capitalised,
     in_100,
     label,
     limited,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakscore_app._visible import counted, listed, visible
+from leakscore_app._visible import capitalised, counted, listed, visible
 from leakscore_app.report._model import (
     Compared,
     Content,
@@ -56,11 +56,6 @@ def _numbered(row: int, place: Mapping[str, Any]) -> str:
 
 def _others_of_its_person(report: Content, row: int) -> int:
     return report.owned.records_of(row) - 1 if report.owned is not None else 0
-
-
-def capitalised(text: str) -> str:
-    """Return a text with a capital first letter."""
-    return f"{text[:1].upper()}{text[1:]}"
 
 
 def times(share: float) -> str:

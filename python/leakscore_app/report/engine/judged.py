@@ -34,12 +34,12 @@ from leakscore_app.report.engine.attack import LinearAttack, Others, Refits
 from leakscore_app.report.engine.features import only_counts
 from leakscore_app.report.engine.leakage import above, by_level, least_size, shares_of
 from leakscore_app.report.engine.noise import Slopes, TheoryNoise
+from leakscore_app.report.engine.notices import about_records, doubt_of
 from leakscore_app.report.engine.population import Population
 from leakscore_app.report.engine.setup import AnalysisOptions, budget_of
 from leakscore_app.report.engine.sums import Sums, why_unchecked
 from leakscore_app.report.engine.survey import Judged
 from leakscore_app.report.engine.values import ValueTable
-from leakscore_app.report.result import about_records, doubt_of
 from leakscore_app.tables.sources.opened import Opened
 from leakscore_app.tables.table import LeftColumn
 
@@ -284,7 +284,7 @@ class JudgedTable(ABC):
             self._numbers = self.population, numbers
         return numbers
 
-    def _require_spread(self, alike: Sequence[int]) -> None:
+    def _require_spread(self, alike: Integers) -> None:
         if len(alike):
             raise ValueError(
                 f"{visible(self.columns[alike[0]])!r} does not vary among the records, "

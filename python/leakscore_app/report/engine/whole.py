@@ -44,6 +44,7 @@ from leakscore_app.report.engine.leakage import (
     thinning_of,
 )
 from leakscore_app.report.engine.listed import Sets, enough_noise, list_sets
+from leakscore_app.report.engine.notices import about_persons
 from leakscore_app.report.engine.pooled import Pooled
 from leakscore_app.report.engine.population import Population
 from leakscore_app.report.engine.setup import (
@@ -55,7 +56,6 @@ from leakscore_app.report.engine.setup import (
 from leakscore_app.report.engine.sums import Sums
 from leakscore_app.report.engine.survey import GROUPLESS
 from leakscore_app.report.engine.values import ValueTable, refused
-from leakscore_app.report.result import about_persons
 from leakscore_app.tables.table import Records, Table
 
 _LISTED = 3  # persons who are looked for in the list of all sets
