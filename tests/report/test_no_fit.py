@@ -111,3 +111,27 @@ def test_equations_of_a_cox_model_are_those_of_fits_to_parts() -> None:
     moved = fit.equations(distinct).refitted(chosen[None].astype(float))[0]
     expected = model.prepare(distinct[chosen]).coefficients - fit.coefficients
     np.testing.assert_allclose(moved, expected, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(("size", "limit"), [(2, 0.2), (4, 0.2), (4, 0.03)])
+@pytest.mark.parametrize("statistic", [statistics.GroupMeans("g"), statistics.Counts("g")])
+def test_no_noise_hides_that_there_is_a_cell(
+    size: int, limit: float, statistic: statistics.Statistic
+) -> None:
+    """A sample of 60 that one of its records is not in lacks the others of a small cell, too."""
+    rng = np.random.default_rng(1)
+    others = np.arange(1, 60)[rng.integers(59, size=(100_000, 60))]
+    lacking = float(np.mean((others >= size).all(axis=1)))
+    labels = ["s"] * size + ["b"] * 30 + ["c"] * (30 - size)
+    report = leakscore_app.analyse(
+        table_of(rng.normal(size=(60, 1)), ["a"], groups={"g": labels}),
+        statistic=statistic,
+        rounds=1000,
+        max_noise=1e9,
+        min_cell=1,
+        max_advantage=limit,
+        distinct_records=True,
+    )
+    told = "That there is a cell g=s tells" in report.verdict.why
+    assert told == (lacking > limit)
+    assert (report.verdict.decision == "do not publish") >= told

@@ -30,7 +30,7 @@ AGE, DOSE = RNG.normal(70.0, 9.0, SIZE), RNG.gamma(4.0, 2.0, SIZE)
 WARD = RNG.choice(3, SIZE, p=[0.5, 0.35, 0.15])
 WEIGHT = RNG.uniform(0.5, 1.5, SIZE)
 AGE[7], DOSE[7], WARD[7], WEIGHT[7] = 112.0, 30.0, 2, 1.45
-SITE = np.repeat([0, 1, 2], [150, 147, 3])
+SITE = np.repeat([0, 1, 2], [150, 146, 4])
 TABLE = np.column_stack([AGE, DOSE, WARD, WEIGHT, SITE])
 NAMES = ("a", "b", "c")
 

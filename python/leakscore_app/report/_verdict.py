@@ -186,6 +186,7 @@ def judged(report: Content, budget: Budget) -> VerdictBasis:
     if len(certain):
         refused = f"{named(report, int(certain[0]))} {how}. {refused or remedy}"
     refused = refused or _narrowed(report, budget) or _missing(report, budget)
+    refused = refused or _there(report, budget)
     added = {row: more for row, more in report.arithmetic.added.items() if row in rows}
     return VerdictBasis(rows, leakage, games, added, refused, remedy)
 
@@ -218,7 +219,7 @@ def _missing(report: Content, budget: Budget) -> str:
     if not dropped or least < 3:  # nobody else is in a cell of one: it is missing anyway
         return ""
     others = report.input.rows_judged + dropped - 1
-    tables = round(sum(cell.records for cell in report.cells) / report.input.rows_judged)
+    tables = _tables(report)
     fewer = np.arange(tables)
 
     def advantage(size: int) -> float:
@@ -234,6 +235,31 @@ def _missing(report: Content, budget: Budget) -> str:
         f"That a cell is missing tells that fewer than {least} are in it, an advantage of up to "
         f"{percent(advantage(least))} for one of them ({counted(dropped, 'record')} left out). Ask "
         f"for larger cells ({option('--min-cell', str(enough))}), or join them."
+    )
+
+
+def _tables(report: Content) -> int:
+    """Return how many tables by group there are."""
+    return round(sum(cell.records for cell in report.cells) / report.input.rows_judged)
+
+
+def _there(report: Content, budget: Budget) -> str:
+    """Say that it shows of a cell's persons that there is such a cell, if by more than the limit.
+
+    Whatever the noise: without a person of K, drawn samples lack the other K - 1, too. Of several
+    tables the person may be in the smallest cell of each.
+    """
+    if not report.cells:
+        return ""
+    least, size = min(report.cells, key=lambda cell: cell.persons), report.input.rows_judged
+    lacking = (1 - (least.persons - 1) / (size - 1)) ** report.release.n
+    told = 1 - (1 - lacking) ** _tables(report)
+    if told <= budget.allowed_advantage:
+        return ""
+    return (
+        f"That there is a cell {least.cell} tells of its {counted(least.persons, report.noun)} by "
+        f"an advantage of up to {percent(told)}, which no noise hides. Join cells, or run again "
+        "with --drop-small-cells and a larger --min-cell."
     )
 
 
