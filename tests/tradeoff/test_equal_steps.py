@@ -8,8 +8,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from leakscore.tradeoff.composition.sums import _U, _Tilt
 from tests.helpers.parts import EqualSteps
+from tests.tradeoff.composed_masses import U, in_one_window, stated_slack
 
 
 def logs(size: int, seed: int, rise: float = 3.0) -> Any:
@@ -50,14 +50,22 @@ def test_tilted_masses(step: float, size: int) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_exponents_are_no_less_than_the_true_ones(seed: int) -> None:
-    """A million steps: roundings of one are a millionth of those of all."""
-    count, log_mass = 10**6, logs(60, seed, 0.3)
-    tilted = _Tilt([EqualSteps(0.0, log_mass, count)], 0.1, 0.2)
-    for tilt in (-0.7, -0.1, 0.2, 1.5):
-        with mp.workdps(50):
-            true = count * (exact(log_mass, 0.1 * (0.2 + tilt)) - exact(log_mass, 0.1 * 0.2))
-            excess = float(tilted._exponent(tilt) - true)
-        assert 250.0 * count * _U < excess < 600.0 * count * _U  # both roundings
+    """A thousand steps: roundings of one are a thousandth of those of all."""
+    count, log_mass, theta = 1000, logs(60, seed, 0.3), 0.2
+    parts = [(0.0, log_mass, count)]
+    slack = stated_slack(parts, 0.1, theta)
+    for below, above in ((-0.12, 0.12), (-0.3, 0.25)):
+        sums = in_one_window(parts, 0.1, theta, 400.0, (below, above))
+        assert sums.first > 0
+        for found, tilt, edge, inner in (
+            (sums.log_below, below, sums.first, sums.first - 1),
+            (sums.log_above, above, *[sums.first + sums.low.shape[1]] * 2),
+        ):
+            with mp.workdps(50):
+                true = count * exact(log_mass, 0.1 * (theta + tilt))
+                true -= mp.mpf(0.1) * (tilt * inner + theta * edge)
+                excess = float(found - true) - slack
+            assert 250.0 * count * U < excess < 600.0 * count * U  # both roundings
 
 
 @pytest.mark.parametrize(("step", "height"), [(0.0, -1e7), (-300.1, 0.0), (300.1, 0.0)])
@@ -67,4 +75,4 @@ def test_sums_of_large_logs_and_of_steep_tilts(step: float, height: float) -> No
     law = EqualSteps(0.0, log_mass, 1)
     with mp.workdps(50):
         errors = abs(float(law.log_total(step) - exact(log_mass, step)))
-    assert 150.0 * _U < errors <= law.rounding(step, law.log_total(step))
+    assert 150.0 * U < errors <= law.rounding(step, law.log_total(step))

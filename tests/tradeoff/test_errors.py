@@ -15,11 +15,21 @@ import pytest
 from flint import fmpz_poly
 
 from leakscore.numeric import by_squaring
-from leakscore.tradeoff.composition import sums as composition
-from leakscore.tradeoff.composition.sums import _U, _Range, _Tilt
-from tests.helpers.parts import EqualSteps, Window, compose_lattices
+from leakscore.tradeoff.composition.sums import _transforms
+from tests.helpers.parts import Window, compose_lattices
 from tests.helpers.versions import OLD_NUMPY
 from tests.oracles import lattices as oracle
+from tests.tradeoff.composed_masses import (
+    Law,
+    U,
+    error_of,
+    in_one_window,
+    length_of,
+    scale,
+    stated_error,
+    stated_slack,
+    tilted_ends,
+)
 
 
 def masses(kind: str, count: int) -> Any:
@@ -37,7 +47,7 @@ def masses(kind: str, count: int) -> Any:
 @pytest.mark.parametrize(("size", "count"), [(32, 60), (64, 8), (1000, 60), (4096, 20)])
 def test_error_of_a_forward_transform(kind: str, factor: float, size: int, count: int) -> None:
     law = masses(kind, count)
-    found, term = composition._transforms([law], size)[0]
+    found, term = _transforms([law], size)[0]
     places = np.unique(np.r_[0, 1, size // 2, np.random.default_rng(1).integers(0, size // 2, 100)])
     exact = oracle.transform(law, size, places)
     errors = [mp.mpc(complex(found[j])) - value for j, value in zip(places, exact, strict=True)]
@@ -49,10 +59,7 @@ def test_a_transform_by_hand_still_pays_for_the_rest() -> None:
     size, law = 1000, masses("held", 60)
     rest = law.copy()
     rest[29:32] = 0.0
-    on_top = (
-        composition._transforms([law], size)[0][1]
-        - composition._transforms([masses("one", 60)], size)[0][1]
-    )
+    on_top = _transforms([law], size)[0][1] - _transforms([masses("one", 60)], size)[0][1]
     places = np.arange(0, size // 2 + 1, 5)
     exact = oracle.transform(rest, size, places)
     found = np.fft.rfft(rest, size)
@@ -75,7 +82,7 @@ def test_error_of_an_inverse_transform(size: int) -> None:
                 for j, z in enumerate(whole)
             )
             errors.append(mp.mpf(float(found[k])) - mp.fsum(turns).real / size)
-    term = composition._fft_unit(size) * float(np.abs(whole).mean())
+    term = 8.0 * U * np.log2(size) * float(np.abs(whole).mean())
     assert (
         oracle.largest(errors) <= term <= (3000.0 if OLD_NUMPY else 2000.0) * oracle.largest(errors)
     )
@@ -89,104 +96,105 @@ def test_error_of_a_power(n: int) -> None:
     with mp.workprec(160):
         exact = [mp.mpc(complex(base)) ** n for base in z]
         errors = [abs(mp.mpc(complex(f)) - e) / abs(e) for f, e in zip(found, exact, strict=True)]
-    term = n * composition._PRODUCT
+    term = 4.0 * n * U
     assert oracle.largest(errors) <= term <= 9.0 * oracle.largest(errors)
 
 
-LAWS = [(np.log(masses("spread", 12)), 5), (np.log(masses("held", 9)), 40)]
+LAWS = [(-0.3, np.log(masses("spread", 12)), 5), (-0.3, np.log(masses("held", 9)), 40)]
+HALF = (-0.3, np.log([0.1, 0.15, 0.5, 0.15, 0.1]), 30)  # a fifth is not in three cells
+ONE = (-0.3, np.log(np.append(1.0 - 1e-6, np.full(5, 2e-7))), 1000)
 
 
-def tilted(parts: list[tuple[Any, int]], theta: float = 0.0, spacing: float = 0.1) -> _Tilt:
-    return _Tilt([EqualSteps(-0.3, logs, n) for logs, n in parts], spacing, theta)
-
-
-def logs_of(law: _Tilt) -> list[tuple[Any, int]]:
-    return [(np.log(some), n) for some, n in law.laws()]
-
-
-@pytest.mark.parametrize("parts", [LAWS[:1], LAWS, [(LAWS[1][0], 100_000)]])
-def test_the_parts_of_the_error_are_added_up(parts: list[tuple[Any, int]]) -> None:
-    """The error of a cell is that of the module's first lines, up to a few roundings of logs."""
-    size, law = 2048, tilted(parts)
-    _, error = law._spectrum(size)
-    found = composition._transforms([some for some, _ in law.laws()], size)
-    transforms = [(*one, n) for one, (_, n) in zip(found, law.laws(), strict=True)]
-    inverse = 8.0 * _U * np.log2(size)
-    total, count = mp.mpf(0), sum(n for _, _, n in transforms)
-    with mp.workdps(60):
-        for j in range(size // 2 + 1):
-            sizes = [(abs(mp.mpc(complex(z[j]))), mp.mpf(d), n) for z, d, n in transforms]
-            powers = mp.fprod(x**n for x, _, n in sizes)
-            raised = mp.fprod((x + d) ** n for x, d, n in sizes)
-            share = raised - powers + (4 * count * mp.mpf(_U) + inverse) * powers
-            total += share * (1 if j in (0, size // 2) else 2) / size
-    assert error == pytest.approx(float(total), rel=0.02, abs=0.0)
+@pytest.mark.parametrize(
+    ("parts", "reach"),
+    [
+        (LAWS[:1], 1e9),
+        (LAWS, 1e9),
+        ([HALF], 1e9),
+        ([(-0.3, LAWS[1][1], 100_000)], 60.0),
+        ([ONE], 1e9),
+    ],
+)
+def test_the_parts_of_the_error_are_added_up(parts: list[Law], reach: float) -> None:
+    """The error of a cell is that of the module's first lines."""
+    sums = in_one_window(parts, reach=reach)
+    stated = stated_error(parts, length_of(sums.low.shape[1]))
+    assert error_of(parts, sums) == pytest.approx(stated, rel=0.02, abs=0.0)
 
 
 @pytest.mark.parametrize("parts", [LAWS[:1], LAWS])
 @pytest.mark.parametrize("theta", [0.0, 1.5])
-def test_cells_of_a_window_err_by_less_than_their_term(
-    parts: list[tuple[Any, int]], theta: float
-) -> None:
-    law = tilted(parts, theta)
-    blocks = _Range(0, law.last // 4 + 1, -1.0, 1.0)
-    found = law.window(blocks, 4)
-    exact = oracle.product(logs_of(law))
-    errors = [mp.mpf(float(x)) - y for x, y in zip(found.cells, exact, strict=False)]
-    assert 0.0 < oracle.largest(errors) <= found.error < 1e-12
+def test_cells_of_a_window_err_by_less_than_their_term(parts: list[Law], theta: float) -> None:
+    sums = in_one_window(parts, theta=theta)
+    low, high = tilted_ends(parts, sums, theta)
+    exact = oracle.product([(logs, n) for _, logs, n in parts])
+    logs = scale(parts, sums, theta)
+    seen = np.flatnonzero(np.isfinite(sums.low[0]))
+    true = [float(exact[k] * mp.exp(-logs[k])) for k in seen.tolist()]
+    worst = float(np.abs(0.5 * (low + high) - true).max())
+    assert 0.0 < worst <= error_of(parts, sums, theta) < 1e-12
 
 
 @pytest.mark.parametrize("side", ["below", "above"])
 def test_what_wraps_around_is_added_to_the_error(side: str) -> None:
-    """A window that leaves out a hundredth: nearly all of its error is what comes around."""
-    law = tilted([(np.log(masses("spread", 40)), 20)])
-    exact = oracle.product(logs_of(law))
-    tail = np.cumsum(oracle.as_floats(exact if side == "below" else exact[::-1]))
-    edge = int(np.searchsorted(tail, 0.01))
-    if side == "below":
-        start, stop = edge, len(exact)
-    else:
-        start, stop = 0, len(exact) - edge
-    outside = exact[:start] if side == "below" else exact[stop:]
-    tilts = np.linspace(0.05, 3.0, 60)
-    below = min(-tilts, key=lambda tilt: law._outside(start - 1, tilt))
-    above = min(tilts, key=lambda tilt: law._outside(stop, tilt))
-    found = law.window(_Range(start, stop, below, above), 1)
-    errors = [mp.mpf(float(x)) - y for x, y in zip(found.cells, exact[start:stop], strict=False)]
-    missing = mp.fsum(outside)
-    bound = found.log_outside[0 if side == "below" else 1]
-    assert missing <= mp.exp(bound) <= 9 * missing  # Chernoff's bound
-    assert max(oracle.largest(errors), float(missing) - 1e-12) <= found.error
-    assert oracle.largest(errors) > 1e-6  # of cells, of which a few thousand share the mass
-    assert found.error <= 9.0 * float(missing)
+    """A window that leaves out a tenth: nearly all of its error is what comes around."""
+    skew = np.array([0.09, 0.88, 0.03]) if side == "below" else np.array([0.03, 0.88, 0.09])
+    parts = [(-0.3, np.log(skew), 5)]
+    tilts = (
+        min(
+            np.linspace(0.5, 40.0, 200),
+            key=lambda tilt: in_one_window(parts, reach=1e-9, tilts=(-tilt, 1.0)).log_below,
+        ),
+        min(
+            np.linspace(0.5, 40.0, 200),
+            key=lambda tilt: in_one_window(parts, reach=1e-9, tilts=(-1.0, tilt)).log_above,
+        ),
+    )
+    sums = in_one_window(parts, reach=1e-9, tilts=(-tilts[0], tilts[1]))
+    exact = oracle.power(np.log(skew), 5)
+    first, end = sums.first, sums.first + sums.low.shape[1]
+    assert end - first < 4
+    missing = [float(mp.fsum(exact[:first])), float(mp.fsum(exact[end:]))]
+    for mass, bound in zip(missing, (sums.log_below, sums.log_above), strict=True):
+        assert 0.005 < mass <= np.exp(bound) <= 4.0 * mass  # Chernoff's bound
+    for k in range(first, end):
+        low, high = np.exp([float(one[0, k - first]) for one in (sums.low, sums.high)])
+        assert low <= exact[k] <= high
+        assert float(exact[k]) + 1e-4 < high <= float(exact[k]) + 5.0 * sum(missing)
 
 
 def test_nothing_is_outside_of_a_whole_window() -> None:
-    law = tilted(LAWS)
-    found = law.window(_Range(0, law.last + 1, -1.0, 1.0), 1)
-    assert found.log_outside == (-np.inf, -np.inf)
+    sums = in_one_window(LAWS)
+    assert (sums.log_below, sums.log_above) == (-np.inf, -np.inf)
 
 
 @pytest.mark.parametrize("theta", [0.0, 1.0, -3.0, 12.0])
-@pytest.mark.parametrize("n", [1, 1000, 10**6])
+@pytest.mark.parametrize("n", [1, 1000, 10**5])
 @pytest.mark.parametrize("first", [-0.3, -30.0])
 def test_slack_of_a_logarithm(theta: float, n: int, first: float) -> None:
-    """Logs of tilted masses and their scale, n times each, against 60 digits.
+    """Logs of masses at two losses, n times each, against binomial ones in 60 digits.
 
     The slack also pays for the masses of the lattice (below) and for sums, so that it is up to
-    some hundred times what the tilt alone needs.
+    some thousand times what a tilt alone needs.
     """
-    log_mass = np.log(0.7 * masses("spread", 50))  # log 0.7 is part of the scale
-    law = _Tilt([EqualSteps(first, log_mass, n)], 0.1, theta)
-    (logs, _), worst = logs_of(law)[0], mp.mpf(0)
+    far, spacing = 40, 0.005
+    logs = np.full(far + 1, -np.inf)
+    logs[[0, far]] = np.log([0.7 * 0.9, 0.7 * 0.1])  # log 0.7 is part of the scale
+    parts = [(first, logs, n)]
+    share = 1.0 / (1.0 + 9.0 * np.exp(-theta * spacing * far))
+    reach = 9.0 * far * spacing * float(np.sqrt(n * share * (1.0 - share))) + spacing
+    sums = in_one_window(parts, spacing, theta, reach)
+    stated, worst, least = stated_slack(parts, spacing, theta), mp.mpf(0), np.inf
+    middle = round(n * share)
     with mp.workdps(60):
-        for k in range(50):
-            loss = mp.mpf(first) + mp.mpf(0.1) * k
-            true = n * (mp.mpf(float(log_mass[k])) + mp.mpf(theta) * loss)
-            found = n * mp.mpf(float(logs[k])) + mp.mpf(law.log_scale)
-            worst = max(worst, abs(found - true))
-    assert float(worst) <= law.slack <= 1500.0 * float(worst)
-    assert law.slack <= 150.0 * _U * n * (4.0 + (1.0 + abs(theta)) * (abs(first) + 5.0) + 60.0)
+        both = [mp.mpf(float(x)) for x in logs[[0, far]]]
+        for k in range(max(middle - 9, 0), min(middle + 10, n + 1)):
+            low, high = (float(one[0, far * k - sums.first]) for one in (sums.low, sums.high))
+            true = mp.log(mp.binomial(n, k)) + (n - k) * both[0] + k * both[1]
+            worst = max(worst, abs((mp.mpf(low) + mp.mpf(high)) / 2 - true))
+            least = min(least, 0.5 * (high - low))
+    assert float(worst) <= stated <= 1e4 * float(worst)
+    assert stated * (1.0 - 1e-3) <= least <= stated + 500.0 * (n + 1) * U
 
 
 def blocks_of(exact: list[Any], spacing: float, block: int) -> list[tuple[Any, Any]]:

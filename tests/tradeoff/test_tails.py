@@ -2,62 +2,50 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import mpmath as mp
 import numpy as np
 import pytest
 
-from leakscore.tradeoff.composition import sums as composition
-from leakscore.tradeoff.composition.sums import _Range, _Tilt
-from tests.helpers.parts import EqualSteps, Window, compose_lattices
+from tests.helpers.parts import Window, compose_lattices
 from tests.oracles import lattices as oracle
+from tests.tradeoff.composed_masses import (
+    U,
+    error_of,
+    in_one_window,
+    length_of,
+    stated_error,
+    stated_slack,
+)
 from tests.tradeoff.test_errors import masses
-
-
-@pytest.mark.parametrize("theta", [1.0, -3.0])
-def test_every_mass_is_moved_by_the_slack(monkeypatch: pytest.MonkeyPatch, theta: float) -> None:
-    """By as many units as the logs that go into a mass are large, for each of 70 steps."""
-    logs = np.log(masses("spread", 30))
-    window = Window(theta, 20.0, 20.0, theta - 2.0, theta + 2.0)
-    sums = []
-    for unit in (0.0, 1e-6):
-        monkeypatch.setattr(composition, "_UNIT", unit)
-        sums.append(compose_lattices([(-0.7, logs, 70)], 0.05, 3, (window,)))
-    top = abs(float((logs + theta * 0.05 * np.arange(30)).max()))
-    slack = 70e-6 * (4.0 + (1.0 + abs(theta)) * (0.7 + 0.05 * 30) + top)
-    none, more = sums
-    for before, after, way in ((none.low, more.low, -1.0), (none.high, more.high, 1.0)):
-        seen = np.isfinite(before)
-        assert seen.sum() > 10
-        np.testing.assert_allclose(after[seen] - before[seen], way * slack, rtol=1e-6)
 
 
 @pytest.mark.parametrize("theta", [-1.0, -3.0])
 @pytest.mark.parametrize("scale", [0.4, 2.5])
-def test_tails_are_bounded_by_chernoff(
-    monkeypatch: pytest.MonkeyPatch, theta: float, scale: float
-) -> None:
-    """Also of laws that do not sum to 1: the tilted bound, scaled back at the edge, with slack."""
-    monkeypatch.setattr(composition, "_UNIT", 1e-6)
-    logs, first, spacing, n = np.log(scale * masses("spread", 30)), -0.7, 0.05, 70
+def test_tails_are_bounded_by_chernoff(theta: float, scale: float) -> None:
+    """Also of laws that do not sum to 1: the tilted bound, scaled back at the edge, with slack.
+
+    The bound's own rounding comes on top.
+    """
+    logs, first, spacing, n = np.log(scale * masses("spread", 30)), -70.0, 0.05, 70
     windows = tuple(Window(t, 3.0, 3.0, t - 2.0, t + 2.0) for t in (theta, 1.0 - theta))
     sums = compose_lattices([(first, logs, n)], spacing, 3, windows)
-    loss = first + spacing * np.arange(30)
     points = sums.points
-    for found, edge, t, last, inner in (
-        (sums.log_below, points[0], theta, theta - 2.0, points[0] - spacing),
-        (sums.log_above, points[-1], 1.0 - theta, 3.0 - theta, points[-1]),
-    ):
-        steep, own = (n * float(np.logaddexp.reduce(logs + tilt * loss)) for tilt in (last, t))
-        least = min(steep - (last - t) * inner, own)  # no more than all of the tilted law
-        top = abs(float((logs + t * spacing * np.arange(30)).max()))
-        slack = n * 1e-6 * (4.0 + (1.0 + abs(t)) * (0.7 + 0.05 * 30) + top)
-        assert found == pytest.approx(least - t * edge + slack, rel=1e-9)
 
+    def steep(tilt: Any) -> Any:
+        terms = (mp.exp(mp.mpf(x) + tilt * spacing * k) for k, x in enumerate(logs.tolist()))
+        return n * (mp.log(mp.fsum(terms)) + mp.mpf(tilt) * first)
 
-def test_what_a_few_cells_do_not_hold() -> None:
-    law = masses("held", 60)
-    first, width, rest = composition._heaviest(law)
-    assert rest == pytest.approx(1.0 - law[first : first + width].sum(), rel=1e-9)
+    with mp.workdps(40):
+        for found, edge, t, last, inner in (
+            (sums.log_below, points[0], theta, theta - 2.0, points[0] - spacing),
+            (sums.log_above, points[-1], 1.0 - theta, 3.0 - theta, points[-1]),
+        ):
+            least = min(steep(last) - (last - t) * mp.mpf(inner), steep(t))  # at most all of it
+            beyond = float(mp.mpf(found) - least + t * mp.mpf(edge))
+            slack = stated_slack([(first, logs, n)], spacing, t)
+            assert slack * (1.0 - 1e-2) <= beyond <= slack + 700.0 * n * U
 
 
 @pytest.mark.parametrize("spacing", [0.3, 720.0, 800.0])
@@ -72,12 +60,13 @@ def test_blocks_of_one_cell_stay_at_its_point(spacing: float) -> None:
 
 def test_a_single_cell_outside_is_counted() -> None:
     """The first and the last cell of a sum, in blocks of one."""
-    law = _Tilt([EqualSteps(0.0, np.log([0.3, 0.2, 0.5]), 2)], 0.1, 0.0)
-    assert law.last == 4
-    found = law.window(_Range(1, 4, -30.0, 30.0), 1)
-    for bound, mass in zip(found.log_outside, (0.09, 0.25), strict=True):
-        assert np.log(mass) <= bound <= 0.0
-    assert law.window(_Range(0, 5, -30.0, 30.0), 1).log_outside == (-np.inf, -np.inf)
+    parts = [(0.0, np.log([0.3, 0.2, 0.5]), 2)]
+    sums = in_one_window(parts, reach=1e-9, tilts=(-300.0, 300.0))
+    assert (sums.first, sums.low.shape[1]) == (1, 3)
+    for bound, mass in ((sums.log_below, 0.09), (sums.log_above, 0.25)):
+        assert np.log(mass) <= bound <= np.log(mass) + 1e-6
+    whole = in_one_window(parts, tilts=(-300.0, 300.0))
+    assert (whole.log_below, whole.log_above) == (-np.inf, -np.inf)
 
 
 def test_tilts_far_apart_are_read_where_they_are_computed() -> None:
@@ -99,14 +88,9 @@ def test_the_error_is_a_mean_over_all_frequencies(period: int) -> None:
     """Of a law on every second cell the last counts once; on every third, one between twice."""
     law = np.zeros(4 * period + 1)
     law[::period] = [0.1, 0.3, 0.3, 0.2, 0.1]
-    size, n = 1536, 10**6
     with np.errstate(divide="ignore"):
-        tilted = _Tilt([EqualSteps(0.0, np.log(law), n)], 0.1, 0.0)
-    _, error = tilted._spectrum(size)
-    unit = composition._transforms([law], size)[0][1]
-    sizes = np.abs(np.fft.fft(law, size))
-    powers = sizes**n
-    own = n * composition._PRODUCT + composition._fft_unit(size)
-    assert error == pytest.approx(
-        float(((sizes + unit) ** n - powers + own * powers).mean()), rel=1e-3
-    )
+        parts = [(0.0, np.log(law), 10**4)]
+    sums = in_one_window(parts, reach=230.0)
+    size = length_of(sums.low.shape[1])
+    assert size % period == 0
+    assert error_of(parts, sums) == pytest.approx(stated_error(parts, size), rel=1e-2)
