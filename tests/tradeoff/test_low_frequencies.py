@@ -7,12 +7,14 @@ from typing import Any
 import mpmath as mp
 import numpy as np
 import pytest
+from scipy.fft import next_fast_len
 
 from leakscore import tradeoff
-from leakscore.tradeoff.composition import sums
-from leakscore.tradeoff.composition.sums import _Tilt
-from tests.helpers.parts import MANY, EqualSteps, block_size, low_frequencies
+from tests.helpers.parts import MANY, block_size, low_frequencies
 from tests.oracles import lattices as oracle
+from tests.tradeoff.composed_masses import U, error_of, in_one_window
+
+SIZES = 256  # transforms of many steps have a multiple of as many points
 
 
 def law(count: int, kind: str = "spread") -> Any:
@@ -35,25 +37,27 @@ def test_error_of_the_first_frequencies(kind: str, count: int, size: int, few: i
     errors = [mp.mpc(complex(found[j])) - value for j, value in zip(places, exact, strict=True)]
     assert found.size == few
     assert oracle.largest(errors) <= term <= 6000.0 * oracle.largest(errors)
-    order = (
-        (term / 2.0**-53 - 3e-17 / 2.0**-53 - 20.0) / 1.65 - 8.0 * np.log2(size // block) - block
-    )
-    assert 2.0 < order < 15.5  # each of so many moments, and the additions in a block
 
 
-@pytest.mark.parametrize("rest", [1e-3, 1e-4, 1e-8])
-def test_the_end_of_the_series(monkeypatch: pytest.MonkeyPatch, rest: float) -> None:
-    """Larger than all roundings: what is left out of it is bounded by its first term."""
-    monkeypatch.setattr(sums, "_REST", rest)
-    sums._series.cache_clear()
-    masses, size, block = np.eye(1, 1500)[0], 2**15, 128  # at the end of a block
-    few = int(0.5 * size / (np.pi * block))
-    found, term = low_frequencies(masses, size, few, block)
-    places = np.arange(0, few, 3)
-    exact = oracle.transform(masses, size, places)
-    errors = [mp.mpc(complex(found[j])) - value for j, value in zip(places, exact, strict=True)]
-    sums._series.cache_clear()
-    assert 1e-2 * rest < oracle.largest(errors) <= term < 1.01 * rest
+def series_error(order: int, angle: float) -> Any:
+    """Bound what a series of so many terms of e^(i angle r) leaves out."""
+    return mp.mpf("1.1") * mp.mpf(angle) ** order / mp.factorial(order)
+
+
+@pytest.mark.parametrize("few", [2, 3, 5, 9, 17, 30, 55, 70, 90, 110, 150, 163, 180])
+def test_the_end_of_the_series(few: int) -> None:
+    """The terms are the fewest of which the rest is below 3e-17, at the largest angle."""
+    masses, size, block = law(300), 15360, 16 if few > 20 else 64
+    _, term = low_frequencies(masses, size, few, block)
+    roundings = (term - 3e-17) / U
+    order = (roundings - 20.0) / 1.65 - 8.0 * np.log2(size // block) - block
+    angle = np.pi * block * (few - 1) / size
+    assert angle < 0.6
+    assert series_error(round(order), angle) <= 3e-17 < series_error(round(order) - 1, angle)
+    assert order == pytest.approx(round(order), abs=1e-3)
+    with mp.workdps(50):  # of a mass at the end of a block
+        shown = mp.fsum((mp.mpc(0, angle)) ** p / mp.factorial(p) for p in range(round(order)))
+        assert abs(mp.expj(angle) - shown) <= series_error(round(order), angle)
 
 
 def test_few_frequencies_allow_long_blocks() -> None:
@@ -67,20 +71,27 @@ MANY_LAWS = [(-0.3, np.log(law(11 + 5 * k)), 400) for k in range(MANY + 1)]
 
 def test_the_error_of_many_steps_covers_every_frequency() -> None:
     """Those that are found from moments, and those that the widest steps silence."""
-    size = 2**17
-    tilted = _Tilt([EqualSteps(*part) for part in MANY_LAWS], 0.1, 0.0)
-    spectrum, error = tilted._spectrum(size)
-    heard = int(np.flatnonzero(spectrum)[-1]) + 1
-    assert block_size(heard, size) >= 32
-    places = np.arange(0, 2 * heard, 12)
-    laws = list(tilted.laws())
-    exact = [oracle.transform(masses, size, places) for masses, _ in laws]
+    sums = in_one_window(MANY_LAWS, reach=600.0)
+    size = SIZES * int(next_fast_len(-(-sums.low.shape[1] // SIZES), real=True))
+    few = 140  # beyond, all frequencies are silent
+    assert block_size(few, size) >= 32
+    laws = [(np.exp(logs), n) for _, logs, n in MANY_LAWS]
+    exact = [oracle.transform(masses, size, range(few)) for masses, _ in laws]
+    low, high = (np.exp(one[0]) for one in (sums.low, sums.high))
+    error, worst = error_of(MANY_LAWS, sums), 0.0
     with mp.workdps(50):
-        total = mp.mpf(0)
-        for values, j in zip(zip(*exact, strict=True), places, strict=True):
-            true = mp.fprod(z**n for z, (_, n) in zip(values, laws, strict=True))
-            total += 12 * abs(mp.mpc(complex(spectrum[j])) - true) * 2 / size
-    assert total <= error <= 3000.0 * float(total)
+        spectrum = [
+            mp.fprod(z**n for z, (_, n) in zip(values, laws, strict=True))
+            for values in zip(*exact, strict=True)
+        ]
+        assert abs(spectrum[-1]) < 1e-30
+        for place in range(0, sums.low.shape[1], 500):
+            turn = [mp.expjpi(mp.mpf(2 * j * (place + sums.first)) / size) for j in range(few)]
+            whole = mp.fsum(z * t for z, t in zip(spectrum, turn, strict=True))
+            true = (2 * whole.real - spectrum[0].real) / size
+            assert low[place] - 1e-30 <= true <= high[place]
+            worst = max(worst, abs(float(0.5 * (low[place] + high[place]) - true)))
+    assert 0.0 < worst <= error <= 1e4 * worst
 
 
 def test_many_steps_are_those_of_fewer_parts() -> None:
