@@ -44,6 +44,7 @@ OCTAVE_CURVES = TRADEOFF + "composition/laws.py"
 OCTAVE_STEPS = TRADEOFF + "composition/octaves.py"
 KNOWN_LAWS = TRADEOFF + "composition/laws.py"
 OCTAVE = ("tests/tradeoff/test_octaves.py",)
+OCTAVE_SUMS = ("tests/tradeoff/test_octave_sums.py",)
 KNOWN = ("tests/tradeoff/test_known.py",)
 REGROUPED = ("tests/tradeoff/test_regrouped.py",)
 
@@ -65,21 +66,21 @@ BATCHES = (
         OCTAVES,
         "lost = law.lost[0] + gone[0], law.lost[1] + gone[1]",
         "lost = law.lost",
-        OCTAVE,
+        OCTAVE_SUMS,
     ),
     Mutation(
         "octaves-bottom",
         OCTAVES,
         "lost = (law.lost[0] + gone[0], law.lost[1] + gone[1])",
         "lost = law.lost",
-        OCTAVE,
+        OCTAVE_SUMS,
     ),
     Mutation(
         "octaves-statistic-lost",
         OCTAVES,
         "within = max(within, float(law.under_h1[where].sum()))",
         "within = max(within, 0.0)",
-        OCTAVE,
+        OCTAVE_SUMS,
     ),
     Mutation(
         "octaves-underflow",
@@ -104,7 +105,7 @@ BATCHES = (
     ),
     Mutation("known-largest-10", KNOWN_LAWS, "rounding=2e-12", "rounding=2e-9", KNOWN),
     Mutation("octaves-one-of-all", OCTAVES, "if first is not second:", "if False:", OCTAVE),
-    Mutation("octaves-node-0", OCTAVE_STEPS, "+ terms) * _U", "+ terms) * 0.0", OCTAVE),
+    Mutation("octaves-node-0", OCTAVE_STEPS, "+ terms) * _U", "+ terms) * 0.0", OCTAVE_SUMS),
     Mutation("octaves-node-10", OCTAVE_STEPS, "+ terms) * _U", "+ terms) * 10.0 * _U", OCTAVE),
     Mutation("known-moved", ENDS, "if moved > 0.0:", "if moved < 0.0:", KNOWN),
     Mutation(

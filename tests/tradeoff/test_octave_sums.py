@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore.tradeoff.composition import octaves
 from tests.helpers.parts import (
     Component,
     Octaves,
@@ -197,16 +196,27 @@ def test_powers_of_one_place(at: int) -> None:
     assert total(found.tilted) == pytest.approx(math.exp(5.0 * place), rel=1e-12)
 
 
-def test_what_is_dropped_at_either_end_is_lost() -> None:
-    """Under each hypothesis its own mass, beside what was lost before."""
+@pytest.mark.parametrize("of", ["ratios", "logs"])
+@pytest.mark.parametrize("larger", ["statistic", "ratio"])
+def test_what_is_dropped_at_either_end_is_lost(of: str, larger: str) -> None:
+    """Under each hypothesis its own mass beside what was lost, with all that masses err by.
+
+    Under H1 the larger one of the pair and of the statistic. Masses above e-30 of all are kept.
+    """
     h0, h1 = masses(1, 3, 6), masses(2, 3, 6)
-    h0[2, 6:], h1[2, 6:] = 1e-36, 5e-35
-    law = Octaves(1.0, 0.25, h0, h1, None, 1e3, 0.0, 0.0, (1e-35, 2e-35))
-    found = octaves._without_top(law, 1e-30)
-    assert found.under_h0.shape == (2, 12)
-    assert 6e-36 <= found.lost[0] - 1e-35 < 6.01e-36
-    assert 3e-34 <= found.lost[1] - 2e-35 < 3.01e-34
-    assert octaves._without_top(law, 1e-40).lost == law.lost
-    found = octaves._without_bottom(law, 1.0 + 0.25 * 2)
-    for lost, before, row in zip(found.lost, law.lost, (h0, h1), strict=True):
-        assert lost - before == pytest.approx(row[0, :2].sum(), rel=1e-9)
+    h0[0, :2], h0[2, 6:] = 1e-33, 1e-38
+    h1[0, :2], h1[2, 6:] = (3e-32, 5e-35) if larger == "statistic" else (1e-40, 1e-40)
+    plain = Octaves(5.0, 0.25, h0, h1, None, 1.0, 0.01, 0.05, (1e-32, 2e-32))
+    zero = np.eye(1, 12)
+    law, nothing = plain, replace(of_ratios(1, 0.0, 0.25, 6), under_h0=zero, under_h1=zero)
+    if of == "logs":
+        law = replace(plain, tilted=h0 * np.exp(5.0 + plain.offsets))
+        nothing = replace(nothing, tilted=zero)
+    found = joined(law, replace(nothing, steps=0.0))
+    gone = (in_use(plain.offsets) < 0.5) | (in_use(plain.offsets) >= 6.0)
+    inside, statistic = (float(one[gone].sum()) for one in (law.laws[1], in_use(h1)))
+    ends = float(in_use(h0)[gone].sum()), max(inside, statistic)
+    for lost, before, mass in zip(found.lost, law.lost, ends, strict=True):
+        assert mass * (1.0 + 0.02 + 0.05) <= lost - before <= mass * (1.0 + 0.02 + 0.0501)
+    kept = replace(law, under_h0=np.maximum(h0, np.where(h0 > 0.0, 1e-29, 0.0)))
+    assert joined(kept, replace(nothing, steps=0.0)).lost == law.lost

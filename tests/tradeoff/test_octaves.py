@@ -54,7 +54,7 @@ def test_rows_of_whole_groups_and_of_two_points(half: int) -> None:
 def test_a_sum_errs_by_no_more_than_its_rounding() -> None:
     one = Octaves(0.0, 0.25, some_law(3), some_law(3), None, 1, 0.0, 0.0, (0.0, 0.0))
     other = replace(one, under_h0=some_law(4), under_h1=some_law(5))
-    total = laws._plus(one, other)
+    total = laws.joined(one, other)
     exact = oracle.octave_sum(one.under_h0, other.under_h0, 0.25, 0)
     errors = [
         abs(Fraction(mass) / true - 1)
@@ -63,55 +63,50 @@ def test_a_sum_errs_by_no_more_than_its_rounding() -> None:
         if true
     ]
     assert 0 < max(errors) <= total.rounding <= 200 * U
-    thrice = laws._plus(total, one)
+    thrice = laws.joined(total, one)
     assert thrice.rounding > total.rounding
 
 
-@pytest.mark.parametrize(("spacing", "half"), [(0.7, 6), (0.11, 9)])
+def moments(law: Octaves) -> tuple[Fraction, Fraction]:
+    """The mass and the sum of the ratio under H0."""
+    n, rows = law.half, law.under_h0.shape[0]
+    steps = list(range(2 * n)) + [i << b for b in range(1, rows) for i in range(n, 2 * n)]
+    places = [Fraction(law.origin) + Fraction(law.spacing) * k for k in steps]
+    masses = [Fraction(m) for m in laws.in_use(law.under_h0).tolist()]
+    return sum(masses), sum(m * x for m, x in zip(masses, places, strict=True))
+
+
+def on_another(law: Octaves, spacing: float, half: int) -> Octaves:
+    """Add a number that is 0 on a wider lattice, which is that of the sum."""
+    zero = np.zeros((1, 2 * half))
+    zero[0, 0] = 1.0
+    return laws.joined(law, Octaves(0.0, spacing, zero, zero, None, 0.0, 0.0, 0.0, (0.0, 0.0)))
+
+
+@pytest.mark.parametrize(("spacing", "half"), [(0.7, 6), (0.26, 9)])
 def test_another_lattice_keeps_mass_and_mean(spacing: float, half: int) -> None:
     law = Octaves(0.1, 0.25, some_law(6), some_law(7), None, 1, 0.0, 0.0, (0.0, 0.0))
-    moved = laws._moved(law, 0.03, spacing, half)
-
-    def moments(one: Octaves) -> tuple[Fraction, Fraction]:
-        masses = [Fraction(m) for m in laws.in_use(one.under_h0).tolist()]
-        n, rows = one.half, one.under_h0.shape[0]
-        steps = list(range(2 * n)) + [i << b for b in range(1, rows) for i in range(n, 2 * n)]
-        places = [Fraction(one.origin) + Fraction(one.spacing) * k for k in steps]
-        return sum(masses), sum(m * x for m, x in zip(masses, places, strict=True))
-
+    moved = on_another(law, spacing, half)
     (mass, mean), (new_mass, new_mean) = moments(law), moments(moved)
     assert abs(new_mass / mass - 1) <= moved.rounding
     # A place may err, so that the mean does.
-    assert 0 < abs(new_mean / mean - 1) <= moved.rounding + moved.moved <= 30 * U
-    kept = laws._moved(law, 0.03, spacing, half)
-    assert (kept.under_h0 == moved.under_h0).all()
+    assert 0 < abs(new_mean / mean - 1) <= moved.rounding + moved.moved <= 300 * U
 
 
 @pytest.mark.parametrize("shift", [0.1, 1.0 / 3.0, 7.7])
 def test_places_err_by_what_is_said(shift: float) -> None:
-    """One mass of 1: its shares add up to 1, and their mean errs by the place alone."""
+    """Two masses: their shares add up, and their mean errs by the places alone."""
     errors = []
-    for at in range(1, 12):
-        alone = np.zeros((1, 12))
-        alone[0, at] = 1.0
-        law = Octaves(shift, 0.1, alone, alone, None, 1, 0.0, 0.0, (0.0, 0.0))
-        moved = laws._moved(law, 0.0, 0.37, 40)
-        masses = [Fraction(m) for m in laws.in_use(moved.under_h0).tolist()]
-        assert sum(masses) == 1
-        mean = sum(m * Fraction(0.37) * k for k, m in enumerate(masses))
-        errors.append(abs(mean / (Fraction(shift) + Fraction(0.1) * at) - 1))
-        assert errors[-1] <= moved.moved <= 10 * U
+    for at in range(2, 12):
+        two = np.zeros((1, 12))
+        two[0, [1, at]] = 0.25, 0.75
+        law = Octaves(shift, 0.1, two, two, None, 1, 0.0, 0.0, (0.0, 0.0))
+        moved = on_another(law, 0.37, 40)
+        (mass, mean), (new_mass, new_mean) = moments(law), moments(moved)
+        assert abs(new_mass / mass - 1) <= 4 * U
+        errors.append(abs(new_mean / mean - 1))
+        assert errors[-1] <= moved.moved + 4 * U <= 20 * U
     assert max(errors) > 0
-
-
-def test_densities_err_by_no_more_than_their_rounding() -> None:
-    x = np.linspace(15.0, 28.5, 200)
-    with mp.workdps(30):
-        errors = [
-            abs(mass / mp.npdf(float(u)) - 1)
-            for u, mass in zip(x, laws._density(x).tolist(), strict=True)
-        ]
-    assert 0 < max(errors) <= laws._rounding(16.0, 0.0) <= 20 * max(errors)
 
 
 def test_mass_beyond_a_lattice_is_an_error() -> None:
@@ -174,21 +169,6 @@ def test_sums_of_logs_keep_both_masses() -> None:
     assert np.abs(gap).max() <= 2.0 * law.rounding + found.moved
 
 
-def test_dropped_mass_is_given_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a thousandth is dropped at every sum, the bounds hold all the same."""
-    finest = curves(ratio_losses(laws.power(laws.ratio_step(1.0, 20, 512), 20)))
-    for share in (1e-2, 1e-4):
-        monkeypatch.setattr(laws, "_RARE", share)
-        law = laws.power(laws.ratio_step(1.0, 20, 512), 20)
-        assert law.lost[0] > 0.01 * share
-        assert law.lost[1] > 0.1 * share
-        lower, upper = curves(ratio_losses(law))
-        alpha = np.concatenate([np.logspace(-12.0, -0.1, 200), 1.0 - np.logspace(-9.0, -1.0, 100)])
-        assert (lower(alpha) <= finest[1](alpha)).all()
-        assert (upper(alpha) >= finest[0](alpha)).all()
-        monkeypatch.undo()
-
-
 def pair(scale: float, error: float, seed: int) -> tuple[Any, Any, Any]:
     """Two laws on ascending ratios, and masses that err by up to `error`."""
     rng = np.random.default_rng(seed)
@@ -214,22 +194,6 @@ def test_curves_hold_what_their_terms_say(rounding: float, moved: float, seed: i
     assert (lower(alpha) <= exact + 1e-15).all()
     assert (upper(alpha) >= exact - 1e-15).all()
     assert np.abs(lower(alpha) - exact).max() < 6e-3
-
-
-def test_what_lies_below_a_lattice_is_lost() -> None:
-    """Under both hypotheses, of the pair that dominates and of the statistic."""
-    law = Octaves(0.1, 0.25, some_law(8), some_law(9), None, 3, 1e-10, 0.0, (3e-7, 1e-7))
-    cut = laws._without_bottom(law, law.origin + 4.0 * law.spacing)
-    ratio = (law.origin + law.offsets) / law.steps
-    for index, before, after in (
-        (0, law.under_h0, cut.under_h0),
-        (1, law.under_h0 * ratio, cut.under_h0 * ratio),
-        (1, law.under_h1, cut.under_h1),
-    ):
-        gone = float((before - after).sum())
-        assert gone > 0.0
-        assert gone + law.lost[index] <= cut.lost[index]
-    assert cut.lost[0] <= float((law.under_h0 - cut.under_h0).sum()) * (1.0 + 1e-8) + 3e-7
 
 
 def test_a_mass_that_underflows_is_some_mass() -> None:
