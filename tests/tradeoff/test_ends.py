@@ -12,9 +12,8 @@ import pytest
 
 from leakscore import _core
 from leakscore.tradeoff import gaussian
-from leakscore.tradeoff.composition import ends as _ends
-from leakscore.tradeoff.composition.ends import _binomial
-from tests.helpers.parts import BlockMasses, GaussianStep, LaplaceStep, Parts, Step
+from leakscore.tradeoff.composition.ends import _binomial, _lower, _moved, _tests
+from tests.helpers.parts import BlockMasses, GaussianStep, absolute_sum, ends
 from tests.oracles import composition as oracle
 
 WIDE = np.longdouble
@@ -47,20 +46,20 @@ def exact_errors(sums: BlockMasses) -> tuple[Any, Any]:
     ("count", "offset", "top"),
     [(500, -3.1, 8.3), (100_000, -3.1, 8.3), (100_000, -200.7, 9e4), (3000, -9e4, 9e4)],
 )
-def test_vertices_are_below_the_sums(
-    count: int, offset: float, top: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vertices_are_below_the_sums(count: int, offset: float, top: float) -> None:
     """Rounding of a hundred thousand sums, and of losses of 9e4: down, never up."""
-    monkeypatch.setattr(_ends, "lower_hull", lambda alpha, beta: (alpha, beta))
     sums = law(count, offset, top)
     # Beyond either end there may be any mass: no error rate is 1 less the other sum.
     sums = replace(sums, log_below=0.0, log_above=-float(sums.points[-1]))
-    found_alpha, found_beta = _ends._lower(sums, -np.inf, 0.0)
+    found_alpha, found_beta = _lower(sums, -np.inf, 0.0)
     alpha, beta = exact_errors(sums)
-    for found, exact in ((found_alpha[::-1], alpha), (found_beta[::-1], beta)):
-        usual = np.isfinite(found) & (exact < -0.1)
+    # Nearly all points are vertices: alpha says which, where it is not nearly that of the next.
+    place = np.searchsorted(-alpha, -found_alpha.astype(WIDE) - 1e-9)
+    apart = np.append(np.diff(alpha[:-1]) < -1e-8, [True, True])
+    for found, exact in ((found_alpha, alpha[place]), (found_beta, beta[place])):
+        usual = np.isfinite(found) & (exact < -0.1) & apart[place]
         spare = (exact[usual] - found[usual]).astype(float)
-        assert usual.sum() > count // 2
+        assert usual.sum() > count // 4
         assert spare.min() > 0.0
         assert spare.max() < 4e-12 + 2e-15 * top
 
@@ -69,7 +68,7 @@ def test_vertices_are_below_the_sums(
 def test_tests_err_at_least_as_often_as_said() -> None:
     """The same of the attack's error rates, which are rounded up."""
     sums = law(100_000, -3.1, 8.3)
-    alpha, beta = _ends._tests(sums, sums, 0.0)
+    alpha, beta = _tests(sums, sums, 0.0)
     total = np.logaddexp(sums.low[0].astype(WIDE), sums.low[1].astype(WIDE))
     above = np.logaddexp.accumulate(np.append(WIDE(-np.inf), total[::-1]))[::-1]
     below = np.logaddexp.accumulate(np.append(WIDE(-np.inf), total))
@@ -89,7 +88,7 @@ def test_sums_that_rise_by_e64_are_moved_beyond_their_rounding(sign: float) -> N
         start, mass = float(rng.uniform(-63.9, -32.1)), float(-rng.uniform(0.0, 0.3))
         found = _core.running_log_sums(start, np.array([mass]))[1:]
         exact = np.logaddexp(WIDE(start), WIDE(mass))
-        assert sign * float(_ends._moved(found, sign)[0] - exact) > 0.0
+        assert sign * float(_moved(found, sign)[0] - exact) > 0.0
 
 
 def test_a_million_terms_that_round_away_alone_are_not_lost() -> None:
@@ -130,7 +129,7 @@ def test_running_sums_of_many_masses() -> None:
 def test_hidden_mass_is_given_to_the_attacker() -> None:
     """Rare and huge losses are cut off: beyond the cut, delta is still no less than the truth."""
     mu, rate = 9.0, 1e-12
-    low, _ = _ends.ends([(GaussianStep(mu, rate), 1)], "guarantee", "informed")
+    low, _ = ends([(GaussianStep(mu, rate), 1)], "guarantee", "informed")
     with mp.workdps(40):
         for epsilon in (1.0, 5.0, 20.0, 60.0):
             inner = mp.expm1(epsilon) / mp.mpf(rate) + 1
@@ -143,7 +142,7 @@ def test_hidden_mass_is_given_to_the_attacker() -> None:
 def test_hidden_mass_of_either_end_is_given_to_the_attacker() -> None:
     """Thirteen deviations out, in both directions."""
     curve = gaussian(1.0)
-    low, _ = _ends.ends([(GaussianStep(1.0, 1.0), 1)], "guarantee", "informed")
+    low, _ = ends([(GaussianStep(1.0, 1.0), 1)], "guarantee", "informed")
     for direction in ("forward", "reverse"):
         for epsilon in (12.0, 12.6, 13.5):
             exact = float(curve.delta(epsilon))
@@ -155,7 +154,7 @@ def test_laws_that_hardly_differ_are_no_closer_than_they_are(
     mu: float, rate: float, n: int
 ) -> None:
     """Total variation, in closed form."""
-    low, high = _ends.ends([(GaussianStep(mu, rate), n)], "guarantee", "informed")
+    low, high = ends([(GaussianStep(mu, rate), n)], "guarantee", "informed")
     exact = np.sqrt(n) * rate * mu / np.sqrt(2 * np.pi)
     assert exact < low.delta(0.0) <= 3.0 * np.sqrt(n) * exact
     assert high.delta(0.0) == 0.0
@@ -170,7 +169,7 @@ def test_laws_that_hardly_differ_are_no_closer_than_they_are(
 )
 def test_the_absolute_sum_errs_no_more_often_than_said(n: int, rate: float, mu: float) -> None:
     """Both error rates of every threshold, in 40 digits; alpha and beta are rounded up."""
-    log_alpha, log_beta = _ends.absolute_sum([(GaussianStep(mu, rate), n)])
+    log_alpha, log_beta = absolute_sum([(GaussianStep(mu, rate), n)])
     assert log_beta.max() <= 0.0
     counts = _binomial(n, rate)[0]
     bound = np.linspace(0.0, float(mu / np.sqrt(n) * counts[-1]) + 8.0, 257)[1:]
@@ -210,7 +209,7 @@ def test_counts_of_any_rate(n: int, rate: float) -> None:
 
 def test_the_ends_of_what_hardly_tells_anything() -> None:
     distance = 1e-14
-    low, high = _ends.ends([(GaussianStep(distance, 1.0), 1)], "guarantee", "informed")
+    low, high = ends([(GaussianStep(distance, 1.0), 1)], "guarantee", "informed")
     rest = np.log1p(-distance)
     np.testing.assert_array_equal(low.vertices, [[-np.inf, rest], [rest, -np.inf]])
     np.testing.assert_array_equal(high.vertices, [[-np.inf, 0.0], [0.0, -np.inf]])
@@ -224,7 +223,7 @@ def test_ratios_beyond_the_window_err_as_the_others_do() -> None:
     beyond = np.log(0.3) - moved - 3.0 * width  # under H0, of the loss of the last point
     below = np.log1p(-np.exp(low).sum() - np.exp(beyond))
     sums = BlockMasses(0.0, width, 0, low, low, float(below), beyond)
-    alpha, beta = _ends._lower(sums, -np.inf, moved)
+    alpha, beta = _lower(sums, -np.inf, moved)
     assert np.interp(np.exp(beyond), np.exp(alpha), np.exp(beta)) <= 0.7 + 1e-12
 
 
@@ -232,15 +231,15 @@ def test_ratios_that_err_bound_a_small_beta() -> None:
     """Two outcomes, of which the first has a ratio of e^-4."""
     width, masses = math.log((1.0 - 0.6 * math.exp(-4.0)) / 0.4) + 4.0, np.log([[0.6], [0.4]])
     sums = BlockMasses(-4.0, width, 0, masses, masses, -np.inf, -np.inf)
-    alpha, beta = _ends._lower(sums, -np.inf, 1e-3)
+    alpha, beta = _lower(sums, -np.inf, 1e-3)
     missed = float(np.exp(beta[np.searchsorted(alpha, np.log(0.4) - 1e-9)]))
     assert (
         0.6 * math.exp(-4.0) * (1.0 - 2e-3) < missed <= 0.6 * math.exp(-4.0) * (1.0 - 1e-3 + 1e-6)
     )
 
 
-@pytest.mark.parametrize("other", [LaplaceStep(1.0, 1e-4), GaussianStep(1.0, 0.1)])
-def test_octaves_are_for_rare_gaussian_steps_alone(other: Step) -> None:
-    rare: Parts = [(GaussianStep(1.0, 1e-4), 10)]
-    assert _ends.fits(rare)
-    assert not _ends.fits([*rare, (other, 1)])
+@pytest.mark.parametrize(("log_mass", "largest"), [(-700.0, 0.0), (-1.0, 700.0), (-350.0, 350.0)])
+def test_logs_are_moved_by_the_rounding_of_their_size(log_mass: float, largest: float) -> None:
+    for sign in (-1.0, 1.0):
+        moved = sign * (_moved(np.array([log_mass, -np.inf]), sign, largest)[0] - log_mass)
+        assert 2.0**-51 * 700.0 <= moved - 1e-12 <= 2e-15 * 701.0

@@ -9,8 +9,7 @@ import pytest
 from scipy.stats import norm
 
 from leakscore.tradeoff import TradeOff
-from leakscore.tradeoff.composition import ends as _ends
-from leakscore.tradeoff.composition.steps import Part
+from leakscore.tradeoff.composition.ends import Ends, _errors, _lower, _tests, _widened
 from tests.helpers.parts import (
     AllocatedSteps,
     BlockMasses,
@@ -84,16 +83,16 @@ def test_what_a_known_law_adds_to_errors() -> None:
     """All masses move outwards by a share; of what is lost of either law the larger counts."""
     row = np.log([[0.3, 0.1], [0.2, 0.1]])
     sums = BlockMasses(0.0, 0.5, 0, row, row, -3.0, -4.0)
-    wide = _ends._widened(sums, 0.25)
+    wide = _widened(sums, 0.25)
     np.testing.assert_allclose(wide.low, row - 0.25, rtol=1e-15)
     np.testing.assert_allclose(wide.high, row + 0.25, rtol=1e-15)
     assert (wide.log_below, wide.log_above) == (-2.75, -3.75)
-    assert _ends._widened(sums, 0.0) is sums
+    assert _widened(sums, 0.0) is sums
     for lost in ((1e-3, 2e-3), (2e-3, 1e-3)):
         law = Losses(np.zeros(1), (np.zeros(1),) * 2, None, 0.1, 0.2, lost)
         part = StatedPair(law=law, advantage=1.0, log_finite=(0.0, 0.0))
         steps = [(on_lattice(part, 0.5), 3), (on_lattice(GaussianStep(1.0, 1.0), 0.5), 2)]
-        errors = list(_ends._errors([(part, 3), (GaussianStep(1.0, 1.0), 2)], steps))
+        errors = list(_errors([(part, 3), (GaussianStep(1.0, 1.0), 2)], steps))
         rounding, moved, gone = (sum(one) for one in zip(*errors, strict=True))
         assert rounding == pytest.approx(0.3, rel=1e-12)
         assert moved == pytest.approx(0.6, rel=1e-12)
@@ -108,25 +107,25 @@ def test_thresholds_of_laws_in_different_windows() -> None:
         return BlockMasses(0.0, 0.5, first, logs, logs, -np.inf, -np.inf)
 
     h0, h1 = block(0, [0.5, 0.3, 0.2]), block(1, [0.2, 0.3, 0.5])
-    alpha, beta = (np.exp(logs) for logs in _ends._tests(h0, h1, 0.0))
+    alpha, beta = (np.exp(logs) for logs in _tests(h0, h1, 0.0))
     np.testing.assert_allclose(alpha, [1.0, 0.5, 0.2, 0.0, 0.0], atol=1e-11)
     np.testing.assert_allclose(beta, [0.0, 0.0, 0.2, 0.5, 1.0], atol=1e-11)
     assert (alpha[1:3] >= [0.5, 0.2]).all()
     assert (beta[2:4] >= [0.2, 0.5]).all()
-    beta, alpha = (np.exp(logs) for logs in _ends._tests(h1, h0, 0.0))
+    beta, alpha = (np.exp(logs) for logs in _tests(h1, h0, 0.0))
     np.testing.assert_allclose(alpha, [0.0, 0.5, 0.8, 1.0, 1.0], atol=1e-11)
     np.testing.assert_allclose(beta, [1.0, 1.0, 0.8, 0.5, 0.0], atol=1e-11)
 
 
 def end(which: int, parts: Parts, attack: Parts) -> TradeOff:
-    return _ends.Ends(parts, attack, "guarantee", "informed", Premise())(which)
+    return Ends(parts, attack, "guarantee", "informed", Premise())(which)
 
 
 @pytest.mark.parametrize("far", [LaplaceStep(9e3, 0.2), GaussianStep(2e3, 0.2)])
 def test_steps_that_reveal_the_record(far: Step) -> None:
     """With probability 1 - .8^n; else the others are seen."""
-    revealed: tuple[Part, int] = (far, 3)
-    other: tuple[Part, int] = (GaussianStep(0.7, 1.0), 1)
+    revealed: tuple[Step, int] = (far, 3)
+    other: tuple[Step, int] = (GaussianStep(0.7, 1.0), 1)
     kept = 0.8**3
     exact = kept * norm.cdf(norm.isf(ALPHA) - 0.7)
     parts: Parts
@@ -139,8 +138,8 @@ def test_steps_that_reveal_the_record(far: Step) -> None:
 
 
 def test_a_step_that_reveals_the_record_for_sure() -> None:
-    sure: tuple[Part, int] = (LaplaceStep(9e3, 1.0), 1)
-    other: tuple[Part, int] = (GaussianStep(0.7, 1.0), 1)
+    sure: tuple[Step, int] = (LaplaceStep(9e3, 1.0), 1)
+    other: tuple[Step, int] = (GaussianStep(0.7, 1.0), 1)
     parts: Parts
     for parts in ([sure], [sure, other], [other, sure]):
         lower = end(0, parts, parts)
@@ -190,6 +189,6 @@ def test_losses_of_many_digits_are_rounded_down(loss: float) -> None:
     """A loss far below 0 and one of 0: the sum of its log and that of its mass loses digits."""
     half = np.log([[0.5], [0.5]])
     sums = BlockMasses(loss, -loss, 0, half, half, -np.inf, 0.0)
-    _, beta = _ends._lower(sums, -np.inf, 0.0)
+    _, beta = _lower(sums, -np.inf, 0.0)
     spare = Fraction(loss) + Fraction(half[0, 0]) - Fraction(beta[np.isfinite(beta)].min())
     assert 0 < spare < 2e-15 * abs(loss) + 4e-12

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscore.tradeoff import subsampled_gaussian, subsampled_laplace, subsampled_mean
-from leakscore.tradeoff.composition import ends as _ends
+from leakscore.tradeoff import compose, subsampled_gaussian, subsampled_laplace, subsampled_mean
 from tests.helpers.certified import curves
 from tests.helpers.parts import (
     Component,
     GaussianStep,
+    LaplaceStep,
     Parts,
+    ends,
     log_losses,
     loss_step,
     lower_curve,
@@ -71,11 +72,11 @@ def test_losses_of_20_beside_a_millionth(
     assert found[1] - found[0] < 5e-5
 
 
-def test_octaves_and_an_even_lattice_agree(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where both reach; different rates in one sequence too."""
-    monkeypatch.setattr(_ends, "fits", lambda _: False)
+def test_octaves_and_an_even_lattice_agree() -> None:
+    """Where both reach; different rates in one sequence too, with a step that tells nothing."""
     parts: Parts = [(GaussianStep(1.0, 1e-3), 300), (GaussianStep(2.0, 1e-4), 100)]
-    octaves, even = curves(rare_losses(parts)), _ends.ends(parts, "guarantee", "informed")
+    none: Parts = [(LaplaceStep(1e-9, 1e-9), 1)]  # no octaves beside it
+    octaves, even = curves(rare_losses(parts)), ends([*parts, *none], "guarantee", "informed")
     for direction in ("forward", "reverse"):
         for delta in (1e-4, 1e-6, 1e-8):
             ends_of = [
@@ -99,3 +100,14 @@ def test_a_guarantee_needs_no_statistic(mu: float) -> None:
         np.testing.assert_allclose(again(alpha), lower(alpha), rtol=1e-10, atol=1e-30)
         with pytest.raises(RuntimeError, match="no attack"):
             upper_curve(other, "informed")
+
+
+def test_octaves_are_for_rare_gaussian_steps_alone() -> None:
+    """Beside a step of another noise, its own delta, and little more: its losses end at e."""
+    rate, epsilon = 1e-4, 1.5e-4
+    rare, other = subsampled_gaussian(1.0, 1e-7, 1000), subsampled_laplace(1.0, rate, 1)
+    low, high = compose([rare, other]).interval("delta", epsilon)
+    alone, more = other.interval("delta", epsilon), float(rare.delta(0.0))
+    assert alone[0] <= high <= alone[1] + more
+    assert 0.9 * alone[0] < low <= high
+    assert more < 0.5 * alone[0]
