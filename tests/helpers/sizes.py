@@ -5,6 +5,9 @@ Numbers do not depend on them, or a test says how.
 
 from __future__ import annotations
 
+from types import ModuleType
+from typing import Any
+
 import pytest
 
 SIZES = {
@@ -57,3 +60,10 @@ def sizes(monkeypatch: pytest.MonkeyPatch, **given: int) -> None:
     """Set some of the sizes, by their names in `SIZES`."""
     for name, size in given.items():
         monkeypatch.setattr(SIZES[name], size)
+
+
+def figure_sizes(monkeypatch: pytest.MonkeyPatch, figure: Any, **given: Any) -> None:
+    """Set the sizes of a figure of a paper: constants of its module or of its class."""
+    owner = figure if isinstance(figure, ModuleType) else type(figure)
+    for name, size in given.items():
+        monkeypatch.setattr(owner, name, size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -107,12 +108,15 @@ def test_the_command_prints_and_draws(tmp_path: Path) -> None:
 
 
 def test_failures_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(azize, "N", 900)  # the theory's n; the game's mean is over as many
-    monkeypatch.setattr(azize, "EmpiricalMean", lambda n, **noise: EmpiricalMean(2 * n, **noise))
+    """Of a figure one number of which is off."""
+    rows = azize.Row("right", 1.0, 1.0, 0.1), azize.Row("off", 2.0, 1.0, 0.1)
+    figure = SimpleNamespace(reproduce=lambda **_: azize.Outcome("title", 200, 1, rows, {}))
+    monkeypatch.setitem(sys.modules, "reproduce.azize", figure)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     stream = io.StringIO()
     assert reproduce.run("azize-2", rounds=200, out=tmp_path, stream=stream) is False
     assert "FAILS" in stream.getvalue()
-    assert "of them do not" in stream.getvalue()
+    assert "1 of them do not" in stream.getvalue()
 
 
 def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

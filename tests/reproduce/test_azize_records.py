@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscore import tradeoff
 from reproduce import azize_misspecified, azize_records
 from reproduce._models import Logistic
 from reproduce._outcome import Erratum
 from tests.helpers.pictures import idx, pictures
+from tests.helpers.sizes import figure_sizes
 
 
 @pytest.fixture(scope="module")
@@ -40,26 +40,20 @@ def test_angles_and_the_table(tmp_path: Path) -> None:
     assert (tmp_path / "figure.png").stat().st_size > 20_000
 
 
-@pytest.mark.parametrize(("angle", "length"), [(30, 1.0), (120, 1.0), (60, 2.0)])
-def test_the_advantage_is_that_of_the_cosine_alone(angle: float, length: float) -> None:
-    z, taken = azize_misspecified._records(angle, length)
-    n, m = azize_misspecified.N, azize_misspecified.M
-    cosine = z @ taken / np.sqrt((z @ z) * (taken @ taken))
-    assert z @ z / n == pytest.approx(m)
-    assert cosine == pytest.approx(np.cos(np.deg2rad(angle)))
-    ours = tradeoff.misspecified(taken @ taken / n, z @ taken / n).advantage()
-    assert float(ours) == pytest.approx(2 * stats.norm.cdf(np.sqrt(m) * abs(cosine) / 2) - 1)
-
-
 def test_the_law_of_distances(
     data: tuple[Path, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     figure = azize_records.LAW
-    for name, value in {"RECORDS": 1200, "SIDE": 3, "STEPS": 20}.items():
-        monkeypatch.setattr(type(figure), name, value)
+    figure_sizes(monkeypatch, figure, RECORDS=1200, SIDE=3, STEPS=20)
     found = figure.reproduce(data=data, rounds=1500, seed=2)
     rows = {row.name: row for row in found.rows}
     assert rows["Gaussian records: distance from chi-square"].ok
+    distances = {name: row for name, row in rows.items() if ": distance" in name}
+    assert len(distances) >= 3
+    for name, row in distances.items():
+        values, dim = found.curves["drawn"][name.partition(":")[0]]
+        expected = stats.kstest(values, stats.chi2(dim).cdf).statistic
+        assert row.measured == pytest.approx(expected, abs=1e-12)
     assert all(row.ok for name, row in rows.items() if "batches" in name)
     pytest.importorskip("matplotlib")
     figure.draw(found, tmp_path / "figure.png")
@@ -88,18 +82,11 @@ def test_distances_are_those_of_a_dense_inverse() -> None:
     np.testing.assert_allclose(made.distances, expected, rtol=1e-3)
 
 
-def test_kolmogorov_distance_is_scipys() -> None:
-    values = np.random.default_rng(3).chisquare(5, 300)
-    ours = azize_records._distance(values, 5)
-    assert ours == pytest.approx(stats.kstest(values, stats.chi2(5).cdf).statistic, abs=1e-12)
-
-
 def test_records_as_pictures(
     data: tuple[Path, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     figure = azize_records.PICTURES
-    for name, value in {"REFERENCES": 150, "CANDIDATES": 60, "POPULATION": 1500}.items():
-        monkeypatch.setattr(type(figure), name, value)
+    figure_sizes(monkeypatch, figure, REFERENCES=150, CANDIDATES=60, POPULATION=1500)
     found = figure.reproduce(data=data, rounds=2000, seed=2)
     assert [str(row) for row in found.rows if row.name.endswith("one step") and not row.ok] == []
     groups = found.curves["groups"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,17 +12,22 @@ import pytest
 from leakscore import tradeoff
 from reproduce import _batch_accountants
 from reproduce import batches as figure
+from tests.helpers.sizes import figure_sizes
 
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two epochs of five steps, one noise."""
-    sizes = {"RECORDS": 50, "BATCH": 10, "EPOCHS": 2, "SLOTS": 5, "STEPS": 10, "RATE": 0.2}
-    for name, size in sizes.items():
-        monkeypatch.setattr(figure, name, size)
-    monkeypatch.setattr(figure, "LARGEST", 12)
-    monkeypatch.setattr(figure, "NOISES", (1.5,))
-    monkeypatch.setattr(figure, "PATTERN", np.tile(np.eye(5), (1, 2))[:1])
+    sizes: dict[str, Any] = {
+        "RECORDS": 50,
+        "BATCH": 10,
+        "EPOCHS": 2,
+        "SLOTS": 5,
+        "STEPS": 10,
+        "RATE": 0.2,
+    }
+    pattern = np.tile(np.eye(5), (1, 2))[:1]
+    figure_sizes(monkeypatch, figure, **sizes, LARGEST=12, NOISES=(1.5,), PATTERN=pattern)
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     monkeypatch.setitem(sys.modules, "jax_privacy.accounting", None)
 

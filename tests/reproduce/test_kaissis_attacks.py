@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from leakscore import tradeoff
 from reproduce import kaissis_attacks, kaissis_reconstruction
 from reproduce._outcome import Above, Erratum
 from reproduce.kaissis_calibration import Training
+from tests.helpers.sizes import figure_sizes
 
 SMALL = Training("small", 2.0, 0.1, 30, 1e-5, 0.0)
 
@@ -28,18 +28,6 @@ def test_attacks_have_their_curves(figure: Any, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     figure.draw(found, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 20_000
-
-
-def test_the_record_moves_its_margin_by_the_ratio() -> None:
-    """Means of one-sided scores are those of N(0, 1) and N(1, 1), by scipy's tail."""
-    runs = [kaissis_attacks.LOGIT._run(3.0, np.random.default_rng(seed))[0] for seed in range(8)]
-    outside, inside = np.concatenate(runs, axis=1)
-    z = np.random.default_rng(9).standard_normal(200_000)
-    for scores, shift in ((outside, 0.0), (inside, 1.0)):
-        expected = -stats.norm.logsf(z + shift)
-        error = np.hypot(scores.std() / np.sqrt(scores.size), expected.std() / np.sqrt(z.size))
-        bias = 0.02  # of 1024 shadow models: the means of 8 runs are off by .03/sqrt(8)
-        assert abs(scores.mean() - expected.mean()) < 4 * error + bias * (1 + 2 * shift)
 
 
 def test_gradients_of_the_network_lie_in_the_range_of_its_first_layer() -> None:
@@ -63,9 +51,8 @@ def test_gradients_of_the_network_lie_in_the_range_of_its_first_layer() -> None:
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kaissis_reconstruction, "EPSILONS", (4.0,))
-    monkeypatch.setattr(kaissis_reconstruction, "PLAYED", (4.0,))
-    monkeypatch.setattr(kaissis_reconstruction, "TRAININGS", (SMALL,))
+    few = {"EPSILONS": (4.0,), "PLAYED": (4.0,), "TRAININGS": (SMALL,)}
+    figure_sizes(monkeypatch, kaissis_reconstruction, **few)
 
 
 def test_reconstruction(few: None, tmp_path: Path) -> None:

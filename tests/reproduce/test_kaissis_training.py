@@ -12,6 +12,7 @@ from reproduce import kaissis_training as figure
 from reproduce._models import Logistic
 from reproduce._outcome import student
 from tests.helpers.pictures import idx, pictures
+from tests.helpers.sizes import figure_sizes
 
 
 @pytest.fixture
@@ -20,10 +21,8 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, ...]:
     for path, array in zip(paths, pictures(500), strict=True):
         path.write_bytes(idx(array))
     small = {"records": 200, "rate": 0.1, "steps": 20}
-    for name in ("SOFTMAX", "CNN"):
-        monkeypatch.setattr(figure, name, replace(getattr(figure, name), **small))
-    monkeypatch.setattr(figure, "TESTED", 100)
-    monkeypatch.setattr(figure, "GAMES", 800)
+    settings = {name: replace(getattr(figure, name), **small) for name in ("SOFTMAX", "CNN")}
+    figure_sizes(monkeypatch, figure, **settings, TESTED=100, GAMES=800)
     return paths
 
 

@@ -12,6 +12,7 @@ from scipy import stats
 from reproduce import michel, michel_descent
 from reproduce._batch_game import FINAL, LARGEST, STAR, TESTS, UNIFORM, Setting
 from reproduce._outcome import Above, Erratum, Outcome
+from tests.helpers.sizes import figure_sizes
 
 # Exact: noncentral chi-square laws and their T-fold use, by scipy and by hand, to the digits given.
 POWERS = [
@@ -88,8 +89,7 @@ QUICK: dict[str, tuple[Any, int, dict[str, Any]]] = {
 def outcome(request: pytest.FixtureRequest) -> Any:
     figure, rounds, attributes = QUICK[request.param]
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in attributes.items():
-            patch.setattr(type(figure), name, value)
+        figure_sizes(patch, figure, **attributes)
         yield figure, figure.reproduce(rounds=rounds, seed=5)
 
 

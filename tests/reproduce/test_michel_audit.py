@@ -12,14 +12,14 @@ import reproduce
 from reproduce import _data
 from reproduce import michel_audit as figure
 from tests.helpers.pictures import idx, pictures
+from tests.helpers.sizes import figure_sizes
 
 SIZES = {"PUBLIC": 100, "REFERENCES": 60, "CANDIDATES": 20, "BATCH": 8, "NOISES": (2.0, 0.5)}
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name, size in SIZES.items():
-        monkeypatch.setattr(figure, name, size)
+    figure_sizes(monkeypatch, figure, **SIZES)
     for name, array in zip(_data.PACKAGES["michel-3"].files, pictures(400), strict=True):
         (tmp_path / name).write_bytes(idx(array))
     return tmp_path

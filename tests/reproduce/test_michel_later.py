@@ -13,6 +13,7 @@ from reproduce import _fine_tuning, michel_audit, michel_fashion, michel_uniform
 from reproduce._batch_game import FINAL, LARGEST, Setting
 from reproduce._outcome import Above, Erratum
 from tests.helpers.pictures import idx, pictures
+from tests.helpers.sizes import figure_sizes
 
 SIZES = {"PUBLIC": 100, "REFERENCES": 60, "CANDIDATES": 20}
 
@@ -27,8 +28,7 @@ SIZES = {"PUBLIC": 100, "REFERENCES": 60, "CANDIDATES": 20}
 def test_random_batches_have_the_laws_of_a_fixed_one(
     figure: Any, attributes: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for name, value in attributes.items():
-        monkeypatch.setattr(type(figure), name, value)
+    figure_sizes(monkeypatch, figure, **attributes)
     found = figure.reproduce(rounds=6000, seed=3)
     assert [str(row) for row in found.rows if not isinstance(row, Above) and abs(row.z) > 4] == []
     assert len({row.name for row in found.rows}) == len(found.rows)
@@ -64,8 +64,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, size in SIZES.items():
-        monkeypatch.setattr(michel_audit, name, size)
+    figure_sizes(monkeypatch, michel_audit, **SIZES)
 
 
 @pytest.mark.parametrize("figure", [michel_fashion.NINE, michel_fashion.TEN])
@@ -73,7 +72,7 @@ def test_fine_tuning_end_to_end(
     figure: Any, data: tuple[Path, ...], small: None, tmp_path: Path, monkeypatch: Any
 ) -> None:
     if figure is michel_fashion.TEN:
-        monkeypatch.setattr(type(figure), "NOISES", (1.0,))
+        figure_sizes(monkeypatch, figure, NOISES=(1.0,))
     found = figure.reproduce(data=data, rounds=12, seed=2)
     assert all(np.isfinite([row.measured, row.theory, row.tolerance]).all() for row in found.rows)
     assert len({row.name for row in found.rows}) == len(found.rows)
@@ -139,7 +138,7 @@ def test_the_noise_of_an_epsilon() -> None:
 
 
 def test_every_row_of_a_near_target_is_an_erratum(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type(michel_uniform.FIVE), "DISTANCES", (1.5,))
+    figure_sizes(monkeypatch, michel_uniform.FIVE, DISTANCES=(1.5,))
     rows = michel_uniform.FIVE.reproduce(rounds=200_000, seed=1).rows
     kinds = [row for row in rows if isinstance(row, Erratum)]
     assert [row.name for row in kinds] == ["distance 1.5: SeMI-max - final"]

@@ -11,6 +11,7 @@ from leakscore.games import Training
 from leakscore.shadow import logit_margin
 from reproduce import shadow_sequences as figure
 from tests.helpers.pictures import idx, pictures
+from tests.helpers.sizes import figure_sizes
 
 STARTS, UPDATE = (
     figure.Design("from the start", (4, 8, 16), 0),
@@ -23,8 +24,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, ...]:
     paths = tmp_path / "train-images-idx3-ubyte.gz", tmp_path / "train-labels-idx1-ubyte.gz"
     for path, array in zip(paths, pictures(300), strict=True):
         path.write_bytes(idx(array))
-    for name, value in {"RECORDS": 200, "STARTS": STARTS, "UPDATE": UPDATE}.items():
-        monkeypatch.setattr(figure, name, value)
+    figure_sizes(monkeypatch, figure, RECORDS=200, STARTS=STARTS, UPDATE=UPDATE)
     return paths
 
 
@@ -75,12 +75,3 @@ def test_records_join_after_the_step_that_is_named() -> None:
     assert STARTS.start == 0
     assert UPDATE.start == 2
     assert figure.UPDATE.releases[figure.UPDATE.start] > figure.UPDATE.joins
-
-
-def test_areas_by_record_are_counts_of_pairs() -> None:
-    rng = np.random.default_rng(5)
-    scores, members = rng.normal(size=(12, 3)), rng.random((12, 3)) < 0.5
-    for record, area in enumerate(figure._record_areas(scores, members)):
-        inside, outside = scores[members[:, record], record], scores[~members[:, record], record]
-        wins = sum(a > b for a in inside for b in outside)
-        assert area == pytest.approx(wins / (inside.size * outside.size))

@@ -12,6 +12,7 @@ import reproduce
 from reproduce import _data
 from reproduce import shaped_noise as figure
 from tests.helpers.pictures import idx, pictures
+from tests.helpers.sizes import figure_sizes
 
 SIZES = {
     "PUBLIC": 60,
@@ -27,8 +28,7 @@ SIZES = {
 
 @pytest.fixture
 def setup(monkeypatch: pytest.MonkeyPatch) -> figure.Setup:
-    for name, size in SIZES.items():
-        monkeypatch.setattr(figure, name, size)
+    figure_sizes(monkeypatch, figure, **SIZES)
     images, labels = pictures(400)
     records = np.ones((400, images[0].size + 2), dtype=np.float32)
     records[:, :-2] = images.reshape(400, -1) / np.float32(255)

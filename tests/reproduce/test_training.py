@@ -17,7 +17,7 @@ from reproduce import _data, _epoch
 from reproduce import azize_training as figure
 from reproduce._models import Cnn
 from tests.helpers.pictures import TINY, idx, pictures, setting
-from tests.helpers.sizes import sizes
+from tests.helpers.sizes import figure_sizes, sizes
 
 TORCH = importlib.util.find_spec("torch") is not None
 __all__ = ["setting"]  # a fixture
@@ -124,7 +124,7 @@ def test_references_of_another_training_do_for_all(setting: tuple[Any, ...]) -> 
 
 
 def test_the_command_end_to_end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(figure, "SIZES", TINY)
+    figure_sizes(monkeypatch, figure, SIZES=TINY)
     sizes(monkeypatch, epoch_draws=5000)
     stream = io.StringIO()
     assert reproduce.run("azize-3", rounds=12, data=folder, out=folder, stream=stream)
@@ -137,7 +137,7 @@ def test_the_command_end_to_end(folder: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_without_pytorch_the_rest_is_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(figure, "SIZES", TINY)
+    figure_sizes(monkeypatch, figure, SIZES=TINY)
     sizes(monkeypatch, epoch_draws=5000)
     for name in ("torch", "torch.func"):
         monkeypatch.setitem(sys.modules, name, None)
@@ -169,7 +169,8 @@ def test_cnn_gradients_are_derivatives_of_the_loss() -> None:
     x = model.torch.from_numpy(images / np.float32(255)).unsqueeze(1)
 
     def loss(step: float) -> float:
-        model._load(model.start + np.float32(step) * direction)
+        theta = model.torch.from_numpy(model.start + np.float32(step) * direction)
+        model.torch.nn.utils.vector_to_parameters(theta, model.module.parameters())
         outputs = model.module.double()(x[:1].double())
         value = model.loss(outputs, model.torch.from_numpy(labels[:1].astype(int)))
         model.module.float()
