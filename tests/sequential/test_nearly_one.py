@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from leakscore import sequential
-from leakscore.sequential import _octaves
-from tests.helpers.parts import OctaveCurves, Octaves, rates
-from tests.sequential.test_octaves import UNIFORM, equal_sum
+from tests.helpers.parts import OctaveCurves, Octaves, Ratio, average
 
 
 @pytest.mark.parametrize(
@@ -45,27 +43,6 @@ def test_an_excess_errs_by_shares_of_itself(term: Any, seed: int, side: float) -
         assert (found_low >= best.max(axis=1) - wide).all()
 
 
-@pytest.fixture
-def kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The excess of steps that tell much is kept as well."""
-    monkeypatch.setattr(_octaves, "_NEARLY_1", 1.0)
-
-
-@pytest.mark.usefixtures("kept")
-@pytest.mark.parametrize("share", [1e-3, 1e-6])
-def test_averages_that_are_nearly_1(share: float) -> None:
-    """A constant and a small share of uniform ratios: the same rates as without the constant."""
-    steps, tests = 60, np.array([0.6, 1.0, 1.45])
-    law = _octaves._sum(UNIFORM, np.array([share / steps]), np.array([steps]), 1.0 - share)
-    assert law is not None
-    curves = OctaveCurves(law)
-    for c in tests:
-        gamma = np.log1p(share * (c - 1.0))
-        alpha, _ = equal_sum(steps, 1.0 + float((np.exp(gamma) - 1.0) / share))
-        low, high = rates(curves, curves, np.array([gamma]))[:2, 0]
-        assert low <= alpha <= high <= 1.25 * low
-
-
 def test_many_steps_of_many_records_are_narrow() -> None:
     """Ratios that vary by 1e-3 a step: between the bounds of Berry and Esseen's theorem."""
     steps, n = 100_000, 10**6
@@ -81,11 +58,34 @@ def test_many_steps_of_many_records_are_narrow() -> None:
     assert (alpha.upper >= normal - 1.5 * error).all()
 
 
-@pytest.mark.usefixtures("kept")
 @pytest.mark.parametrize("steps", [1, 7])
 def test_an_excess_is_what_the_laws_differ_by(steps: int) -> None:
-    law = _octaves._sum(UNIFORM, np.array([0.25, 0.5]), np.array([steps, 1]), 0.0)
-    assert law is not None
-    assert law.excess is not None
-    more, less = law.excess
-    np.testing.assert_allclose(law.under_h0 + more - less, law.under_h1, rtol=1e-9, atol=1e-15)
+    both = average(Ratio(9.0, 10**4, 1), np.repeat([0.25, 0.5], [steps, 1]))
+    assert both is not None
+    curves = both[0]
+    assert curves.excess is not None
+    more, less = (np.append(part[::-1].cumsum()[::-1], 0.0) for part in curves.excess)
+    np.testing.assert_allclose(curves.above + more - less, curves.caught, rtol=1e-9, atol=1e-15)
+    assert more[0] == pytest.approx(less[0], rel=1e-6)
+    assert more[0] > 1e-4
+
+
+@pytest.mark.parametrize("n", [10**4, 10**6])
+def test_rates_of_two_steps_that_are_nearly_1(n: int) -> None:
+    """The best test of two equal steps, against a fine grid of both normal outputs."""
+    steps, distance = 2, 9.0
+    one = Ratio(distance, n, 1)
+    both = average(one, np.full(steps, 0.5))
+    assert both is not None
+    nodes = np.linspace(-9.0, 9.0, 3001)
+    weights = np.exp(-0.5 * nodes * nodes)
+    weights /= weights.sum()
+    ratio = one.value(np.square(nodes + np.sqrt(n * distance)))
+    outer = 0.5 * (ratio[:, np.newaxis] + ratio)
+    c = 1.0 + 2.0 * np.sqrt(distance / n) * np.array([-0.5, 0.0, 0.5])
+    gain = [float(weights @ np.maximum(outer - at, 0.0) @ weights) for at in c]
+    low, high = both[0].gain_low(c), both[-1].gain_up(c)
+    np.testing.assert_allclose(low, gain, rtol=1e-4)
+    np.testing.assert_allclose(high, gain, rtol=1e-4)
+    assert (low <= high).all()
+    assert (high <= low * (1.0 + 1e-4)).all()
