@@ -143,6 +143,13 @@ def test_a_constant_moves_a_law_and_is_rounded() -> None:
     assert moved.origin == plain.origin + 0.5
     assert moved.rounding >= plain.rounding + 4.0 * HALF_ULP
     assert moved.moved >= plain.moved + 4.0 * HALF_ULP
+    # The law of the sum is shifted less often, and what is lost is so under either hypothesis.
+    assert moved.excess is not None
+    more, less = moved.excess
+    np.testing.assert_allclose(moved.under_h0 + more - less, moved.shifted, rtol=1e-9, atol=1e-15)
+    assert more.sum() == pytest.approx(less.sum(), rel=1e-6)
+    assert moved.lost[0] >= plain.lost[0]
+    assert moved.lost[1] >= max(plain.lost)
 
 
 def test_thresholds_in_blocks_and_beyond_doubles() -> None:
