@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.stats
 
-from leakscore.audit import Audit, roc
+from leakscore.audit import Audit
 from tests.helpers.sizes import sizes
 
 Sample = np.ndarray
@@ -85,12 +86,13 @@ def test_groups_keep_the_law(statistic: str, monkeypatch: pytest.MonkeyPatch) ->
     """What large samples are grouped into, at a size at which every score can be its own cell."""
     rng = np.random.default_rng(3)
     audit = Audit(rng.normal(1, 1, 30_000), rng.normal(0, 1, 20_000).round(3))
-    single = roc.curve_resamples(audit._samples, statistic, 400, rng)
+    options: dict[str, Any] = {"confidence": 0.6827, "resamples": 1000}
+    single = audit.bootstrap(statistic, rng=1, **options)
     sizes(monkeypatch, resampled_cells=40_000)
-    grouped = roc.curve_resamples(audit._samples, statistic, 400, rng)
-    spread = single.std()
-    assert abs(grouped.mean() - single.mean()) < 4 * spread * math.sqrt(2 / 400) + 0.02 * spread
-    assert abs(grouped.std() / spread - 1) < 4 / math.sqrt(400)
+    grouped = audit.bootstrap(statistic, rng=2, **options)
+    spread = 0.5 * (single.upper - single.lower)  # ends err by 1.5 / sqrt(1000) of it
+    for one, other in ((grouped.lower, single.lower), (grouped.upper, single.upper)):
+        assert abs(one - other) < 4 * 1.52 * math.sqrt(2 / 1000) * spread
 
 
 @pytest.mark.parametrize(("statistic", "shift"), [("auc", 1.0), ("tpr_at", 1.0)])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from leakscore import _core
-from leakscore.audit import bands
+from leakscore.audit.bands import ENDS, LEVEL_METHODS, _chernoff, far_counts, search
 from tests.helpers.parts import band
 from tests.oracles import bands as oracle
 
@@ -20,14 +20,13 @@ from tests.oracles import bands as oracle
 def test_bounds_between_the_ends_are_rounded_up(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the shares of each block, as they are: in fractions."""
     seen: list[Any] = []
-    solve = bands._chernoff
 
     def solved(*arguments: Any) -> Any:
-        seen.append((*arguments, solve(*arguments)))
+        seen.append((*arguments, _chernoff(*arguments)))
         return seen[-1][-1]
 
-    monkeypatch.setattr(bands, "_chernoff", solved)
-    knots, values = bands.far_counts(n, 2.5e-4)
+    monkeypatch.setattr("leakscore.audit.bands._chernoff", solved)
+    knots, values = far_counts(n, 2.5e-4)
     (_, begin, exponent, _, fewest), (*_, most) = seen
     with mp.workdps(40):
         chernoff = mp.log(2 * begin.size / mp.mpf(2.5e-4))
@@ -50,10 +49,10 @@ def test_bounds_between_the_ends_are_rounded_up(n: int, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("miss", [0.4, 2.5e-4, 1e-9])
 def test_shares_of_a_block_lie_beyond_the_root(n: int, miss: float) -> None:
     """Those of far_counts, whose exponent is larger by 1e-9 than Chernoff's bound needs."""
-    knots, values = bands.far_counts(n, miss)
-    number = math.ceil(math.log(n / 2 / bands.ENDS) / math.log(1.25)) + 2
+    knots, values = far_counts(n, miss)
+    number = math.ceil(math.log(n / 2 / ENDS) / math.log(1.25)) + 2
     with mp.workdps(40):
-        a = mp.mpf(bands.ENDS) / n * mp.mpf(1.25) ** (number // 2)
+        a = mp.mpf(ENDS) / n * mp.mpf(1.25) ** (number // 2)
         exponent = mp.log(2 * number / mp.mpf(miss)) / n
 
         def excess(x: Any) -> Any:
@@ -61,22 +60,20 @@ def test_shares_of_a_block_lie_beyond_the_root(n: int, miss: float) -> None:
 
         deviation = mp.sqrt(2 * exponent * a)
         root = mp.findroot(excess, (a - deviation, a - deviation / 2), tol=1e-60)
-        found = bands._chernoff(
-            n, np.array([float(a)]), float(exponent * n) * (1.0 + 1e-9), np.zeros(1)
-        )
+        found = _chernoff(n, np.array([float(a)]), float(exponent * n) * (1.0 + 1e-9), np.zeros(1))
         assert 0.0 < float((root - mp.mpf(float(found[0]))) / (a - root)) < 3e-9
     exact = min(1.0, float(root / a))
     k = int(np.searchsorted(knots, float(root) * n * 1.0001))
     assert values[k] <= knots[k] / n / exact * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("method", bands.LEVEL_METHODS)
+@pytest.mark.parametrize("method", LEVEL_METHODS)
 @pytest.mark.parametrize(("n", "miss"), [(6, 0.025), (13, 1e-4), (20, 0.2), (17, 0.0125)])
 def test_critical_values_fall_short_of_the_miss(method: str, n: int, miss: float) -> None:
     """The exact crossing probability at the value found, by a recursion in high precision."""
-    value = bands.search(method, n, miss)
+    value = search(method, n, miss)
     index = np.arange(1, n + 1)
-    bounds, rest = bands.LEVEL_METHODS[method](index, n, value)
+    bounds, rest = LEVEL_METHODS[method](index, n, value)
     with mp.workdps(60):
         ends = [
             mp.mpf(c) if c <= 0.5 else 1 - mp.mpf(d)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from leakscore import _core
 from leakscore.audit import Audit
+from leakscore.audit.scores import ClassScores
 from tests.helpers.audited import credible_epsilon
 from tests.oracles import one_threshold as oracle
 
@@ -100,7 +101,7 @@ def test_halves_are_those_of_the_input(size: int, dtype: type) -> None:
     drawn += [np.arange(size) % 2, (np.arange(size) + 1) % 2]
     for values in drawn:
         scores = values.astype(dtype)
-        samples = Audit(scores, scores[::-1])._samples
+        samples = ClassScores(scores, scores[::-1])
         np.testing.assert_array_equal(samples.members, np.sort(scores))
         for odd in (False, True):
             members, nonmembers = samples.half(odd=odd)
@@ -240,9 +241,10 @@ def test_halves_are_those_of_the_input_however_many(size: int, dtype: str) -> No
     rng = np.random.default_rng(size)
     scores = rng.normal(scale=30, size=2 * size).astype(dtype)[::2]
     kept = scores.copy()
-    audit = Audit(scores, scores)
+    audit, samples = Audit(scores, scores), ClassScores(scores, scores)
     scores[...] = 0
     for odd in (False, True):
-        for half in audit._samples.half(odd=odd):
+        for half in samples.half(odd=odd):
             assert half.tolist() == np.sort(kept[int(odd) :: 2]).tolist()
-    assert Audit.from_bytes(audit.to_bytes())._samples.half(odd=True)[0].tolist() == half.tolist()
+    assert audit.to_bytes() == Audit(kept, kept).to_bytes()
+    assert Audit.from_bytes(audit.to_bytes()).to_bytes() == audit.to_bytes()

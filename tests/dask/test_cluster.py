@@ -21,7 +21,14 @@ dask = pytest.importorskip("dask", reason="dask is not installed")
 da = pytest.importorskip("dask.array", reason="dask is not installed")
 distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
 
-from leakscore.dask import ClusterError, audit, fit, leave_one_out, moments  # noqa: E402
+from leakscore.dask import (  # noqa: E402
+    ClusterError,
+    audit,
+    cluster,
+    fit,
+    leave_one_out,
+    moments,
+)
 
 # What distributed leaves open when its processes are killed is not ours.
 pytestmark = [
@@ -176,7 +183,7 @@ def test_workers_that_do_not_start_are_named(monkeypatch: pytest.MonkeyPatch) ->
     def started(**_: Any) -> None:
         raise RuntimeError("Nanny failed to start.")
 
-    monkeypatch.setattr(cluster.distributed(), "LocalCluster", started)
+    monkeypatch.setattr(distributed, "LocalCluster", started)
     with (
         pytest.raises(ClusterError, match=r"The 3 workers did not start .* fewer workers"),
         cluster.opened(workers=3),
