@@ -237,7 +237,6 @@ def test_no_confidence_at_all() -> None:
 @pytest.mark.parametrize("size", [1, 2, 7, 4096, 4097])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, ">f8", np.int16])
 def test_halves_are_those_of_the_input_however_many(size: int, dtype: str) -> None:
-    """Few scores wait with their halves; they are the same as those of many."""
     rng = np.random.default_rng(size)
     scores = rng.normal(scale=30, size=2 * size).astype(dtype)[::2]
     kept = scores.copy()
@@ -246,5 +245,4 @@ def test_halves_are_those_of_the_input_however_many(size: int, dtype: str) -> No
     for odd in (False, True):
         for half in samples.half(odd=odd):
             assert half.tolist() == np.sort(kept[int(odd) :: 2]).tolist()
-    assert audit.to_bytes() == Audit(kept, kept).to_bytes()
-    assert Audit.from_bytes(audit.to_bytes()).to_bytes() == audit.to_bytes()
+    assert Audit.from_bytes(audit.to_bytes()).to_bytes() == Audit(kept, kept).to_bytes()
