@@ -188,11 +188,11 @@ def risks() -> Iterator[Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "scores.npz")
         np.savez(path, **arrays, prediction=rng.random(40))
-        yield risk.judge(risk.read(path), delta=1e-5)
+        yield risk.judge(risk.read_records(path), delta=1e-5)
         np.savez(path, **arrays)
-        yield risk.judge(risk.read(path))
+        yield risk.judge(risk.read_records(path))
         for attack in ("choose", "base"):
-            yield risk.judge(risk.read(_models(folder), attack=attack))
+            yield risk.judge(risk.read_records(_models(folder), attack=attack))
 
 
 def replies() -> Iterator[Any]:

@@ -27,7 +27,7 @@ from leakscore_app.cli import main
 from leakscore_app.tables import ReadingOptions
 from tests.fuzz.mutations import mutated
 from tests.fuzz.seed_files import SEEDS
-from tests.helpers.parts import BinCounts, Read, Rounds, Samples, read_scores
+from tests.helpers.parts import BinCounts, LoadedScores, Rounds, Samples, read_scores
 
 LIMIT = 1 << 20
 _SLACK = 4 << 20  # what the interpreter and its modules take beside
@@ -64,7 +64,7 @@ def attempt(rng: np.random.Generator) -> None:
 
 
 def check(path: str, dialect: dict[str, Any], *, whole: bool = False) -> None:
-    """Read a file as a table and as scores; with `whole` by the command line, too."""
+    """LoadedScores a file as a table and as scores; with `whole` by the command line, too."""
     table = outcome(lambda: read_table(path, **dialect, max_memory=LIMIT))
     if isinstance(table, ValueError) and "choose one with --key" in str(table):
         key = str(table).rpartition(": ")[2].partition(", ")[0]
@@ -76,7 +76,7 @@ def check(path: str, dialect: dict[str, Any], *, whole: bool = False) -> None:
         assert {*table.excluded, *table.refused} <= set(range(len(table.columns)))
         assert len(table.lines if table.lines is not None else table.values) == len(table.values)
     read = outcome(lambda: read_scores(path, options=ReadingOptions(**dialect), max_memory=LIMIT))
-    if isinstance(read, Read):
+    if isinstance(read, LoadedScores):
         _check_scores(read.data)
     if whole:
         command(["report", path, "--rounds", "200"])

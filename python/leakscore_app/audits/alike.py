@@ -1,6 +1,6 @@
-"""Whether members and non-members differ in what is known of them without the model.
+"""A test whether members and non-members differ without the model, as in dates or lengths.
 
-Also how columns of numbers, dates and words become features, missing values and all.
+Also the features of columns of numbers, dates and words, with missing values.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ from leakscore_app.tables import ReadingOptions, files
 Labels: TypeAlias = npt.NDArray[np.str_]
 
 MOST_LEVELS = 300
-"""Columns that are made of categories; rare levels share one."""
+"""Columns of indicators for one category, at most; rarer levels have none."""
 
-_MISMATCH = math.sqrt(0.5)  # two records of different levels are a unit apart
+_MISMATCH = math.sqrt(0.5)  # the distance of two records of different levels is 1
 
 
 def levels_of(labels: Labels, most: int = MOST_LEVELS) -> list[str]:
-    """Return the levels of a category; of more than `most` the frequent ones."""
+    """Return the levels of a category, sorted; of more than `most` the most frequent."""
     values, counts = np.unique(labels, return_counts=True)
     return sorted(values[np.argsort(-counts, kind="stable")[:most]].tolist())
 
 
 def indicators(labels: Labels, levels: Sequence[str]) -> Doubles:
-    """Return a column for each level; other labels have none."""
+    """Return an indicator column for each level; other labels have zeros."""
     equal = labels[:, np.newaxis] == np.asarray(levels)[np.newaxis]
     return np.where(equal, _MISMATCH, 0.0)
 
 
-def filled(values: Doubles, centre: float, *, gaps: bool) -> Doubles:
-    """Return a column of numbers; with `gaps`, also where they are missing."""
+def fill_gaps(values: Doubles, centre: float, *, gaps: bool) -> Doubles:
+    """Return numbers with gaps set to `centre`; with `gaps`, also a column that marks them."""
     missing = np.isnan(values)
     full = np.where(missing, centre, values)
     return np.column_stack([full, missing] if gaps else [full])
 
 
-def seconds(labels: Labels) -> Doubles | None:
-    """Return dates as numbers, NaN where none is; None if a label is no date."""
+def dates_as_seconds(labels: Labels) -> Doubles | None:
+    """Return dates as seconds, NaN for an empty label; None if a label is no date."""
     try:
         dates = labels.astype("datetime64[s]")
     except ValueError:
@@ -63,8 +63,8 @@ def seconds(labels: Labels) -> Doubles | None:
 
 
 @dataclass(frozen=True)
-class ColumnAlike:
-    """What a column by itself tells; of several features the smallest p-value, corrected."""
+class ColumnTest:
+    """The test of one column; of several features that with the smallest corrected p-value."""
 
     name: str
     auc: float
@@ -72,25 +72,27 @@ class ColumnAlike:
 
 
 @dataclass(frozen=True, eq=False)
-class Alike(Findings):
-    """What columns that are known without the model tell of membership.
+class BlindAudit(Findings):
+    """What columns that need no model reveal about membership.
 
     Attributes
     ----------
     input : dict
-        The file, the column of memberships, how many there are, and notes on the reading.
-    columns : tuple of ColumnAlike
-        Each by itself.
+        The file, the column of memberships, the numbers of each kind, and notes of the reader.
+    columns : tuple of ColumnTest
+        The test of each column by itself.
     test : BlindCheck
-        Of all features together.
+        The test of all features together.
+    confidence : float
+        Of the verdict.
     verdict : {"refuted", "consistent", "cannot-tell"}
-        Of the claim that they are alike.
+        Verdict on the claim that members and non-members are alike.
     """
 
     command = "audit --blind"
 
     input: dict[str, Any]
-    columns: tuple[ColumnAlike, ...]
+    columns: tuple[ColumnTest, ...]
     test: BlindCheck
     confidence: float
     verdict: str
@@ -113,7 +115,7 @@ class Alike(Findings):
         )
 
     def contents(self) -> dict[str, Any]:
-        """Return what the JSON holds besides envelope and notices."""
+        """Return the fields of the JSON besides envelope and notices."""
         return {
             "input": self.input,
             "verdict": {"verdict": self.verdict},
@@ -127,7 +129,7 @@ class Alike(Findings):
 
     def document(self) -> doc.Document:
         """Return the sections of the text and the page."""
-        rows = [ColumnAlike("all together", self.test.auc, self.test.p_value), *self.columns]
+        rows = [ColumnTest("all together", self.test.auc, self.test.p_value), *self.columns]
         table = doc.TextTable.of(
             {
                 "column": [row.name for row in rows],
@@ -136,17 +138,17 @@ class Alike(Findings):
             },
             "Above 1/2: larger values for members. Exact, corrected for the number of columns",
         )
-        read = [("sha256", self.input["files"][0]["sha256"])]
-        read += [("note", text) for text in self.input["notes"]]
-        read += [("made by", f"leakscore {self.tool_version}, seed {self.test.seed}")]
+        facts = [("sha256", self.input["files"][0]["sha256"])]
+        facts += [("note", text) for text in self.input["notes"]]
+        facts += [("made by", f"leakscore {self.tool_version}, seed {self.test.seed}")]
         members = f"{self.test.members} members, {self.test.nonmembers} non-members"
         return doc.Document(
             f"leakscore audit: {self.name}",
-            [[doc.Heading(_said(self)), doc.Paragraph(_follows(self))]],
+            [[doc.Heading(_verdict_line(self)), doc.Paragraph(_consequence(self))]],
             (
                 doc.Section(f"What tells {members} apart", [table]),
                 doc.Section("To know", [doc.Notices(self.notices)]),
-                words.read([("file", self.name), *read]),
+                words.input_section([("file", self.name), *facts]),
             ),
         )
 
@@ -155,13 +157,13 @@ class Alike(Findings):
         return Check(
             name="members and non-members are alike",
             verdict=self.verdict,
-            message=f"{_said(self)} {_follows(self)}",
+            message=f"{_verdict_line(self)} {_consequence(self)}",
             properties={"auc": self.test.auc, "p_value": self.test.p_value},
         )
 
 
-def _said(findings: Alike) -> str:
-    """Say whether they differ."""
+def _verdict_line(findings: BlindAudit) -> str:
+    """Return the verdict as a sentence."""
     p = f"(p-value {words.number(findings.test.p_value, 3)} of all columns together)"
     return {
         "refuted": f"Members and non-members DIFFER without the model {p}.",
@@ -170,8 +172,8 @@ def _said(findings: Alike) -> str:
     }[findings.verdict]
 
 
-def _follows(findings: Alike) -> str:
-    """Say what follows from the verdict."""
+def _consequence(findings: BlindAudit) -> str:
+    """Return what follows from the verdict."""
     return {
         "refuted": "An audit of these scores says nothing of the model: an attack that never asks "
         "it tells them apart. Take non-members from the source of the members, decide at random "
@@ -190,27 +192,27 @@ def blind(
     confidence: float = 0.95,
     seed: int = 0,
     options: ReadingOptions | None = None,
-) -> Alike:
-    """Tell whether columns of a file tell its members from its non-members.
+) -> BlindAudit:
+    """Test whether columns of a file distinguish its members from its non-members.
 
     Parameters
     ----------
     path : str
         A table, or arrays by name, with a membership for each record.
     columns : sequence of str
-        What is known without the model: numbers, dates as 2024-05-31, or words.
+        Columns that need no model: numbers, dates as 2024-05-31, or words.
     member : str, optional
-        The column of memberships; found by its name if not given.
+        The column of memberships; chosen by its name if not given.
     confidence : float
         Of the verdict.
     seed : int
-        Of folds and re-labellings.
+        Decides folds and re-labellings.
     options : ReadingOptions, optional
-        How the file is to be read.
+        How to read the file.
 
     Returns
     -------
-    Alike
+    BlindAudit
 
     Raises
     ------
@@ -220,44 +222,44 @@ def blind(
     options = options or ReadingOptions()
     level = 1.0 - validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
     file = files.open_file(path, options.max_memory)
-    read = columns_of(file, options)
-    chosen = member_column(read, member)
+    table = columns_of(file, options)
+    chosen = member_column(table, member)
     if chosen is None:
         raise ValueError(
-            f"{file.name} has the columns {listed(read.names)}: name the one of the memberships "
+            f"{file.name} has the columns {listed(table.names)}: name the one of the memberships "
             "with --member"
         )
     for name in columns:
         if name == chosen:
             raise ValueError(f"--blind {visible(name)} must not be the column of the memberships")
-        if name not in read.names:
-            raise ValueError(no_column(file.name, name, read.names, "--blind"))
-    inside = read.bits(chosen)
-    text = tuple(name for name in columns if _is_text(read, name))
+        if name not in table.names:
+            raise ValueError(no_column(file.name, name, table.names, "--blind"))
+    inside = table.bits(chosen)
+    text = tuple(name for name in columns if _is_text(table, name))
     if text and file.kind not in ("npy", "npz"):
-        read = columns_of(file, replace(options, groups=text))
+        table = columns_of(file, replace(options, groups=text))
     parts = {}
     for name in dict.fromkeys(columns):
-        values = read.get(name)
+        values = table.get(name)
         if values.ndim not in (1, 2) or len(values) != len(inside):
             raise ValueError(
-                f"{read.where(name)} of shape {values.shape} must hold a value, or a row, "
+                f"{table.where(name)} of shape {values.shape} must hold a value, or a row, "
                 f"for each of {len(inside)} records"
             )
         parts[name] = _features(values)
-    return _tested(read, parts, inside, chosen, level=level, seed=seed)
+    return _test_features(table, parts, inside, chosen, level=level, seed=seed)
 
 
-def _tested(
-    read: ScoreColumns,
+def _test_features(
+    table: ScoreColumns,
     parts: dict[str, Doubles],
     inside: Flags,
     member: str,
     *,
     level: float,
     seed: int,
-) -> Alike:
-    """Test the features of the columns; those of each column are joined at the end."""
+) -> BlindAudit:
+    """Test all features together, and those of each column (`parts`) by themselves."""
     features = np.hstack(list(parts.values()))
     relabellings = max(999, 100 * features.shape[1])
     test = blind_check(features, inside, rng=seed, relabellings=relabellings)
@@ -266,21 +268,21 @@ def _tested(
     rows = zip(
         parts, test.column_auc[best].tolist(), test.column_p_values[best].tolist(), strict=True
     )
-    judged = tuple(ColumnAlike(*row) for row in rows)
+    judged = tuple(ColumnTest(*row) for row in rows)
     labellings = math.comb(len(inside), int(inside.sum()))
     verdict = "consistent"
     if min(test.p_value, *(row.p_value for row in judged)) <= 0.5 * level:
         verdict = "refuted"
     elif 0.5 * level * labellings < 1.0 or not np.ptp(features, axis=0).any():
         verdict = "cannot-tell"
-    return Alike(
+    return BlindAudit(
         input={
-            "files": [{"name": read.file.name, "sha256": read.file.sha256}],
-            "format": read.format,
+            "files": [{"name": table.file.name, "sha256": table.file.sha256}],
+            "format": table.format,
             "columns": {"member": member},
             "members": test.members,
             "nonmembers": test.nonmembers,
-            "notes": read.notes,
+            "notes": table.notes,
         },
         columns=judged,
         test=test,
@@ -289,15 +291,15 @@ def _tested(
     )
 
 
-def _is_text(read: ScoreColumns, name: str) -> bool:
+def _is_text(table: ScoreColumns, name: str) -> bool:
     try:
-        return read.get(name).dtype.kind not in "fiub"
+        return table.get(name).dtype.kind not in "fiub"
     except ValueError:
         return True
 
 
 def _features(values: npt.NDArray[Any]) -> Doubles:
-    """Return a column as numbers: words as levels, dates as seconds, and where it is missing."""
+    """Return a column as numbers: indicators of words, seconds of dates, marks of gaps."""
     if values.ndim == 2:
         return np.hstack([_features(column) for column in values.T])
     if values.dtype.kind == "S":
@@ -306,7 +308,7 @@ def _features(values: npt.NDArray[Any]) -> Doubles:
         numbers = values.astype(np.float64)
         missing = np.isnan(numbers)
         centre = 0.0 if missing.all() else float(np.nanmedian(numbers))
-        return filled(numbers, centre, gaps=bool(missing.any()))
+        return fill_gaps(numbers, centre, gaps=bool(missing.any()))
     labels = values.astype(np.str_)
-    dates = seconds(labels)
+    dates = dates_as_seconds(labels)
     return indicators(labels, levels_of(labels)) if dates is None else _features(dates)

@@ -1,44 +1,46 @@
-"""What an audit of a file certifies: frozen dataclasses of numbers and words, and their JSON.
+"""The results of an audit of a file: frozen dataclasses of numbers and words, and their JSON.
 
-The text, the page and the JSON all read the same `Certificates`.
+The text, the page and the JSON are all written from the same `Certificates`.
 
-The JSON (``schema_version`` 1; numbers in full precision; infinite ones are "inf" and "-inf", null
-stands for what was not asked for or does not apply)
+The JSON (``schema_version`` 1; numbers in full precision; infinite ones are "inf" and "-inf"; null
+is a value that was not requested or does not apply)
     tool, command, tool_version
-        what made it
+        the program that wrote it
     input
         files (name and sha256 of each), format, form ("rounds": a score and a membership each;
         "samples": members beside non-members; "counts" between edges), writer (the program that
         writes such files), columns, dtype, members and nonmembers (how many),
-        lower_is_member, notes, attack (null for a file of scores; of the outputs of shadow models:
-        name, shadow_models and targets, how many, left_out, whether the targets are the shadow
-        models, and tried, what "choose" saw of each, null for a named attack)
+        lower_is_member, notes, attack (null for a file of scores; for outputs of shadow models:
+        name; shadow_models and targets: their numbers; left_out: whether the targets are the shadow
+        models; tried: the rate of each attack that "choose" compared, null for a named attack)
     setting
-        what the file does not say: neighbours, threat_model, random_bits, seed (of the order of
-        ties), threshold (one that was fixed beforehand, for the methods that take it)
+        what the user stated and the file does not show: neighbours, threat_model, random_bits,
+        seed (for the order of ties), threshold (fixed beforehand, for the methods that take one)
     claim, verdict
-        what was claimed, and "refuted", "consistent" or "cannot-tell", with the reason
+        the claim, and "refuted", "consistent" or "cannot-tell", with the reason
     confidence, method, orientation
-        of `bounds` and of the verdict; "both" gives each orientation half of what may go wrong
+        of `bounds` and of the verdict; "both" gives each orientation half of the error probability
     bounds
         one entry a delta: every field of an `EpsilonBound` (its threshold is on the scale of the
-        file; its assumptions are a sentence each), what the test flags, its errors and of how many,
-        the formula that gives epsilon from the other fields (null for a method whose bound does not
-        follow from those of the rates), and critical_values: the rule that gives `fpr_upper` and
-        `fnr_upper` (rounded up), with its k, n and critical value for each, which miss with at most
-        probability `miss`; null for a method without one, and k where a maximal inequality stands
-        for the rule, in the middle of more than 200,000 scores
+        file; its assumptions are a sentence each); which scores the test flags; its errors and the
+        number of scores; the formula that gives epsilon from the other fields (null for a method
+        whose bound does not follow from those of the rates); and critical_values: the rule that
+        gives `fpr_upper` and `fnr_upper` (rounded up), with k, n and the critical value for each.
+        Each bound fails with probability `miss` at most. critical_values is null for a method
+        without a rule; k is null in the middle of more than 200,000 scores, where a maximal
+        inequality replaces the rule
     mu
-        the same for mu-GDP (a `MuBound`), by its own method where none was asked for, null if that
-        one has no band: of every mechanism; that an epsilon follows from it needs a Gaussian curve
+        the same for mu-GDP (a `MuBound`), by the default method of mu if the user chose none; null
+        if the chosen method has no band. It holds for every mechanism; an epsilon follows from it
+        only for a Gaussian curve
     methods
         the other methods on the same scores: bounds, or why there are none. The verdict does not
         use them: a method chosen by its result has no confidence
     roc
-        auc, advantage, tpr_at_fpr: what is observed, which certifies nothing, and between which
-        bounds the truth lies, all at once, at the confidence, by `method`
+        auc, advantage, tpr_at_fpr: the observed value, which certifies nothing, and bounds on the
+        true one. All bounds hold at once, at the confidence, by `method`
     notices
-        level, code and message of what must be known to read the numbers
+        level, code and message of each thing to know when reading the numbers
 """
 
 from __future__ import annotations
@@ -56,23 +58,23 @@ from leakscore.typing import Doubles
 from leakscore_app.audits.shadows import ShadowAttack
 
 ONE_THRESHOLD = ("split", "credible")
-"""Methods that look at one threshold: a given one, or the choice of one half of the scores."""
+"""Methods that test one threshold: a given one, or one chosen on half of the scores."""
 
 FORMULAS = {
     "forward": "epsilon = log((1 - delta - fnr_upper) / fpr_upper)",
     "reverse": "epsilon = log((1 - delta - fpr_upper) / fnr_upper)",
 }
-"""How the bound follows from its other fields, but for 0 and the last bits, rounded down."""
+"""The bound from its other fields, up to the bound 0 and last bits, which are rounded down."""
 
 
 def percent(confidence: float) -> str:
-    """Return a confidence in words."""
+    """Return a confidence as a percentage."""
     return f"{100 * confidence:.12g}\u00a0%"
 
 
 @dataclass(frozen=True)
 class AuditInput:
-    """What was read."""
+    """The files of an audit, and what was read from them."""
 
     files: tuple[dict[str, str], ...]
     format: str
@@ -89,7 +91,7 @@ class AuditInput:
 
 @dataclass(frozen=True)
 class Setting:
-    """What the file does not say."""
+    """What the user states about the rounds and the file does not show."""
 
     neighbours: str | None = None
     threat_model: str | None = None
@@ -100,14 +102,14 @@ class Setting:
 
 @dataclass(frozen=True)
 class Claim:
-    """What is claimed of the mechanism: (epsilon, delta)-differential privacy, or mu-GDP."""
+    """A claim about the mechanism: (epsilon, delta)-differential privacy, or mu-GDP."""
 
     epsilon: float | None = None
     delta: float | None = None
     mu: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse no claim, and two."""
+        """Require exactly one claim."""
         stated = self.epsilon is not None, self.delta is not None, self.mu is not None
         if stated not in ((True, True, False), (False, False, True)):
             raise ValueError(f"{self} must be an epsilon with its delta, or a mu")
@@ -118,11 +120,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """What the scores say about the claim, and why.
+    """The verdict on the claim, and the numbers behind it.
 
-    "refuted": the bound exceeds what is claimed. "cannot-tell": the bound of perfectly separated
-    scores, as many of each kind, would not exceed it, or all scores are equal or reversed.
-    "consistent": neither. The numbers are epsilons at the claimed delta, or mus.
+    "refuted": the bound exceeds the claim. "cannot-tell": even perfectly separated scores, as many
+    of each kind, would not exceed it, or all scores are equal or reversed. "consistent": otherwise.
+    The numbers are epsilons at the claimed delta, or mus.
     """
 
     verdict: str
@@ -132,7 +134,7 @@ class ClaimVerdict:
 
     @classmethod
     def of(cls, certified: float, most: float, claimed: float, *, void: bool) -> ClaimVerdict:
-        """Judge by the bound and the largest that so many scores could have certified."""
+        """Judge a claim by the bound and by the largest bound that so many scores could certify."""
         word = "refuted" if certified > claimed else "consistent"
         if word == "consistent" and (void or most <= claimed):
             word = "cannot-tell"
@@ -141,20 +143,20 @@ class ClaimVerdict:
 
 @dataclass(frozen=True)
 class MethodBounds:
-    """The bounds of a method, one a delta, or why it has none here."""
+    """The bounds of a method, one a delta, or the reason why it has none here."""
 
     method: str
     bounds: tuple[EpsilonBound, ...]
     refused: str | None = None
 
     def at(self, delta: float) -> EpsilonBound:
-        """Return the bound at a delta that was asked for."""
+        """Return the bound at one of the deltas."""
         return next(bound for bound in self.bounds if bound.delta == delta)
 
 
 @dataclass(frozen=True)
 class Rate:
-    """What is observed, and bounds on the truth."""
+    """An observed rate, and bounds on the true one."""
 
     observed: float
     lower: float
@@ -162,8 +164,8 @@ class Rate:
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What the scores show of the ROC curve; all bounds hold at once."""
+class RocSummary:
+    """Numbers of the ROC curve; all bounds hold at once."""
 
     method: str
     auc: Rate
@@ -173,14 +175,15 @@ class Shown:
 
 @dataclass(frozen=True)
 class AuditCurves:
-    """Rates and what they certify at single thresholds, which descend on the audit's scale.
+    """Rates and bounds at single thresholds, which descend on the audit's scale.
 
     Attributes
     ----------
     rates : RocBand
         At these thresholds.
     epsilon : ndarray
-        What each threshold certifies by two bands, which is more than by the four of `rates`.
+        The bound at each threshold by two one-sided bands, which is above that by the four of
+        `rates`.
     """
 
     rates: RocBand
@@ -189,7 +192,7 @@ class AuditCurves:
 
 @dataclass(frozen=True, eq=False)
 class Certificates:
-    """What the scores of a file certify; see `leakscore_app.audits.judge.Judgement`."""
+    """The bounds and the verdict of a file; see `leakscore_app.audits.judge.Judgement`."""
 
     input: AuditInput
     setting: Setting
@@ -200,32 +203,32 @@ class Certificates:
     bounds: MethodBounds
     mu: MuBound | None
     others: tuple[MethodBounds, ...]
-    shown: Shown
+    shown: RocSummary
     curves: AuditCurves
-    void: str  # why the scores are no evidence, if they are none: a key of words.NO_EVIDENCE
+    void: str  # a key of words.NO_EVIDENCE if the scores are no evidence, otherwise ""
 
     @property
     def method(self) -> str:
-        """The method of the verdict."""
+        """The method that the verdict is based on."""
         return self.bounds.method
 
     @property
     def percent(self) -> str:
-        """The confidence in words."""
+        """The confidence as a percentage."""
         return percent(self.confidence)
 
     @property
     def deltas(self) -> tuple[float, ...]:
-        """What the bounds are asked for at."""
+        """The deltas of the bounds."""
         return tuple(float(bound.delta) for bound in self.bounds.bounds)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must be true for the confidence of the bounds to hold."""
+        """The assumptions behind the confidence of the bounds."""
         return self.bounds.bounds[0].assumptions
 
     def contents(self) -> dict[str, Any]:
-        """Return what the JSON holds besides envelope and notices."""
+        """Return the fields of the JSON besides envelope and notices."""
         return {
             "input": self.input,
             "setting": self.setting,
@@ -234,13 +237,13 @@ class Certificates:
             "confidence": self.confidence,
             "method": self.method,
             "orientation": self.orientation,
-            "bounds": [self._bound(bound) for bound in self.bounds.bounds],
-            "mu": self.mu and self._test(self.mu),
+            "bounds": [self._bound_fields(bound) for bound in self.bounds.bounds],
+            "mu": self.mu and self._test_fields(self.mu),
             "methods": [
                 {
                     "method": other.method,
                     "refused": other.refused,
-                    "bounds": [self._bound(bound) for bound in other.bounds],
+                    "bounds": [self._bound_fields(bound) for bound in other.bounds],
                 }
                 for other in self.others
             ],
@@ -252,16 +255,16 @@ class Certificates:
             },
         }
 
-    def _bound(self, bound: EpsilonBound) -> dict[str, Any]:
+    def _bound_fields(self, bound: EpsilonBound) -> dict[str, Any]:
         formula = FORMULAS[str(bound.direction)] if self.by_rates(bound) else None
-        return self._test(bound) | {"formula": formula}
+        return self._test_fields(bound) | {"formula": formula}
 
-    def _test(self, bound: EpsilonBound | MuBound) -> dict[str, Any]:
+    def _test_fields(self, bound: EpsilonBound | MuBound) -> dict[str, Any]:
         fields = bound.to_dict()
         nonmembers, members = self.counted(bound)
         wrong, missed = round(fields["fpr"] * nonmembers), round(fields["fnr"] * members)
         values = critical_values(
-            bound.method, (wrong, nonmembers), (missed, members), self._miss(bound)
+            bound.method, (wrong, nonmembers), (missed, members), self._miss_probability(bound)
         )
         return fields | {
             "threshold": self.threshold(bound),
@@ -273,21 +276,21 @@ class Certificates:
             "critical_values": values,
         }
 
-    def _miss(self, bound: EpsilonBound | MuBound) -> float:
-        """Return the probability with which each bound on a rate may fail: equal shares."""
+    def _miss_probability(self, bound: EpsilonBound | MuBound) -> float:
+        """Return the probability that one bound on a rate fails: all have equal shares."""
         chosen = bound.method in ONE_THRESHOLD and self.setting.threshold is None
         bounds = 4.0 if self.orientation == "both" and not chosen else 2.0
         return (1.0 - self.confidence) / bounds
 
     def by_rates(self, bound: EpsilonBound) -> bool:
-        """Whether a bound follows from its bounds on the error rates, which not every one does."""
+        """Whether epsilon follows from the bounds on the error rates, as for most methods."""
         rates = (float(bound.fnr_upper), float(bound.fpr_upper))
-        over, under = rates if bound.direction == "forward" else rates[::-1]
-        ratio = (1.0 - float(bound.delta) - over) / under
+        above, below = rates if bound.direction == "forward" else rates[::-1]
+        ratio = (1.0 - float(bound.delta) - above) / below
         return bound.epsilon == 0 or math.isclose(ratio, math.exp(bound.epsilon), rel_tol=1e-9)
 
     def counted(self, bound: EpsilonBound | MuBound) -> tuple[int, int]:
-        """Return how many non-members and members the test of a bound was tried on."""
+        """Return how many non-members and members the test of a bound counted."""
         sizes = (self.input.nonmembers, self.input.members)
         halved = bound.method in ONE_THRESHOLD and self.setting.threshold is None
         return (sizes[0] // 2, sizes[1] // 2) if halved else sizes
@@ -297,7 +300,7 @@ class Certificates:
         return -float(bound.threshold) if self.input.lower_is_member else float(bound.threshold)
 
     def flags(self, bound: EpsilonBound | MuBound, threshold: str = "threshold") -> str:
-        """Say which scores of the file the test of a bound flags."""
+        """Return the rule by which the test of a bound flags scores of the file."""
         below = (
             isinstance(bound, EpsilonBound) and bound.orientation == "low"
         ) != self.input.lower_is_member
@@ -319,21 +322,21 @@ def critical_values(
 ) -> dict[str, Any] | None:
     """Return the rule that bounds both rates, or None if the method has none.
 
-    `fpr` and `fnr` are errors and scores, `miss` is the probability that each bound may fail with.
-    k of the rule is the number of errors or, where not every count is constrained, the next one
-    that is; None where a maximal inequality stands for the rule.
+    `fpr` and `fnr` are numbers of errors and of scores; `miss` is the probability that one bound
+    fails. The rule's k is the number of errors, or the next constrained count if not every count is
+    constrained, or None where a maximal inequality replaces the rule.
     """
     if method not in _RULES:
         return None
     return {
         "miss": miss,
         "rule": f"{_RULES[method]}, at most 1",
-        "fpr": _critical(method, *fpr, miss),
-        "fnr": _critical(method, *fnr, miss),
+        "fpr": _critical_value(method, *fpr, miss),
+        "fnr": _critical_value(method, *fnr, miss),
     }
 
 
-def _critical(method: str, errors: int, size: int, miss: float) -> dict[str, Any]:
+def _critical_value(method: str, errors: int, size: int, miss: float) -> dict[str, Any]:
     critical, k = miss, errors
     if method in BAND_METHODS:
         limits = band(method, size, miss)

@@ -1,11 +1,12 @@
-"""Records judged one by one, as text, page and JSON: which leak, and whether that was predicted.
+"""The report on single records, as text, page and JSON: which leak, and were they predicted.
 
 An npz archive holds ``scores`` (S, N) or (A, S, N) of N records in S target models by A attacks,
-and ``included`` (S, N), who was trained on what; or the outputs of shadow models (`shadows`), each
-the target of the others. ``prediction`` (N,) is what was expected of each record.
+and ``included`` (S, N), 1 where a model was trained on a record. Or it holds outputs of shadow
+models (`shadows`), each of which is scored by the others. ``prediction`` (N,) is the expected risk
+of each record.
 
-The JSON: every field of `RiskReport`; of a file its input (name, arrays, targets, attack as of
-``leakscore audit``, notes), and notices: why no record could be certified.
+The JSON has every field of `RiskReport`. For a file it also has its input (name, arrays, targets,
+attack as of ``leakscore audit``, notes) and notices: the reasons why no record could be certified.
 """
 
 from __future__ import annotations
@@ -32,45 +33,45 @@ from leakscore_app.document.document import HIDDEN, Findings
 from leakscore_app.tables import ReadingOptions, files
 
 _COLUMNS = ("shift", "shift_low", "shift_high", "power", "power_low", "false_positive_rate")
-_DOTS = 1500  # of a chart: the rest would be drawn over each other
+_DOTS = 1500  # of a chart, at most: more would cover each other
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RiskReport(Findings):
-    """What `risk_report` returns: a line a record, the worst first.
+    """What `risk_report` returns: a line for each record, the worst first.
 
     Attributes
     ----------
     attack : str
-        By whose shifts the records are in order.
+        The attack by whose shifts the records are ordered.
     records : ndarray of int64
-        Indices of the records that are listed.
+        Indices of the listed records.
     names : tuple of str
-        What they are called.
+        Names of the listed records.
     shift, shift_low, shift_high, power, power_low, false_positive_rate : ndarray
-        Of these records, as in `RecordRisk`.
+        Of the listed records, as in `RecordRisk`.
     certified : ndarray of bool
-        Of these records.
+        Of the listed records.
     epsilon, prediction : ndarray or None
-        Of these records, if they are known.
+        Of the listed records, if there are any.
     attacks : tuple of str
-        All of the table, the axis of the next four.
+        All attacks of the table, in the order of the next four arrays.
     correlation, correlation_low, correlation_high : ndarray or None
         Spearman's rank correlation of the prediction with each attack's shifts, over all records,
-        with its interval; NaN for fewer than 10 records or if all are alike.
+        with its interval; NaN for fewer than 10 records or if all are equal.
     correlation_ceiling : ndarray or None
-        What a perfect prediction would come to, as the measured shifts have errors: about the root
-        of the share of their variance that the errors leave; no bound.
+        The correlation that a perfect prediction would reach, as measured shifts have errors: about
+        the root of the share of the shifts' variance that is not error. It is no bound.
     n_records, n_certified : int
-        Of all records, by this attack.
+        Numbers of all records and of the certified ones, by this attack.
     fpr, least_power, confidence : float
-        As given to `risk`.
+        The arguments of `risk`.
     assumptions : tuple of str
-        What must be true.
+        The assumptions behind the numbers.
     drawn_prediction, drawn_shift : ndarray or None
-        Of the records in the page's chart, some of them if there are many.
+        Of the records in the page's chart: all, or a part of many.
     input : dict or None
-        Where the scores come from: file, arrays, targets, attack and notes of ``leakscore risk``.
+        The source of the scores: file, arrays, targets, attack and notes of ``leakscore risk``.
     notices : tuple of Notice
         Warnings that void the verdict.
 
@@ -118,22 +119,23 @@ class RiskReport(Findings):
 
     @property
     def inconclusive(self) -> bool:
-        """Whether no record is certified, and none could have been."""
+        """Whether no record is certified, and none could be."""
         return bool(self.notices) and not self.n_certified
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, words, lists and dicts."""
         plain = super().to_dict()
-        if self.input is None:  # the scores of a table of the library are not known
+        if self.input is None:  # a table of the library has no file
             del plain["input"], plain["notices"]
         return plain
 
     def document(self) -> doc.Document:
         """Return the sections of the text and the page."""
-        sections = [doc.Section("The records that leak most", [_lines(self)])]
+        sections = [doc.Section("The records that leak most", [_records_table(self)])]
         if self.correlation is not None:
-            sections.append(doc.Section("Does the prediction rank the records?", list(_told(self))))
-        sections.append(words.holds(self.assumptions, "The numbers hold if"))
+            parts = list(_prediction_parts(self))
+            sections.append(doc.Section("Does the prediction rank the records?", parts))
+        sections.append(words.assumptions_section(self.assumptions, "The numbers hold if"))
         limits = [
             "A record that is not certified may leak: few target models certify none, and another "
             "attack may find it.",
@@ -143,7 +145,7 @@ class RiskReport(Findings):
         notes = [doc.note("limit", sentence) for sentence in limits]
         sections.append(doc.Section("What this does not show", [doc.Notices(notes)]))
         if self.input is not None:
-            sections.append(words.read(_read_of(self.input)))
+            sections.append(words.input_section(_input_facts(self.input)))
         head = [list(_head(self))]
         if self.notices:
             head.insert(0, [doc.Notices(self.notices)])
@@ -158,21 +160,21 @@ def risk_report(
     attack: int = 0,
     count: int = 20,
 ) -> RiskReport:
-    """Lay out a table of records, the worst first, beside what was predicted of them.
+    """Report on a table of records, the worst first, with their predicted risk.
 
     Parameters
     ----------
     table : RecordRisk
         From `risk`.
     prediction : (N,) array_like, optional
-        What was expected of each record before any target was trained, as `logistic_law(...).shift`
-        or a leverage; larger means more at risk.
+        The expected risk of each record before any target was trained, as
+        `logistic_law(...).shift` or a leverage; larger means more at risk.
     names : sequence of str, optional
-        What the records are called; by default their indices.
+        Names of the records; by default their indices.
     attack : int
-        Which attack of the table puts the records in order, from 0.
+        Number of the attack, from 0, that orders the records.
     count : int
-        How many records are listed.
+        Number of records to list.
 
     Returns
     -------
@@ -186,8 +188,8 @@ def risk_report(
     Notes
     -----
     The interval of a rank correlation treats records as drawn independently. As measured shifts
-    have errors, no prediction reaches a correlation of 1: `correlation_ceiling` says about what a
-    perfect one would come to.
+    have errors, no prediction reaches a correlation of 1: `correlation_ceiling` is about the
+    correlation of a perfect one.
 
     Examples
     --------
@@ -207,12 +209,12 @@ def risk_report(
     row = validation.count("attack", attack, 0, len(table.attacks) - 1)
     size = table.shift.shape[1]
     expected = None if prediction is None else _prediction(prediction, size)
-    called = tuple(map(str, range(size))) if names is None else _names(names, size)
+    labels = tuple(map(str, range(size))) if names is None else _record_names(names, size)
     which = table.top(validation.count("count", count, 1), attack=row)
     return RiskReport(
         attack=table.attacks[row],
         records=which,
-        names=tuple(called[record] for record in which),
+        names=tuple(labels[record] for record in which),
         **{field: getattr(table, field)[row, which] for field in _COLUMNS},
         certified=table.certified[row, which],
         epsilon=None if table.epsilon is None else table.epsilon[row, which],
@@ -225,7 +227,7 @@ def risk_report(
         least_power=table.least_power,
         confidence=table.confidence,
         assumptions=table.assumptions,
-        **_drawn(expected, table.shift[row]),
+        **_chart_points(expected, table.shift[row]),
     )
 
 
@@ -241,14 +243,14 @@ def _prediction(values: npt.ArrayLike, size: int) -> Doubles:
     return prediction.astype(np.float64)
 
 
-def _names(names: Sequence[str], size: int) -> tuple[str, ...]:
+def _record_names(names: Sequence[str], size: int) -> tuple[str, ...]:
     if isinstance(names, str) or len(names) != size:
         raise ValueError(f"names must be a sequence of {size}, one a record of table")
     return tuple(map(str, names))
 
 
 def _rankings(table: RecordRisk, prediction: Doubles | None) -> dict[str, Any]:
-    """Correlate the prediction with the shifts of each attack."""
+    """Return the rank correlations of the prediction with the shifts of each attack."""
     fields = ("correlation", "correlation_low", "correlation_high", "correlation_ceiling")
     if prediction is None:
         return dict.fromkeys(fields)
@@ -259,15 +261,15 @@ def _rankings(table: RecordRisk, prediction: Doubles | None) -> dict[str, Any]:
     return dict(zip(fields, np.array(rankings).T, strict=True))
 
 
-def _drawn(prediction: Doubles | None, shift: Doubles) -> dict[str, Any]:
-    """Return the records to draw; of many a part, evenly by rank, with both ends."""
+def _chart_points(prediction: Doubles | None, shift: Doubles) -> dict[str, Any]:
+    """Return the points of the chart; of many records a part, evenly by rank, with both ends."""
     if prediction is None:
         return {"drawn_prediction": None, "drawn_shift": None}
-    drawn = np.flatnonzero(np.isfinite(shift))
-    if drawn.size > _DOTS:
-        order = drawn[np.argsort(shift[drawn], kind="stable")]
-        drawn = order[np.linspace(0, order.size - 1, _DOTS).round().astype(np.int64)]
-    return {"drawn_prediction": prediction[drawn], "drawn_shift": shift[drawn]}
+    points = np.flatnonzero(np.isfinite(shift))
+    if points.size > _DOTS:
+        order = points[np.argsort(shift[points], kind="stable")]
+        points = order[np.linspace(0, order.size - 1, _DOTS).round().astype(np.int64)]
+    return {"drawn_prediction": prediction[points], "drawn_shift": shift[points]}
 
 
 def _head(report: RiskReport) -> Iterator[doc.Part]:
@@ -284,21 +286,21 @@ def _head(report: RiskReport) -> Iterator[doc.Part]:
     )
 
 
-def _lines(report: RiskReport) -> doc.TextTable:
+def _records_table(report: RiskReport) -> doc.TextTable:
     columns: dict[str, Iterable[str]] = {
         "record": map(visible, report.names),
-        "shift": _numbers(report.shift),
-        "from": _numbers(report.shift_low),
-        "to": _numbers(report.shift_high),
-        "found": _numbers(report.power),
-        "at least": _numbers(report.power_low, down=True),
-        "false\nalarms": _numbers(report.false_positive_rate),
+        "shift": _number_texts(report.shift),
+        "from": _number_texts(report.shift_low),
+        "to": _number_texts(report.shift_high),
+        "found": _number_texts(report.power),
+        "at least": _number_texts(report.power_low, down=True),
+        "false\nalarms": _number_texts(report.false_positive_rate),
         "certified": ["yes" if certified else "no" for certified in report.certified],
     }
     if report.epsilon is not None:
-        columns["epsilon\nat least"] = _numbers(report.epsilon, down=True)
+        columns["epsilon\nat least"] = _number_texts(report.epsilon, down=True)
     if report.prediction is not None:
-        columns["predicted"] = _numbers(report.prediction)
+        columns["predicted"] = _number_texts(report.prediction)
     caption = (
         "Records are counted from 0, as in the arrays. In order of the lower end of the shift: "
         "how far the record moves its score, in standard "
@@ -308,13 +310,13 @@ def _lines(report: RiskReport) -> doc.TextTable:
     return doc.TextTable.of(columns, caption, words=["record", "certified"])
 
 
-def _told(report: RiskReport) -> Iterator[doc.Part]:
+def _prediction_parts(report: RiskReport) -> Iterator[doc.Part]:
     columns: dict[str, Iterable[str]] = {
         "attack": map(visible, report.attacks),
-        "rank\ncorrelation": _numbers(report.correlation),
-        "from": _numbers(report.correlation_low),
-        "to": _numbers(report.correlation_high),
-        "perfect": _numbers(report.correlation_ceiling),
+        "rank\ncorrelation": _number_texts(report.correlation),
+        "from": _number_texts(report.correlation_low),
+        "to": _number_texts(report.correlation_high),
+        "perfect": _number_texts(report.correlation_ceiling),
     }
     caption = (
         f"Of the prediction with the measured shifts, with {percent(report.confidence)} "
@@ -346,12 +348,12 @@ def _axis(values: Doubles, label: str) -> Axis:
     return Axis(low, high, nice_ticks(low, high), label)
 
 
-def _numbers(values: Doubles | None, *, down: bool = False) -> list[str]:
-    return [] if values is None else [_number(float(value), down=down) for value in values]
+def _number_texts(values: Doubles | None, *, down: bool = False) -> list[str]:
+    return [] if values is None else [_number_text(float(value), down=down) for value in values]
 
 
-def _number(value: float, *, down: bool = False) -> str:
-    """Return two decimals, of a bound rounded down; a dash for what is not known."""
+def _number_text(value: float, *, down: bool = False) -> str:
+    """Return two decimals, rounded down for a bound; a dash for NaN."""
     if math.isnan(value):
         return "-"
     return words.lower_bound(value) if down and math.isfinite(value) else f"{value:.2f}"
@@ -359,7 +361,7 @@ def _number(value: float, *, down: bool = False) -> str:
 
 _OUTPUTS = ("signals", "logits")
 _OTHER_NAMES = [name for name in MEMBER_NAMES if name != "included"]
-_NEEDED = (
+_FORMATS = (
     "an npz with scores (S, N) of N records in S target models, or (A, S, N) by A attacks, and "
     f"included (S, N), also by the name {', '.join(_OTHER_NAMES)}; or with "
     f"{shadows.ARRAYS}"
@@ -368,19 +370,19 @@ _NEEDED = (
 
 @dataclass(frozen=True)
 class ScoredRecords:
-    """The scores of records by one attack or more, and what they were made of.
+    """The scores of records by one attack or more, and their source.
 
     Attributes
     ----------
     file : File
     used : tuple of str
-        The arrays that were read.
+        Names of the arrays that were read.
     scores : dict
-        Of each attack by its name, (S, N).
+        Name of an attack -> its scores, (S, N).
     included : ndarray, shape (S, N)
     prediction : ndarray or None
-    attack : Attack or None
-        What made the scores of the outputs of shadow models.
+    attack : ShadowAttack or None
+        The attack that computed the scores from outputs of shadow models.
     notes : tuple of str
     """
 
@@ -393,35 +395,35 @@ class ScoredRecords:
     notes: tuple[str, ...]
 
 
-def read(
+def read_records(
     path: str,
     *,
     attack: str | None = None,
     few_records: bool = False,
     max_memory: int = files.MAX_MEMORY,
 ) -> ScoredRecords:
-    """Read the scores of a file, or those of shadow models by an attack of `shadows.ATTACKS`."""
+    """Read scores from a file, or score its shadow models by an attack of `shadows.ATTACKS`."""
     file = files.open_file(path, max_memory)
     if file.kind != "npz":
-        raise ValueError(f"{file.name} is no npz archive: leakscore risk takes {_NEEDED}")
+        raise ValueError(f"{file.name} is no npz archive: leakscore risk takes {_FORMATS}")
     columns = columns_of(file, ReadingOptions(max_memory=max_memory))
     outputs = [name for name in _OUTPUTS if name in columns.names]
     if "scores" in columns.names and outputs:
         raise ValueError(f"{file.name} holds scores and {outputs[0]}: keep those to judge by")
     if outputs:
-        return _of_models(columns, attack, few_records=few_records)
+        return _score_models(columns, attack, few_records=few_records)
     for name, accepted in (("scores", ("scores",)), ("included", MEMBER_NAMES)):
         if not set(accepted) & set(columns.names):
             raise ValueError(
                 f"{file.name} has no array {name!r}; it has {listed(columns.names)}. leakscore "
-                f"risk takes {_NEEDED} (one score a round is for leakscore audit)"
+                f"risk takes {_FORMATS} (one score a round is for leakscore audit)"
             )
     if attack is not None:
         raise ValueError(f"{file.name} holds scores, so that --attack {attack} means nothing")
-    return _of_scores(columns, few_records=few_records)
+    return _load_scores(columns, few_records=few_records)
 
 
-def _of_scores(columns: ScoreColumns, *, few_records: bool) -> ScoredRecords:
+def _load_scores(columns: ScoreColumns, *, few_records: bool) -> ScoredRecords:
     member = next(name for name in ("included", *MEMBER_NAMES) if name in columns.names)
     names = [name for name in ("scores", member, "prediction") if name in columns.names]
     loaded = columns.arrays(names)
@@ -431,7 +433,7 @@ def _of_scores(columns: ScoreColumns, *, few_records: bool) -> ScoredRecords:
             f"{columns.file.name}: scores of shape {scores.shape} must be (S, N), target "
             "models and records, or (A, S, N) by A attacks, and not be empty"
         )
-    if "prediction" not in loaded:  # which tells the records
+    if "prediction" not in loaded:  # its length is the number of records
         shadows.require_models_first(columns.file, scores, loaded[member], few_records=few_records)
     each = {"scores": scores} if scores.ndim == 2 else {f"{a}": s for a, s in enumerate(scores)}
     return ScoredRecords(
@@ -445,19 +447,19 @@ def _of_scores(columns: ScoreColumns, *, few_records: bool) -> ScoredRecords:
     )
 
 
-def _of_models(columns: ScoreColumns, attack: str | None, *, few_records: bool) -> ScoredRecords:
-    """Score each shadow model by the others; a target of the file is none of them."""
+def _score_models(columns: ScoreColumns, attack: str | None, *, few_records: bool) -> ScoredRecords:
+    """Score each shadow model by the others; the file's own target is not used."""
     loaded = model_outputs(columns)
     if loaded is None:
-        raise ValueError(f"{columns.file.name} holds vectors: leakscore risk takes {_NEEDED}")
+        raise ValueError(f"{columns.file.name} holds vectors: leakscore risk takes {_FORMATS}")
     unused = [name for name in ("observed", "observed_logits", "member") if name in loaded]
     of_models = {name: array for name, array in loaded.items() if name not in unused}
     prediction = columns.get("prediction") if "prediction" in columns.names else None
-    few_records = few_records or prediction is not None  # which tells the records
-    scored = shadows.scored(columns.file, of_models, attack, few_records=few_records)
-    used = (*scored.used, *(() if prediction is None else ("prediction",)))
+    few_records = few_records or prediction is not None  # its length is the number of records
+    targets = shadows.score_targets(columns.file, of_models, attack, few_records=few_records)
+    used = (*targets.used, *(() if prediction is None else ("prediction",)))
     more = [f"{listed(unused)}: not used, a record is judged by many models"] if unused else []
-    if scored.attack.tried is not None:
+    if targets.attack.tried is not None:
         more.append(
             "the attack was chosen by these scores, for which no confidence pays: name one with "
             "--attack for bounds that count"
@@ -466,16 +468,16 @@ def _of_models(columns: ScoreColumns, attack: str | None, *, few_records: bool) 
     return ScoredRecords(
         columns.file,
         used,
-        {scored.attack.name: scored.scores.reshape(included.shape)},
-        scored.member.reshape(included.shape),
+        {targets.attack.name: targets.scores.reshape(included.shape)},
+        targets.member.reshape(included.shape),
         prediction,
-        scored.attack,
-        (*columns.notes, *scored.notes, *more),
+        targets.attack,
+        (*columns.notes, *targets.notes, *more),
     )
 
 
 def judge(
-    read: ScoredRecords,
+    scored: ScoredRecords,
     *,
     fpr: float = 0.01,
     least_power: float = 0.5,
@@ -485,48 +487,48 @@ def judge(
     order_by: int = 0,
 ) -> RiskReport:
     """Judge every record of a file; the arguments are those of `risk` and `risk_report`."""
-    row = validation.count("order_by", order_by, 0, len(read.scores) - 1)
+    row = validation.count("order_by", order_by, 0, len(scored.scores) - 1)
     most = validation.count("worst", worst, 1)
     try:
         table = shadow.risk(
-            read.scores,
-            read.included,
+            scored.scores,
+            scored.included,
             fpr=fpr,
             least_power=least_power,
             confidence=confidence,
             delta=delta,
         )
-        report = risk_report(table, prediction=read.prediction, attack=row, count=most)
+        report = risk_report(table, prediction=scored.prediction, attack=row, count=most)
         source = {
-            "file": {"name": read.file.name, "sha256": read.file.sha256},
-            "arrays": read.used,
-            "targets": len(read.included),
-            "attack": read.attack,
-            "notes": read.notes,
+            "file": {"name": scored.file.name, "sha256": scored.file.sha256},
+            "arrays": scored.used,
+            "targets": len(scored.included),
+            "attack": scored.attack,
+            "notes": scored.notes,
         }
-        return replace(report, input=source, notices=tuple(_doubts(read, table, row)))
+        return replace(report, input=source, notices=tuple(_doubts(scored, table, row)))
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{read.file.name}: {error}") from None
+        raise ValueError(f"{scored.file.name}: {error}") from None
 
 
-def _read_of(source: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Say where the scores come from."""
+def _input_facts(source: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield names and values on the source of the scores."""
     yield "file", f"{source['file']['name']} (sha256 {source['file']['sha256']})"
     yield "read", f"{', '.join(source['arrays'])}; {source['targets']} target models"
     if source["attack"] is not None:
-        yield "attack", words.attack(source["attack"])
+        yield "attack", words.attack_phrase(source["attack"])
     for note in source["notes"]:
         yield "note", note
 
 
-def _doubts(read: ScoredRecords, table: shadow.RecordRisk, row: int) -> Iterator[doc.Notice]:
-    """Say why no record could be certified, whatever there is to find."""
-    scores, records = read.scores[table.attacks[row]], table.shift.shape[1]
+def _doubts(scored: ScoredRecords, table: shadow.RecordRisk, row: int) -> Iterator[doc.Notice]:
+    """Yield the reasons why no record could be certified, even one that leaks."""
+    scores, records = scored.scores[table.attacks[row]], table.shift.shape[1]
     if bool((scores == scores[0, 0]).all()):
-        said = "All scores are equal: that is no evidence, neither for nor against any record."
-        yield doc.warning("constant-scores", said)
+        text = "All scores are equal: that is no evidence, neither for nor against any record."
+        yield doc.warning("constant-scores", text)
         return
-    most = int(np.count_nonzero(read.included, axis=0).max())
+    most = int(np.count_nonzero(scored.included, axis=0).max())
     if table.least_power**most > (1.0 - table.confidence) / records:
         yield doc.note(
             "too-few-models",

@@ -1,4 +1,4 @@
-"""Rounds as they come: whole lines of a stream or a growing file, and the scores in them."""
+"""Rounds as they arrive: whole lines of a stream or of a growing file, and their scores."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from leakscore_app.tables import files
 STANDARD_INPUT = "-"
 
 _CHUNK = 1 << 16
-_LONGEST = 1 << 20  # bytes of a line
+_LONGEST_LINE = 1 << 20  # bytes of a line
 _PAUSE = 0.1  # seconds between two looks at a file that has not grown
 
 
 @contextmanager
-def opened(path: str) -> Iterator[LineStream]:
-    """Open a file, or the standard input for ``-``."""
+def open_lines(path: str) -> Iterator[LineStream]:
+    """Open a file, or the standard input for ``-``, as a stream of lines."""
     if path == STANDARD_INPUT:
         if sys.stdin is None:
             raise ValueError("standard input is closed")
@@ -48,63 +48,63 @@ def opened(path: str) -> Iterator[LineStream]:
 
 
 class LineStream:
-    """Whole lines, as soon as they are there.
+    """Yields whole lines as soon as they are complete.
 
     Attributes
     ----------
     name : str
-        Of the file, for messages.
+        Name of the file, for messages.
     grows : bool
-        Whether more may follow behind the end: of a file, not of a stream.
+        Whether lines may be appended later: true for a file, false for a stream.
     """
 
     def __init__(self, stream: Any, name: str, *, grows: bool) -> None:
         self.name, self.grows = name, grows
         self._stream = stream
-        self._rest = b""
-        self._read = 0
+        self._partial = b""
+        self._bytes_read = 0
 
     @property
     def unfinished(self) -> bool:
-        """Whether the last line has no end so far."""
-        return bool(self._rest)
+        """Whether the last line is still incomplete."""
+        return bool(self._partial)
 
-    def until_now(self, length: int) -> bytes:
-        """Return the first `length` bytes of a file, all of them whole lines."""
+    def read_counted(self, length: int) -> bytes:
+        """Return the first `length` bytes of a file, which must be whole lines."""
         data: bytes = self._stream.read(length)
         if len(data) < length:
             raise ValueError(f"{self.name} is shorter than it was: {len(data)} bytes of {length}")
-        self._read = length
+        self._bytes_read = length
         return data
 
     def __call__(self, idle: float) -> Iterator[list[bytes]]:
-        """Yield lines with their ends until none has come for `idle` seconds, or none can come."""
-        waited = time.monotonic()
+        """Yield lines with their ends, until none comes for `idle` seconds or the stream ends."""
+        last_data = time.monotonic()
         while True:
-            data = self._more()
+            data = self._read_chunk()
             if data:
-                waited = time.monotonic()
-                *whole, self._rest = (self._rest + data).splitlines(keepends=True) or [b""]
-                if self._rest.endswith(b"\n"):
-                    whole, self._rest = [*whole, self._rest], b""
-                self._require_text(whole[0] if whole else self._rest)
+                last_data = time.monotonic()
+                *whole, self._partial = (self._partial + data).splitlines(keepends=True) or [b""]
+                if self._partial.endswith(b"\n"):
+                    whole, self._partial = [*whole, self._partial], b""
+                self._require_text(whole[0] if whole else self._partial)
                 if whole:
                     yield whole
             elif not self.grows:
-                if self._rest:
-                    yield [self._rest]
-                self._rest = b""
+                if self._partial:
+                    yield [self._partial]
+                self._partial = b""
                 return
-            elif time.monotonic() - waited >= idle:
+            elif time.monotonic() - last_data >= idle:
                 return
             else:
                 time.sleep(min(_PAUSE, max(idle, 0.0)))
 
-    def _more(self) -> bytes:
+    def _read_chunk(self) -> bytes:
         read = getattr(self._stream, "read1", self._stream.read)
         data: bytes = read(_CHUNK)
-        self._read += len(data)
-        if not data and self.grows and os.fstat(self._stream.fileno()).st_size < self._read:
+        self._bytes_read += len(data)
+        if not data and self.grows and os.fstat(self._stream.fileno()).st_size < self._bytes_read:
             raise ValueError(f"{self.name} became shorter while it was read")
         return data
 
@@ -119,26 +119,26 @@ class LineStream:
                 f"{self.name} is no text: --watch reads csv, or JSON lines, a round in each; other "
                 "tables are read whole, without --watch"
             )
-        if len(line) > _LONGEST:
-            raise ValueError(f"{self.name} has a line of more than {_LONGEST} bytes")
+        if len(line) > _LONGEST_LINE:
+            raise ValueError(f"{self.name} has a line of more than {_LONGEST_LINE} bytes")
 
 
 _DELIMITERS = (",", ";", "\t", " ")
 
 
 class RoundParser:
-    """Turns lines into scores and memberships.
+    """Parses lines into scores and memberships.
 
     Attributes
     ----------
     format : str
         "csv" or "json lines"; "" before the first line.
     columns : dict
-        score, member -> the name of its column.
+        Role (score, member) -> name of the column.
     lines : int
-        How many were read.
+        Number of lines so far.
     places : list of int
-        Of each round of the last call, which of its lines that was.
+        For each round of the last call, the index of its line in that call.
     """
 
     def __init__(
@@ -155,29 +155,29 @@ class RoundParser:
         self.lines = 0
         self.places: list[int] = []
         self._name = name
-        self._given = {"score": score, "member": member}
+        self._chosen_columns = {"score": score, "member": member}
         self._delimiter, self._decimal = delimiter, decimal or "."
         self._names: list[str] = []
 
     def __call__(self, lines: Sequence[bytes]) -> tuple[Doubles, Flags]:
-        """Return the rounds of further lines; blank ones are left out."""
+        """Return the rounds of the next lines; blank lines are skipped."""
         texts = [(self.lines + i, self._text(line)) for i, line in enumerate(lines, 1)]
         texts = [(line, text) for line, text in texts if text.strip()]
         if texts and not self.format:
-            texts = texts[self._begin(*texts[0]) :]
+            texts = texts[self._parse_header(*texts[0]) :]
         self.places = [line - self.lines - 1 for line, _ in texts]
         self.lines += len(lines)
         rounds = [(line, *self._cells(text, line)) for line, text in texts]
         scores = [self._score(score, line) for line, score, _ in rounds]
-        member = [self._bit(bit, line) for line, _, bit in rounds]
+        member = [self._member_bit(bit, line) for line, _, bit in rounds]
         return np.array(scores, dtype=np.float64), np.array(member, dtype=bool)
 
     def resume(self, counted: bytes) -> None:
-        """Continue after lines that were counted before; the first of them names the columns."""
-        for first in counted.splitlines():
+        """Continue after lines of an earlier run; the first of them names the columns."""
+        for line in counted.splitlines():
             self.lines += 1
-            if (text := self._text(first)).strip():
-                self._begin(self.lines, text)
+            if (text := self._text(line)).strip():
+                self._parse_header(self.lines, text)
                 break
         self.lines = counted.count(b"\n")
 
@@ -187,20 +187,20 @@ class RoundParser:
         except UnicodeDecodeError as error:
             raise ValueError(f"{self._name} is not UTF-8: {error.reason}") from None
 
-    def _begin(self, line: int, first: str) -> int:
-        """Learn form and columns from the first line; return how many lines are no round."""
+    def _parse_header(self, line: int, first: str) -> int:
+        """Set format and columns by the first line; return 1 if it is a header, 0 if a round."""
         if first.lstrip().startswith("{"):
-            kind, names = "json lines", list(self._entries(first, line))
+            kind, names = "json lines", list(self._from_json(first, line))
         else:
-            marks = [mark for mark in _DELIMITERS if mark in first]
-            self._delimiter = self._delimiter or (marks[0] if marks else ",")
+            present = [mark for mark in _DELIMITERS if mark in first]
+            self._delimiter = self._delimiter or (present[0] if present else ",")
             if self._delimiter == "space":
                 self._delimiter = " "
             kind, names = "csv", [name.strip() for name in self._split(first, line)]
-        scored = any(plain_name(name) in SCORE_NAMES for name in names)
-        usual = {"score": SCORE_NAMES if scored else LOSS_NAMES, "member": MEMBER_NAMES}
+        has_score = any(plain_name(name) in SCORE_NAMES for name in names)
+        usual = {"score": SCORE_NAMES if has_score else LOSS_NAMES, "member": MEMBER_NAMES}
         for role, accepted in usual.items():
-            column = column_of(self._name, names, role, accepted, given=self._given[role])
+            column = column_of(self._name, names, role, accepted, given=self._chosen_columns[role])
             if column is None or names.count(column) > 1:
                 raise ValueError(
                     f"{self._name}: the first line must name the columns, {role} among them once, "
@@ -221,13 +221,14 @@ class RoundParser:
             raise ValueError(f"{self._name}, line {line}: {error}") from None
 
     def _cells(self, text: str, line: int) -> tuple[Any, Any]:
-        entries = self._named(text, line) if self.format == "csv" else self._entries(text, line)
+        parse = self._from_csv if self.format == "csv" else self._from_json
+        entries = parse(text, line)
         try:
             return entries[self.columns["score"]], entries[self.columns["member"]]
         except KeyError as error:
             raise ValueError(f"{self._name}, line {line}: there is no {error}") from None
 
-    def _named(self, text: str, line: int) -> dict[str, Any]:
+    def _from_csv(self, text: str, line: int) -> dict[str, Any]:
         cells, width = self._split(text, line), len(self._names)
         if len(cells) != width:
             raise ValueError(
@@ -235,7 +236,7 @@ class RoundParser:
             )
         return dict(zip(self._names, cells, strict=True))
 
-    def _entries(self, text: str, line: int) -> dict[str, Any]:
+    def _from_json(self, text: str, line: int) -> dict[str, Any]:
         entries = files.load_json(files.File(f"{self._name}, line {line}", text.encode()))
         if not isinstance(entries, dict):
             raise ValueError(f"{self._name}, line {line}: no JSON object")
@@ -252,19 +253,19 @@ class RoundParser:
                 cell = text.replace(",", ".") if self._decimal == "," else text
             score = float(cell)
         except (ValueError, OverflowError):
-            raise ValueError(self._wrong(cell, line, "no number")) from None
+            raise ValueError(self._cell_error(cell, line, "no number")) from None
         if math.isnan(score):
-            raise ValueError(self._wrong(cell, line, "no score"))
+            raise ValueError(self._cell_error(cell, line, "no score"))
         return score
 
-    def _bit(self, cell: Any, line: int) -> bool:
+    def _member_bit(self, cell: Any, line: int) -> bool:
         if isinstance(cell, str):
             bit = BITS.get(cell.strip().lower())
         else:
             bit = float(cell) if isinstance(cell, (bool, int, float)) and cell in (0, 1) else None
         if bit is None:
-            raise ValueError(self._wrong(cell, line, "neither 1 (member) nor 0 (non-member)"))
+            raise ValueError(self._cell_error(cell, line, "neither 1 (member) nor 0 (non-member)"))
         return bit == 1.0
 
-    def _wrong(self, cell: Any, line: int, what: str) -> str:
-        return f"{self._name}, line {line}: {visible(repr(cell)[:40])} is {what}"
+    def _cell_error(self, cell: Any, line: int, problem: str) -> str:
+        return f"{self._name}, line {line}: {visible(repr(cell)[:40])} is {problem}"

@@ -1,11 +1,15 @@
-"""The named columns of a file, and which of them are the scores, and of what.
+"""The named columns of a file, and which of them hold scores and memberships.
 
-Columns are those of every format of tables, and of JSON. Scores are known by their names: a score
-and a membership for each round (Privacy Meter's npz archives have ``scores`` and ``memberships``,
-LeakPro's JSON ``signal_values`` and ``true_labels``, SACRO-ML's npz archives
-``individual.member_prob`` and ``individual.member``), the scores of members beside those of
-non-members, counts between edges, and LeakPro's confusion counts. Outputs of shadow models are
-scored by `shadows`.
+Columns come from any format of tables, or from JSON. Their names tell the form of the scores:
+
+- a score and a membership for each round (Privacy Meter's npz archives have ``scores`` and
+  ``memberships``, LeakPro's JSON ``signal_values`` and ``true_labels``, SACRO-ML's npz archives
+  ``individual.member_prob`` and ``individual.member``);
+- a column of members' scores and one of non-members' scores;
+- counts between edges;
+- LeakPro's confusion counts.
+
+Outputs of shadow models are scored by `shadows`.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ from leakscore_app.tables.table import ARROW, grid_of, inner_file
 
 _SACRO = ("individual.member_prob", "individual.member")
 SCORE_NAMES = ("score", "scores", "signal_values", "mia_scores", "statistic", _SACRO[0])
-LOSS_NAMES = ("loss", "losses", "nll")  # where no column is a score by its name
+LOSS_NAMES = ("loss", "losses", "nll")  # taken if no column has one of SCORE_NAMES
 MEMBER_NAMES = (
     *("member", "membership", "memberships", "is_member", "train", "in_train", "is_train"),
     *("included", "true_labels", "true_membership", _SACRO[1]),
@@ -40,13 +44,13 @@ WORDS: Mapping[str, float] = {
     **dict.fromkeys(("true", "yes", "member", "in", "train"), 1.0),
     **dict.fromkeys(("false", "no", "non-member", "nonmember", "non_member", "out", "test"), 0.0),
 }
-"""What else than 1 and 0 may stand for a member and a non-member."""
+"""Words for a member and a non-member, besides 1 and 0."""
 
 BITS: Mapping[str, float] = {**WORDS, "1": 1.0, "1.0": 1.0, "0": 0.0, "0.0": 0.0}
-"""What may stand for them in text."""
+"""Cells of text for a member and a non-member."""
 
 _INFINITE = {"inf": np.inf, "-inf": -np.inf}
-"""How strict JSON, this package's too, spells numbers that it has not."""
+"""Infinite numbers as strict JSON spells them; this package writes them so, too."""
 
 
 # --- the named columns of a file -----------------------------------------------------------------
@@ -54,7 +58,7 @@ _INFINITE = {"inf": np.inf, "-inf": -np.inf}
 
 @dataclass(frozen=True)
 class ScoreColumns:
-    """The columns of a file, each made an array when it is asked for.
+    """The columns of a file; each becomes an array when it is first used.
 
     Attributes
     ----------
@@ -62,12 +66,14 @@ class ScoreColumns:
     format : str
         "csv", "npz", "npy", "parquet", "json", or another one of `tables`.
     names : tuple of str
+    get : callable
+        Returns the column of a name.
     notes : tuple of str
-        What had to be found out.
+        Decisions of the reader that the user should see.
     padding : callable
-        The number of blank cells at the end of a column, which is shorter than others.
+        Returns the number of blank cells at the end of a column that is shorter than others.
     place : callable
-        The name of a row in a message.
+        Returns the name of a row, for messages.
     """
 
     file: files.File
@@ -79,21 +85,21 @@ class ScoreColumns:
     place: Callable[[int], str] = lambda row: f"row {row + 1}"
 
     def where(self, name: str) -> str:
-        """Name a column of this file in a message."""
+        """Return the name of a column of this file, for messages."""
         return f"{self.file.name}, column {name!r}"
 
     def column(self, role: str, accepted: Sequence[str], given: str | None = None) -> str | None:
-        """Return the name of the column of a role, see `column_of`."""
+        """Return the name of the column for a role, see `column_of`."""
         return column_of(self.file.name, self.names, role, accepted, given=given)
 
     def arrays(self, names: Sequence[str]) -> shadows.Arrays:
-        """Return columns of any shape, if there is memory for all of them and their copies."""
+        """Return columns of any shape; refuse them if they and copies exceed the memory."""
         loaded = {name: self.get(name) for name in names}
         self.file.require(sum(array.nbytes for array in loaded.values()))
         return loaded
 
     def vector(self, name: str) -> Array:
-        """Return a column as a 1-D array, its padding left out."""
+        """Return a column as a 1-D array without its padding."""
         array = self.get(name)
         if array.ndim > 1 and array.size == max(array.shape):
             array = array.reshape(-1)
@@ -106,7 +112,7 @@ class ScoreColumns:
         return array[: array.size - blank]
 
     def numbers(self, name: str) -> Array:
-        """Return a column of real numbers without NaN, of the dtype that it has in the file."""
+        """Return a column of real numbers without NaN, in the file's dtype."""
         array = self.vector(name)
         if array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
             raise ValueError(f"{self.where(name)} must hold numbers, not {array.dtype}")
@@ -116,7 +122,7 @@ class ScoreColumns:
         return array
 
     def bits(self, name: str) -> Flags:
-        """Return a column of memberships; words for 1 and 0 are understood."""
+        """Return a column of memberships, given as 1 and 0 or as words."""
         try:
             array = self.vector(name)
         except ValueError as error:
@@ -140,22 +146,22 @@ class ScoreColumns:
 
 
 def columns_of(file: files.File, options: ReadingOptions) -> ScoreColumns:
-    """Return the columns of a file; its format is told by its content."""
+    """Return the columns of a file; its content decides its format."""
     inner, options = inner_file(file, options)
     if inner.is_json and options != ReadingOptions(max_memory=options.max_memory):
         raise ValueError(f"{inner.name} is JSON, so that options for its form mean nothing")
     if inner.is_json:
-        return _of_json(inner)
+        return _json_columns(inner)
     if inner.kind == "npy":
-        return _of_npy(inner)
+        return _npy_columns(inner)
     if inner.kind == "npz":
         arrays = npy.load_npz(inner)
         return ScoreColumns(inner, "npz", tuple(arrays), lambda name: np.asarray(arrays[name]()))
-    return _of_grid(inner, options)
+    return _grid_columns(inner, options)
 
 
-def _of_grid(file: files.File, options: ReadingOptions) -> ScoreColumns:
-    """Return the columns of a file of cells; those that only count or name its rows are none."""
+def _grid_columns(file: files.File, options: ReadingOptions) -> ScoreColumns:
+    """Return the columns of a file of cells, without those that only count or name its rows."""
     options = replace(options, words=WORDS, complete=True)
     grid = grid_of(file, options)
     content = content_of(grid, options)
@@ -164,7 +170,7 @@ def _of_grid(file: files.File, options: ReadingOptions) -> ScoreColumns:
         column.name.strip() or f"column {j}": column
         for j, column in enumerate(grid.columns, start=1)
     }
-    # Scores may be the ranks of the records: a name decides what only counts them.
+    # A column 1, 2, ... may hold scores that are ranks: its name decides whether it is an index.
     excluded = {
         name: column.excluded
         for name, column in columns.items()
@@ -194,7 +200,7 @@ def _of_grid(file: files.File, options: ReadingOptions) -> ScoreColumns:
     )
 
 
-def _of_npy(file: files.File) -> ScoreColumns:
+def _npy_columns(file: files.File) -> ScoreColumns:
     array = npy.load_npy(file)
     if array.dtype.names is not None:
         return ScoreColumns(file, "npy", array.dtype.names, lambda name: np.asarray(array[name]))
@@ -207,7 +213,7 @@ def _of_npy(file: files.File) -> ScoreColumns:
     return ScoreColumns(file, "npy", ("scores",), {"scores": np.asarray(array)}.__getitem__)
 
 
-def _of_json(file: files.File) -> ScoreColumns:
+def _json_columns(file: files.File) -> ScoreColumns:
     document = files.load_json(file)
     if isinstance(document, dict) and isinstance(document.get("primitives"), dict):
         document = document["primitives"]  # LeakPro's CombinedMetricResult
@@ -220,12 +226,12 @@ def _of_json(file: files.File) -> ScoreColumns:
         file,
         "json",
         tuple(names),
-        lambda name: files.array_of_json(file, name, _numbers(columns[name])),
+        lambda name: files.array_of_json(file, name, _with_infinities(columns[name])),
     )
 
 
 def _refuse_sacro(file: files.File, document: dict[str, Any]) -> None:
-    """Name the archives in which SACRO-ML keeps the scores that its report.json leaves out."""
+    """Refuse a report of SACRO-ML without scores, and name the archives that hold them."""
     experiments = [
         attack["attack_experiment_logger"]
         for attack in document.values()
@@ -239,16 +245,16 @@ def _refuse_sacro(file: files.File, document: dict[str, Any]) -> None:
         for instance in (experiment.get("attack_instance_logger") or {}).values()
         if isinstance(instance, dict)
     ]
-    kept = [str(instance["arrays_file"]) for instance in instances if "arrays_file" in instance]
-    where = f"in {listed(kept)}: audit one of them" if kept else "nowhere"
+    archives = [str(entry["arrays_file"]) for entry in instances if "arrays_file" in entry]
+    where = f"in {listed(archives)}: audit one of them" if archives else "nowhere"
     raise ValueError(
         f"{file.name} is a report of SACRO-ML without the records' scores. They are {where}; an "
         "attack saves them if it runs with report_individual=True"
     )
 
 
-def _numbers(value: Any) -> Any:
-    """Return a list whose infinite numbers, which strict JSON has to spell, are numbers again."""
+def _with_infinities(value: Any) -> Any:
+    """Return a list in which "inf" and "-inf" are numbers again."""
     if not isinstance(value, list):
         return value
     return [_INFINITE.get(cell, cell) if type(cell) is str else cell for cell in value]
@@ -269,7 +275,7 @@ _OUTSIDE = ("below", "above")
 
 @dataclass(frozen=True)
 class Rounds:
-    """One score and one membership a round, in the order of the file."""
+    """A score and a membership for each round, in the order of the file."""
 
     scores: Array
     member: Flags
@@ -278,7 +284,7 @@ class Rounds:
 
 @dataclass(frozen=True)
 class Samples:
-    """The scores of the members and those of the others."""
+    """The scores of members and of non-members."""
 
     members: Array
     nonmembers: Array
@@ -287,7 +293,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class BinCounts:
-    """How many scores of each kind lie between edges, and outside them: members, non-members."""
+    """Counts of scores between edges; `below` and `above` are (members, non-members) outside."""
 
     edges: Array
     members: Array
@@ -301,28 +307,28 @@ Data: TypeAlias = Rounds | Samples | BinCounts
 
 
 @dataclass(frozen=True)
-class Read:
-    """What was read, from where.
+class LoadedScores:
+    """The scores of one or two files.
 
     Attributes
     ----------
     files : tuple of File
-        One, or that of the members and that of the non-members.
+        One file, or the members' and the non-members'.
     format : str
-        Of the first file.
+        Format of the first file.
     writer : str or None
-        The program that writes such files, if it is known by the names in them.
+        The program that writes such files, if their names show it.
     columns : dict
-        What was read -> the name of its column.
+        Role (score, member, ...) -> name of the column.
     dtype : str
         Of the scores in the file.
     data : Rounds, Samples or BinCounts
     notes : tuple of str
-        What had to be found out or was taken for granted.
-    attack : Attack or None
-        What made the scores of the outputs of shadow models.
-    in_each : int or None
-        How many records each shadow model holds, if all hold as many and coins hardly do so.
+        Decisions and assumptions of the reader that the user should see.
+    attack : ShadowAttack or None
+        The attack that computed the scores from outputs of shadow models.
+    model_size : int or None
+        Number of records in each shadow model, if it is so equal that no coins decided it.
     """
 
     files: tuple[files.File, ...]
@@ -333,7 +339,7 @@ class Read:
     data: Data
     notes: tuple[str, ...]
     attack: shadows.ShadowAttack | None = None
-    in_each: int | None = None
+    model_size: int | None = None
 
 
 def read_scores(
@@ -346,7 +352,7 @@ def read_scores(
     few_records: bool = False,
     options: ReadingOptions | None = None,
     max_memory: int = files.MAX_MEMORY,
-) -> Read:
+) -> LoadedScores:
     """Read the scores of a file.
 
     Parameters
@@ -354,44 +360,44 @@ def read_scores(
     path : str
         JSON or any format of tables; ``-`` is the standard input.
     nonmembers : str, optional
-        A second file with the scores of the non-members; then the first holds those of the members.
+        A second file with the non-members' scores; the first then holds the members'.
     score, member : str, optional
-        The columns; found by their names if not given.
+        The columns; chosen by their names if not given.
     attack : str, optional
-        Of `shadows.ATTACKS`, for a file of the outputs of shadow models.
+        One of `shadows.ATTACKS`, for a file of outputs of shadow models.
     few_records : bool
-        Whether shadow models that outnumber the records are none of a transposed file.
+        Accept more shadow models than records, which otherwise count as a transposed file.
     options : ReadingOptions, optional
-        How the files are to be read.
+        How to read the files.
     max_memory : int
-        Bytes that each file and what it is unpacked to may take.
+        Most bytes for each file and its unpacked contents.
 
     Returns
     -------
-    Read
+    LoadedScores
 
     Raises
     ------
     ValueError
-        If the file is damaged or pickled, its columns are not told, a score is NaN, a membership is
+        If the file is damaged or pickled, its columns are unclear, a score is NaN, a membership is
         neither 0 nor 1, or the lengths differ.
     ImportError
-        If a library is missing that reads the format.
+        If the library that reads the format is missing.
     """
     options = replace(options or ReadingOptions(), max_memory=max_memory)
     first = columns_of(files.open_file(path, max_memory), options)
     if attack is not None and (nonmembers is not None or score is not None or member is not None):
         raise ValueError("--attack takes arrays by their names, and no columns or second file")
     if nonmembers is None:
-        if scored := _of_models(first, score, member, attack=attack, few_records=few_records):
-            return scored
-        return _read(first, score, member)
+        if of_models := _score_models(first, score, member, attack=attack, few_records=few_records):
+            return of_models
+        return _read_columns(first, score, member)
     if member is not None:
         raise ValueError("a column of memberships means nothing where non-members have their file")
     second = columns_of(files.open_file(nonmembers, max_memory), options)
-    names = [_sole(part, score) for part in (first, second)]
+    names = [_sole_column(columns, score) for columns in (first, second)]
     inside, outside = first.numbers(names[0]), second.numbers(names[1])
-    return Read(
+    return LoadedScores(
         files=(first.file, second.file),
         format=first.format,
         writer=None,
@@ -402,15 +408,15 @@ def read_scores(
     )
 
 
-def _of_models(
+def _score_models(
     columns: ScoreColumns,
     score: str | None,
     member: str | None,
     *,
     attack: str | None,
     few_records: bool,
-) -> Read | None:
-    """Score the outputs of shadow models; None for a file of scores."""
+) -> LoadedScores | None:
+    """Score outputs of shadow models; return None for a file of scores."""
     plain_names = (*SCORE_NAMES, *_MEMBERS, "edges", "tp")
     plain = score or member or any(plain_name(name) in plain_names for name in columns.names)
     loaded = None if plain and attack is None else model_outputs(columns)
@@ -422,16 +428,17 @@ def _of_models(
         )
     if loaded is None:
         return None
-    scored = shadows.scored(columns.file, loaded, attack, few_records=few_records)
+    scored = shadows.score_targets(columns.file, loaded, attack, few_records=few_records)
     _require_both(columns.file.name, scored.member)
     roles = {name: name for name in scored.used}
-    read = _made(columns, roles, np.dtype(scored.dtype), Rounds(scored.scores, scored.member))
+    rounds = Rounds(scored.scores, scored.member)
+    loaded_scores = _loaded_scores(columns, roles, np.dtype(scored.dtype), rounds)
     notes = (*columns.notes, *scored.notes)
-    return replace(read, notes=notes, attack=scored.attack, in_each=scored.in_each)
+    return replace(loaded_scores, notes=notes, attack=scored.attack, model_size=scored.model_size)
 
 
 def model_outputs(columns: ScoreColumns) -> shadows.Arrays | None:
-    """Return the arrays of shadow models; None if the file holds plain scores, or is no npz."""
+    """Return the arrays of shadow models; None if the file holds scores or is no npz."""
     names = [name for name in shadows.NAMES if name in columns.names]
     if columns.format != "npz" or not set(names) & {"signals", "logits", "included"}:
         return None
@@ -442,23 +449,23 @@ def model_outputs(columns: ScoreColumns) -> shadows.Arrays | None:
     return loaded
 
 
-def _sole(columns: ScoreColumns, score: str | None) -> str:
-    """Return the column of a file that holds the scores of one kind only."""
+def _sole_column(columns: ScoreColumns, score: str | None) -> str:
+    """Return the column of scores of a file that holds members or non-members only."""
     if member_column(columns, None) is not None:
         raise ValueError(f"{columns.file.name} has memberships of its own: audit it alone")
     name = columns.column("score", SCORE_NAMES, score)
     if name is None and len(columns.names) == 1:
         name = columns.names[0]
     if name is None:
-        raise ValueError(_untold(columns))
+        raise ValueError(_unclear_columns(columns))
     return name
 
 
-def _read(columns: ScoreColumns, score: str | None, member: str | None) -> Read:
-    for form in (_confusion, _histogram, _beside):
-        if score is None and member is None and (read := form(columns)) is not None:
-            return read
-    roles, notes = _roles(columns, score, member)
+def _read_columns(columns: ScoreColumns, score: str | None, member: str | None) -> LoadedScores:
+    for reader in (_read_confusion, _read_histogram, _read_samples):
+        if score is None and member is None and (loaded := reader(columns)) is not None:
+            return loaded
+    roles, notes = _score_and_member(columns, score, member)
     scores, bits = columns.numbers(roles["score"]), columns.bits(roles["member"])
     if scores.size != bits.size:
         blank = " (blank cells at the end left out)" if columns.padding is not None else ""
@@ -466,7 +473,7 @@ def _read(columns: ScoreColumns, score: str | None, member: str | None) -> Read:
             f"{columns.file.name}: {scores.size} scores, but {bits.size} memberships{blank}"
         )
     _require_both(columns.where(roles["member"]), bits)
-    return _made(columns, roles, scores.dtype, Rounds(scores, bits), *notes)
+    return _loaded_scores(columns, roles, scores.dtype, Rounds(scores, bits), *notes)
 
 
 def _require_both(where: str, member: Flags) -> None:
@@ -475,10 +482,10 @@ def _require_both(where: str, member: Flags) -> None:
         raise ValueError(f"{where}: there are no {missing}")
 
 
-def _made(
+def _loaded_scores(
     columns: ScoreColumns, roles: dict[str, str], dtype: np.dtype[Any], data: Data, *notes: str
-) -> Read:
-    return Read(
+) -> LoadedScores:
+    return LoadedScores(
         files=(columns.file,),
         format=columns.format,
         writer=_writer(columns),
@@ -503,10 +510,10 @@ def _writer(columns: ScoreColumns) -> str | None:
 # --- a score and a membership a round ------------------------------------------------------------
 
 
-def _roles(
+def _score_and_member(
     columns: ScoreColumns, score: str | None, member: str | None
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the columns of the scores and of the memberships."""
+    """Return the names of the columns of scores and memberships, and notes."""
     chosen = {
         "score": columns.column("score", SCORE_NAMES, score) or columns.column("score", LOSS_NAMES),
         "member": member_column(columns, member),
@@ -526,25 +533,26 @@ def _roles(
     roles = {role: name for role, name in chosen.items() if name is not None}
     for role in chosen:
         if role not in roles:
-            raise ValueError(_untold(columns))
+            raise ValueError(_unclear_columns(columns))
     if roles["score"] == roles["member"]:
         raise ValueError(f"{columns.where(roles['score'])} is named as score and as membership")
     return roles, notes
 
 
 def member_column(columns: ScoreColumns, name: str | None) -> str | None:
-    """Return the column of memberships, by the name that is given or by its own."""
+    """Return the column of memberships: the named one, or the one with a usual name."""
     return columns.column("member", MEMBER_NAMES, name)
 
 
 def plain_name(name: str) -> str:
+    """Return a name in lower case, with underscores for spaces and hyphens."""
     return re.sub(r"[\s\-]+", "_", name.strip().lower())
 
 
 def column_of(
     where: str, names: Sequence[str], role: str, accepted: Sequence[str], *, given: str | None
 ) -> str | None:
-    """Return the column that is given, or the only one with an accepted name; None if none has."""
+    """Return the given column, or the only one with an accepted name; None if there is none."""
     if given is not None:
         if given not in names:
             raise ValueError(no_column(where, given, names, f"--{role}"))
@@ -558,7 +566,7 @@ def column_of(
     return matches[0] if matches else None
 
 
-def _untold(columns: ScoreColumns) -> str:
+def _unclear_columns(columns: ScoreColumns) -> str:
     if not columns.names:
         return f"{columns.file.name} holds no columns"
     arrays = f"; or an npz with {shadows.ARRAYS}" if columns.format == "npz" else ""
@@ -574,8 +582,8 @@ def _untold(columns: ScoreColumns) -> str:
 # --- other forms ---------------------------------------------------------------------------------
 
 
-def _beside(columns: ScoreColumns) -> Read | None:
-    """Read one column of members' scores and one of non-members', of any lengths."""
+def _read_samples(columns: ScoreColumns) -> LoadedScores | None:
+    """Read a column of members' scores and one of non-members', of any lengths."""
     inside = columns.column("members", _MEMBERS)
     outside = columns.column("nonmembers", _NONMEMBERS)
     pair = sorted(columns.names, reverse=True)
@@ -589,10 +597,10 @@ def _beside(columns: ScoreColumns) -> Read | None:
             raise ValueError(f"{columns.where(name)} is empty")
     roles = {"members": inside, "nonmembers": outside}
     dtype = np.result_type(members, nonmembers)
-    return _made(columns, roles, dtype, Samples(members, nonmembers))
+    return _loaded_scores(columns, roles, dtype, Samples(members, nonmembers))
 
 
-def _histogram(columns: ScoreColumns) -> Read | None:
+def _read_histogram(columns: ScoreColumns) -> LoadedScores | None:
     """Read counts between edges."""
     if not set(_HISTOGRAM) <= set(columns.names):
         return None
@@ -603,19 +611,19 @@ def _histogram(columns: ScoreColumns) -> Read | None:
     except ValueError as error:
         raise ValueError(f"{columns.file.name}: {error}") from None
     roles = {name: name for name in (*_HISTOGRAM, *beyond)}
-    return _made(columns, roles, edges.dtype, BinCounts(edges, inside, outside, **beyond))
+    return _loaded_scores(columns, roles, edges.dtype, BinCounts(edges, inside, outside, **beyond))
 
 
-def _confusion(columns: ScoreColumns) -> Read | None:
-    """Read LeakPro's confusion counts, which it writes without signals for attacks that decide.
+def _read_confusion(columns: ScoreColumns) -> LoadedScores | None:
+    """Read LeakPro's confusion counts, which it writes for attacks that decide without a signal.
 
-    K decisions, each at least as ready to flag as the one before, are one score: how many of them
-    flag the record.
+    Of K decisions, each flags all that the stricter ones flag. The score of a record is the number
+    of decisions that flag it.
     """
     names = set(columns.names)
     if not set(_CONFUSION) <= names or names & {"signal_values", *SCORE_NAMES}:
         return None
-    # As float64: the sum of two small integers of a file may not fit into their dtype.
+    # float64: the sum of two small integers may not fit into the file's dtype.
     tp, fp, tn, fn = (columns.numbers(name).astype(np.float64) for name in _CONFUSION)
     where = columns.file.name
     counts = np.concatenate([tp, fp, tn, fn])
@@ -646,10 +654,10 @@ def _confusion(columns: ScoreColumns) -> Read | None:
     else:
         note += " it"
     roles = {name: name for name in _CONFUSION}
-    return _made(columns, roles, np.dtype(np.float64), Samples(members, nonmembers), note)
+    return _loaded_scores(columns, roles, np.dtype(np.float64), Samples(members, nonmembers), note)
 
 
-# --- which scores speak for a member: of losses a file does not tell -----------------------------
+# --- direction: losses are smaller for members, and a file does not say so -----------------------
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _LOSSES = {
@@ -657,27 +665,27 @@ _LOSSES = {
     *("perplexities", "perplexity", "ppl", "rmse", "surprisal", "xent"),
 }
 _ENDINGS = ("entropies", "entropy", "loss", "losses")  # crossentropy, logloss
-_SCORES = ("score", "members", "nonmembers")  # what a column may be read as
+_SCORES = ("score", "members", "nonmembers")  # roles of columns of scores
 
 
-def require_direction(read: Read, more: str = "") -> None:
-    """Refuse scores whose name says that small ones may speak for a member: losses, distances.
+def require_direction(read: LoadedScores, alternative: str = "") -> None:
+    """Refuse scores that are losses or distances by name: small ones may mean a member.
 
-    `more` says what else the command takes.
+    `alternative` is added to the remedies in the message.
     """
     if read.attack is not None:
         return  # scores of shadow models are larger for members
-    for name in _names(read):
+    for name in _score_names(read):
         if _is_loss(name):
             raise ValueError(
                 f"{read.files[0].name}: {name!r} is a loss or a distance by its name, and small "
                 "ones usually mean a member: say --lower-is-member, or --higher-is-member if large "
-                f"ones do, before you see the scores{more}"
+                f"ones do, before you see the scores{alternative}"
             )
 
 
-def _names(read: Read) -> list[str]:
-    """Return the names of the scores; of columns without one those of the files."""
+def _score_names(read: LoadedScores) -> list[str]:
+    """Return the names of the columns of scores, and of the files if these have no names."""
     named = [name for role, name in read.columns.items() if role in _SCORES]
     if read.format == "npy" or all(re.fullmatch(r"column \d+", name) for name in named):
         named += [PurePath(file.name).stem for file in read.files]

@@ -1,4 +1,4 @@
-"""What an audit of a file says: sections for text and page, and the charts of the page."""
+"""Sections of the report on an audited file, for text and page, and the page's charts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from leakscore_app.audits.words import lower_bound, number
 from leakscore_app.document import Axis, Chart, decades, nice_ticks
 from leakscore_app.document import document as doc
 
-_DELTAS = 3  # in a table of methods: any of them fit into 80 characters
+_DELTAS = 3  # columns of a table of methods: so many fit into 80 characters, whatever they hold
 
 
 def document(
@@ -30,28 +30,28 @@ def document(
         f"leakscore audit: {' and '.join(file['name'] for file in findings.input.files)}",
         list(_head(findings, doubts)),
         (
-            _bounds(findings),
-            words.holds(findings.assumptions),
-            *_methods(findings),
-            rates(findings),
+            _bounds_section(findings),
+            words.assumptions_section(findings.assumptions),
+            *_methods_section(findings),
+            rates_section(findings),
             doc.Section("What this does not show", [doc.Notices(notices)]),
-            words.read(read_of(findings.input, findings.setting)),
+            words.input_section(input_facts(findings.input, findings.setting)),
         ),
     )
 
 
-def heading(findings: Certificates) -> str:
+def bound_heading(findings: Certificates) -> str:
     """Return the first bound as a sentence."""
     bound = findings.bounds.bounds[0]
-    said = words.bound_at(
+    sentence = words.bound_at(
         float(bound.epsilon), float(bound.delta), findings.confidence, findings.method
     )
-    shared = words.shared(findings.input)
-    return f"NOT CERTIFIED, {shared}. For independent rounds: {said}" if shared else said
+    models = words.shared_models(findings.input)
+    return f"NOT CERTIFIED, {models}. For independent rounds: {sentence}" if models else sentence
 
 
-def _taken(findings: Certificates) -> str:
-    """Say where scores and memberships come from if the names do not."""
+def _column_sentence(findings: Certificates) -> str:
+    """Name the columns of scores and memberships if their names do not show what they are."""
     columns = findings.input.columns
     if not {"score", "member"} <= set(columns) or (
         plain_name(columns["score"]) in (*SCORE_NAMES, *LOSS_NAMES)
@@ -61,24 +61,26 @@ def _taken(findings: Certificates) -> str:
     return f"Membership is read from {columns['member']!r}, scores from {columns['score']!r}. "
 
 
-def said_of_claim(findings: Certificates) -> str:
-    """Say what becomes of the claim; nothing without one."""
+def claim_line(findings: Certificates) -> str:
+    """Return the verdict on the claim as a sentence; "" without a claim."""
     judged, claimed = findings.verdict, findings.claim
-    return words.verdict(judged, claimed, method=findings.method, void=findings.void)
+    return words.verdict_line(judged, claimed, method=findings.method, void=findings.void)
 
 
 def _head(findings: Certificates, doubts: Sequence[doc.Notice]) -> Iterator[list[doc.Part]]:
-    """The first bound, after the warnings that void or weaken it."""
-    seen, bound = findings.input, findings.bounds.bounds[0]
-    most = words.at_most(float(bound.epsilon), float(bound.max_certifiable))
-    of_one = "" if words.shared(seen) else " Records of one model are not independent rounds."
-    lead = (
-        f"{_taken(findings)}{counted(seen.members, 'member')} and "
-        f"{counted(seen.nonmembers, 'non-member')}; even perfect separation of this many "
-        f"{most}{of_one}"
+    """Yield the groups of the head: warnings, the first bound, the verdict, the cards."""
+    source, bound = findings.input, findings.bounds.bounds[0]
+    most = words.certifiable_limit(float(bound.epsilon), float(bound.max_certifiable))
+    more = (
+        "" if words.shared_models(source) else " Records of one model are not independent rounds."
     )
-    first = (doc.Heading(heading(findings)), doc.Paragraph(lead, "lead"))
-    yield from words.head(doubts, said_of_claim(findings), *first)
+    lead = (
+        f"{_column_sentence(findings)}{counted(source.members, 'member')} and "
+        f"{counted(source.nonmembers, 'non-member')}; even perfect separation of this many "
+        f"{most}{more}"
+    )
+    first = (doc.Heading(bound_heading(findings)), doc.Paragraph(lead, "lead"))
+    yield from words.head(doubts, claim_line(findings), *first)
     limits = (
         "A lower bound does not show privacy. It says what this attack proved with these scores, "
         "if they are of independent rounds; another attack may prove more."
@@ -110,27 +112,27 @@ def _cards(findings: Certificates) -> Iterator[doc.Card]:
             "The claim",
             "inconclusive" if word == "cannot-tell" else word,
             "",
-            f"{words.claim(findings.claim)}; "
-            f"neighbours {words.relation(findings.setting.neighbours)}.",
+            f"{words.claim_name(findings.claim)}; "
+            f"neighbours {words.neighbours_phrase(findings.setting.neighbours)}.",
         )
 
 
-def _bounds(findings: Certificates) -> doc.Section:
+def _bounds_section(findings: Certificates) -> doc.Section:
     parts: list[doc.Part] = [bounds_table(findings)]
     for bound in findings.bounds.bounds:
-        parts.append(doc.Paragraph(words.certificate(findings, bound), "soft"))
+        parts.append(doc.Paragraph(words.certificate_line(findings, bound), "soft"))
     if findings.mu is not None:
         mu, most = words.lower_bound(findings.mu.mu), words.lower_bound(findings.mu.max_certifiable)
         by = "" if findings.mu.method == findings.method else f", by {findings.mu.method}"
         parts.append(
             doc.Paragraph(
                 f"mu >= {mu} of mu-GDP, of at most {most}, by flagging "
-                f"{words.rule(findings, findings.mu)}{by}. That holds for every mechanism; an "
+                f"{words.flag_rule(findings, findings.mu)}{by}. That holds for every mechanism; an "
                 "epsilon follows from a mu only if the mechanism is known to be Gaussian.",
                 "soft",
             )
         )
-    parts.append(doc.Figures([roc(findings), thresholds(findings)]))
+    parts.append(doc.Figures([roc_chart(findings), threshold_chart(findings)]))
     return doc.Section(f"Certified bounds, method {findings.method}", parts)
 
 
@@ -160,7 +162,7 @@ def bounds_table(findings: Certificates) -> doc.TextTable:
 
 
 def bounds_columns(bounds: Sequence[EpsilonBound | OneRunBound]) -> dict[str, list[str]]:
-    """Return the columns of what is certified at each delta, and what could have been."""
+    """Return the columns of the bound at each delta, and of the largest that was possible."""
     return {
         "delta": [words.number(float(bound.delta), 10) for bound in bounds],
         "epsilon\nat least": [words.lower_bound(float(bound.epsilon)) for bound in bounds],
@@ -168,12 +170,12 @@ def bounds_columns(bounds: Sequence[EpsilonBound | OneRunBound]) -> dict[str, li
     }
 
 
-def _methods(findings: Certificates) -> Iterator[doc.Section]:
+def _methods_section(findings: Certificates) -> Iterator[doc.Section]:
     if not findings.others:
         return
     starts = range(0, len(findings.deltas), _DELTAS)
     parts: list[doc.Part] = [
-        *(_compared(findings, slice(start, start + _DELTAS)) for start in starts),
+        *(_comparison_table(findings, slice(start, start + _DELTAS)) for start in starts),
         doc.Paragraph(
             "The verdict is that of the chosen method; the largest of several bounds does not "
             "have the confidence of any.",
@@ -186,23 +188,23 @@ def _methods(findings: Certificates) -> Iterator[doc.Section]:
     yield doc.Section("Other methods on the same scores, not part of the verdict", parts)
 
 
-def _compared(findings: Certificates, part: slice) -> doc.TextTable:
-    """Compare the methods at some of the deltas."""
+def _comparison_table(findings: Certificates, part: slice) -> doc.TextTable:
+    """Compare the methods at a part of the deltas."""
     methods = [method for method in (findings.bounds, *findings.others) if method.refused is None]
     first = [method.bounds[part][0] for method in methods]
     widest = max(float(bound.max_certifiable) for bound in first) or 1.0
     columns: dict[str, Sequence[str | doc.Bar]] = {
-        "method": [f"{of.method}{' (chosen)' * (of is findings.bounds)}" for of in methods],
+        "method": [f"{by.method}{' (chosen)' * (by is findings.bounds)}" for by in methods],
         "": [doc.Bar(float(bound.epsilon) / widest) for bound in first],
     }
     for delta in findings.deltas[part]:
         bounds = [words.lower_bound(float(method.at(delta).epsilon)) for method in methods]
         columns[f"delta\n{words.number(delta, 6)}"] = bounds
-    columns["most\npossible"] = [words.lower_bound(float(of.max_certifiable)) for of in first]
+    columns["most\npossible"] = [words.lower_bound(float(at.max_certifiable)) for at in first]
     return doc.TextTable.of(columns, "Epsilon at least, by delta")
 
 
-def rates(findings: Certificates) -> doc.Section:
+def rates_section(findings: Certificates) -> doc.Section:
     """Return the table of observed rates and their bounds."""
     shown = findings.shown
     named = [("AUC", shown.auc), ("advantage", shown.advantage)]
@@ -219,29 +221,29 @@ def rates(findings: Certificates) -> doc.Section:
     return doc.Section(f"The ROC curve, bounds by {shown.method}", [table])
 
 
-def read_of(seen: AuditInput, setting: Setting) -> Iterator[tuple[str, str]]:
-    """List what was read and what is taken for granted."""
-    for file in seen.files:
+def input_facts(source: AuditInput, setting: Setting) -> Iterator[tuple[str, str]]:
+    """Yield names and values: what was read, and what the audit relies on."""
+    for file in source.files:
         yield "file", file["name"]
         yield "sha256", file["sha256"]
-    form = f"{seen.format}, as {seen.writer} writes it" if seen.writer else seen.format
-    yield "format", words.form(form, seen.columns, seen.dtype, seen.attack)
-    if seen.attack is not None:
-        yield "attack", words.attack(seen.attack)
-    yield "member if", f"the score is {'small' if seen.lower_is_member else 'large'}"
-    yield "neighbours", words.relation(setting.neighbours)
+    form = f"{source.format}, as {source.writer} writes it" if source.writer else source.format
+    yield "format", words.format_phrase(form, source)
+    if source.attack is not None:
+        yield "attack", words.attack_phrase(source.attack)
+    yield "member if", f"the score is {'small' if source.lower_is_member else 'large'}"
+    yield "neighbours", words.neighbours_phrase(setting.neighbours)
     yield "threat model", setting.threat_model or "not stated (--threat-model)"
-    for note in seen.notes:
+    for note in source.notes:
         yield "note", note
     yield "made by", f"leakscore {leakscore.__version__}, seed {setting.seed}"
 
 
-def roc(findings: Certificates) -> str:
-    """Log-log ROC: what was observed, and what is certain at this confidence."""
+def roc_chart(findings: Certificates) -> str:
+    """Draw the observed ROC curve and its confidence band on logarithmic axes."""
     rates, bound = findings.curves.rates, findings.bounds.bounds[0]
     sizes = (findings.input.nonmembers, findings.input.members)
-    low = _decade(min(1e-2, 1 / max(sizes)))
-    foot = _decade(min(0.1, max(float(rates.tpr[rates.fpr <= low].max()), 1 / sizes[1])))
+    low = _decade_below(min(1e-2, 1 / max(sizes)))
+    foot = _decade_below(min(0.1, max(float(rates.tpr[rates.fpr <= low].max()), 1 / sizes[1])))
     fpr, tpr = float(bound.fpr_upper), 1 - float(bound.fnr_upper)
     chart = Chart(
         title="ROC curve",
@@ -258,10 +260,10 @@ def roc(findings: Certificates) -> str:
         x=Axis(low, 1, decades(low, 1), "false positives (of non-members)", log=True),
         y=Axis(foot, 1, decades(foot, 1), "true positives (of members)", log=True),
     )
-    # From the corner: left of the first end the true curve may be as low as 0.
+    # The lower side starts at the corner: left of its first point the true curve may be at 0.
     below = _stairs(np.append(0.0, rates.fpr_upper), np.append(0.0, rates.tpr_lower))
     above = _stairs(rates.fpr_lower, rates.tpr_upper)
-    xs, ys = (forth + back[::-1] for forth, back in zip(below, above, strict=True))
+    xs, ys = (lower + upper[::-1] for lower, upper in zip(below, above, strict=True))
     chart.region(xs, ys, "area informed", "band")
     chance = np.geomspace(max(low, foot), 1, 2).tolist()
     chart.line(chance, chance, "line chance")
@@ -272,7 +274,7 @@ def roc(findings: Certificates) -> str:
     return chart.render()
 
 
-def _decade(value: float) -> float:
+def _decade_below(value: float) -> float:
     """Return the power of ten at or below a value."""
     return float(10.0 ** math.floor(math.log10(value) + 1e-9))
 
@@ -282,13 +284,13 @@ def _stairs(x: Doubles, y: Doubles) -> tuple[list[float], list[float]]:
     return np.repeat(x, 2)[1:].tolist(), np.repeat(y, 2)[:-1].tolist()
 
 
-def thresholds(findings: Certificates) -> str:
-    """What each threshold certifies, with the chosen one, the cap and the claim."""
+def threshold_chart(findings: Certificates) -> str:
+    """Draw the bound at each threshold, with the chosen threshold, the cap and the claim."""
     curves, bound = findings.curves, findings.bounds.bounds[0]
     sign = -1.0 if findings.input.lower_is_member else 1.0
     finite = np.isfinite(curves.rates.thresholds)
     x, y = sign * curves.rates.thresholds[finite], curves.epsilon[finite]
-    low, high = _span(x, y)
+    low, high = _useful_range(x, y)
     cap = float(bound.max_certifiable)
     claimed = (findings.claim and findings.claim.epsilon) or 0.0
     top = 1.12 * max(cap, min(claimed, 2 * cap), 0.1)
@@ -314,11 +316,11 @@ def thresholds(findings: Certificates) -> str:
     return chart.render()
 
 
-def _span(x: Doubles, y: Doubles) -> tuple[float, float]:
+def _useful_range(x: Doubles, y: Doubles) -> tuple[float, float]:
     """Return the range of thresholds that certify something, and a little around it."""
-    of_use = x[y > 0] if np.any(y > 0) else x
-    if of_use.size == 0:
+    useful = x[y > 0] if np.any(y > 0) else x
+    if useful.size == 0:
         return -1.0, 1.0
-    low, high = (float(end) for end in np.clip([of_use.min(), of_use.max()], -1e300, 1e300))
+    low, high = (float(end) for end in np.clip([useful.min(), useful.max()], -1e300, 1e300))
     margin = max(0.08 * (high - low), 1e-9 * max(abs(low), abs(high))) or 1.0
     return low - margin, high + margin

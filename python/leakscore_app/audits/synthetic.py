@@ -1,6 +1,6 @@
-"""What a synthetic table shows of the records that its generator was trained on.
+"""An audit of a synthetic table: what it reveals about its generator's training records.
 
-Three attacks are tried on one half of the records, and the best is judged on the other.
+Three attacks are compared on one half of the records, and the best is judged on the other half.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from leakscore_app.audits import alike, sections, words
 from leakscore_app.audits.alike import Labels
 from leakscore_app.audits.judge import Judgement, judge
 from leakscore_app.audits.model import Setting
-from leakscore_app.audits.scores import Read, Samples
+from leakscore_app.audits.scores import LoadedScores, Samples
 from leakscore_app.document import document as doc
 from leakscore_app.document.document import Findings
 from leakscore_app.tables.files import File
 from leakscore_app.tables.table import Table, read_table
 
 _FEWEST = 50
-_SAMPLED = 1000  # records of each kind that are compared without the synthetic table
-_UNLIKE = 0.001  # p-value at which they differ
-_REFUSED = 1e-5  # p-value of equal records at which tables are no samples
-_OTHER = 10.0  # times as wide as TRAIN is, or as far away: of other units
-_ONE_EACH = "If persons have several records, keep one of each person"
+_SAMPLE_SIZE = 1000  # records of TRAIN and of HOLDOUT that are compared with each other
+_DIFFERENCE_LEVEL = 0.001  # p-value at which TRAIN and HOLDOUT count as different
+_REFUSAL_LEVEL = 1e-5  # p-value of equal records at which tables are refused
+_RATIO = 10.0  # a column so many times as wide or as far away may have another unit
+_PERSONS_REMEDY = "If persons have several records, keep one of each person"
 _ATTACKS = {
     "moments": "means and products of the columns, as if they were released",
     "distance": "distance to the nearest synthetic record",
@@ -43,7 +43,7 @@ _ATTACKS = {
 
 @dataclass(frozen=True)
 class SyntheticAttack:
-    """Which records an attack flags, and the chance of so many members among them or more."""
+    """Numbers of records that an attack flags, and the p-value of so many members among them."""
 
     name: str
     threshold: float
@@ -53,7 +53,7 @@ class SyntheticAttack:
 
     @classmethod
     def of(cls, name: str, scores: Doubles, member: Flags, threshold: float) -> SyntheticAttack:
-        """Flag scores above a threshold; the chance is exact if all labellings are as likely."""
+        """Flag scores above a threshold; the p-value is exact if labellings are equally likely."""
         flags = scores > threshold
         members, flagged = int((flags & member).sum()), int(flags.sum())
         chance = hypergeom.sf(members - 1, len(member), int(member.sum()), flagged)
@@ -67,26 +67,28 @@ class SyntheticAudit(Findings):
     Attributes
     ----------
     input : dict
-        The files, their records, the columns, and notes on the reading.
+        The files, the numbers of their records, the columns, and notes of the reader.
     verdict : {"refuted", "consistent", "cannot-tell"}
-        Of the claim that the synthetic table does not depend on which records were trained on.
+        Verdict on the claim that the synthetic table does not depend on which records were trained
+        on.
     p_value : float
-        Twice the smaller of those of `copies` and `chosen`: exact if it was decided at random which
+        Twice the smaller p-value of `copies` and `chosen`. It is exact if chance decided which
         records are in TRAIN.
     copies : SyntheticAttack
-        Flags the records that equal a synthetic one.
+        The attack that flags records equal to a synthetic one.
     chosen : SyntheticAttack
-        The best of `tried`, on the half of the records on which it was not chosen.
+        The best attack of `tried`, judged on the half of the records on which it was not chosen.
     tried : tuple of SyntheticAttack
-        On the other half, best first, each at its best threshold.
+        The attacks on the other half, best first, each at its best threshold.
     judged : Judgement
-        Error rates of the chosen attack, and the epsilon of independent rounds.
+        Error rates of the chosen attack, and the epsilon that independent rounds would certify.
     certified : OneRunBound or None
         Lower bound on the generator's epsilon, if fair coins decided who is in TRAIN.
     overlap : int
-        Records of HOLDOUT that equal one of TRAIN.
+        Number of records of HOLDOUT that equal one of TRAIN.
     unlike : float
-        P-value of `audit.blind_check`: whether TRAIN and HOLDOUT differ without the table.
+        P-value of `audit.blind_check` for a difference between TRAIN and HOLDOUT, computed without
+        the synthetic table.
     """
 
     command = "audit-synthetic"
@@ -108,7 +110,7 @@ class SyntheticAudit(Findings):
         return (*_doubts(self), *_notes(self))
 
     def contents(self) -> dict[str, Any]:
-        """Return what the JSON holds besides envelope and notices."""
+        """Return the fields of the JSON besides envelope and notices."""
         judged = self.judged.contents()
         return super().contents() | {
             "verdict": {"verdict": self.verdict},
@@ -117,7 +119,7 @@ class SyntheticAudit(Findings):
 
     def document(self) -> doc.Document:
         """Return the sections of the text and the page."""
-        head = (doc.Heading(_said(self)), doc.Paragraph(_lead(self), "lead"))
+        head = (doc.Heading(_verdict_line(self)), doc.Paragraph(_lead(self), "lead"))
         bound = self.judged.bounds.bounds[0]
         certified = words.bound_at(float(bound.epsilon), float(bound.delta), self.judged.confidence)
         tried = doc.TextTable.of(
@@ -130,9 +132,9 @@ class SyntheticAudit(Findings):
             "Records flagged at the best threshold; no evidence, as it was chosen here",
         )
         rates = [
-            *sections.rates(self.judged).parts,
+            *sections.rates_section(self.judged).parts,
             doc.Paragraph(f"Independent rounds of such scores would certify {certified}.", "soft"),
-            doc.Figures([sections.roc(self.judged)]),
+            doc.Figures([sections.roc_chart(self.judged)]),
         ]
         notes = [notice for notice in self.notices if notice.level == "note"]
         return doc.Document(
@@ -142,7 +144,7 @@ class SyntheticAudit(Findings):
                 doc.Section("The attacks, on the half on which they are chosen", [tried]),
                 doc.Section("The best attack on the other half", rates),
                 doc.Section("To know", [doc.Notices(notes)]),
-                words.read(_read(self)),
+                words.input_section(_input_facts(self)),
             ),
         )
 
@@ -167,21 +169,21 @@ def audit_synthetic(
     Parameters
     ----------
     train, holdout, synthetic : str
-        Tables with the same columns, at least 50 records each: those that the generator was trained
-        on, others of the same population, and what it made.
+        Tables with the same columns, at least 50 records each: the records that the generator was
+        trained on, other records of the same population, and the synthetic records.
     reference : str, optional
-        More records of the population. By default half of `holdout` is set aside for it.
+        More records of the population. By default half of `holdout` serves as these.
     categories : sequence of str
-        Columns of numbers or dates that are categories; columns of words are.
+        Columns of numbers or dates that are categories; columns of words always are.
     columns, exclude : sequence of str, optional
-        What is looked at.
+        Columns to use, and columns to leave out.
     delta, confidence : float
         Of the bounds.
     random_bits : bool
-        Whether a fair coin of its own put each record into `train` or `holdout`; then a lower bound
-        on the generator's epsilon is certified. Needs `reference`.
+        Whether an independent fair coin put each record into `train` or `holdout`. Then a lower
+        bound on the generator's epsilon is certified. Needs `reference`.
     seed : int
-        Of the halves.
+        Decides the halves.
     reading : mapping, optional
         Other options of `read_table`, for all files.
 
@@ -193,7 +195,8 @@ def audit_synthetic(
     ------
     ValueError
         If a table cannot be read, has other columns or fewer than 50 records, no column varies, the
-        synthetic table is one of the others, or equal records lie in tables as no chance puts them.
+        synthetic table is one of the others, or equal records are spread over tables as no random
+        split does it.
 
     Examples
     --------
@@ -221,42 +224,42 @@ def audit_synthetic(
     bounds: dict[str, Any] = {"delta": delta, "confidence": confidence}
     paths = {"TRAIN": train, "HOLDOUT": holdout, "SYNTH": synthetic, "REFERENCE": reference}
     options = {"columns": columns, "exclude": exclude, **(reading or {})}
-    tables = _tables({role: p for role, p in paths.items() if p}, tuple(categories), options)
+    tables = _read_tables({role: p for role, p in paths.items() if p}, tuple(categories), options)
     order = rng.permutation(len(tables["HOLDOUT"].values))
-    aside, rest = np.split(order, [0 if reference else len(order) // 2])
-    matrices, read = _encoded(tables, categories, aside)
-    others = matrices.get("REFERENCE", matrices["HOLDOUT"][aside])
-    records = np.vstack([matrices["TRAIN"], matrices["HOLDOUT"][rest]])
+    reserved, judged = np.split(order, [0 if reference else len(order) // 2])
+    matrices, facts = _encode_tables(tables, categories, reserved)
+    population = matrices.get("REFERENCE", matrices["HOLDOUT"][reserved])
+    records = np.vstack([matrices["TRAIN"], matrices["HOLDOUT"][judged]])
     member = np.arange(len(records)) < len(matrices["TRAIN"])
-    overlap, copies = _equal_records(matrices, aside, rng)
-    unlike = _unlike(records, others, member, rng)
+    overlap, copies = _count_equal_records(matrices, reserved, rng)
+    unlike = _difference_p_value(records, population, member, rng)
     scores = synthetic_scores(
-        records, matrices["SYNTH"], others, int(member.sum()), scale=np.ones(others.shape[1])
+        records, matrices["SYNTH"], population, int(member.sum()), scale=np.ones(records.shape[1])
     )
-    first = rng.permutation(len(records)) < len(records) // 2
+    half = rng.permutation(len(records)) < len(records) // 2
     tried = sorted(
-        (_best(name, getattr(scores, name)[first], member[first]) for name in _ATTACKS),
+        (_best_threshold(name, getattr(scores, name)[half], member[half]) for name in _ATTACKS),
         key=lambda attack: attack.p_value,
     )
-    values, inside = getattr(scores, tried[0].name)[~first], member[~first]
+    values, inside = getattr(scores, tried[0].name)[~half], member[~half]
     chosen = SyntheticAttack.of(tried[0].name, values, inside, tried[0].threshold)
     p_value = min(1.0, 2.0 * min(chosen.p_value, copies.p_value))
     verdict = "refuted" if p_value <= level else "consistent"
     return SyntheticAudit(
-        input=read | {"set_aside": len(aside), "random_bits": random_bits},
-        verdict="cannot-tell" if unlike <= _UNLIKE or not np.ptp(values) else verdict,
+        input=facts | {"set_aside": len(reserved), "random_bits": random_bits},
+        verdict="cannot-tell" if unlike <= _DIFFERENCE_LEVEL or not np.ptp(values) else verdict,
         p_value=p_value,
         copies=copies,
         chosen=chosen,
         tried=tuple(tried),
-        judged=_rates(values, inside, chosen.threshold, seed, **bounds),
-        certified=_certified(values, inside, member, seed, **bounds) if random_bits else None,
+        judged=_judge_rounds(values, inside, chosen.threshold, seed, **bounds),
+        certified=_certify(values, inside, member, seed, **bounds) if random_bits else None,
         overlap=overlap,
         unlike=unlike,
     )
 
 
-def _tables(
+def _read_tables(
     paths: Mapping[str, str], categories: tuple[str, ...], options: Mapping[str, Any]
 ) -> dict[str, Table]:
     """Read tables of the same columns; columns of words in the first are categories."""
@@ -275,11 +278,11 @@ def _tables(
         if len(table.values) < _FEWEST:
             size = counted(len(table.values), "record")
             raise ValueError(f"{role}, {table.name}, has {size}: at least {_FEWEST} are needed")
-        for here, whole in ((table, first), (first, table)):
-            missing = [name for name in whole.columns if name not in here.columns]
+        for here, other in ((table, first), (first, table)):
+            missing = [name for name in other.columns if name not in here.columns]
             if missing:
                 raise ValueError(
-                    f"{here.name} has no column {listed(missing)}, which {whole.name} has: all "
+                    f"{here.name} has no column {listed(missing)}, which {other.name} has: all "
                     "tables need the same columns (--exclude leaves out others)"
                 )
     return tables
@@ -288,24 +291,24 @@ def _tables(
 # --- columns as numbers --------------------------------------------------------------------------
 
 
-def _encoded(
-    tables: Mapping[str, Table], categories: Sequence[str], aside: Indices
+def _encode_tables(
+    tables: Mapping[str, Table], categories: Sequence[str], reserved: Indices
 ) -> tuple[dict[str, Doubles], dict[str, Any]]:
-    """Return the tables as numbers in common units, and what was read."""
+    """Return the tables as matrices in common units, and facts on the input."""
     first, names = tables["TRAIN"], []
-    notes = [f"{table.name}: {said}" for table in tables.values() for said in table.notes]
+    notes = [f"{table.name}: {note}" for table in tables.values() for note in table.notes]
     doubtful: dict[str, list[str]] = {"other_units": [], "persons": []}
     parts: dict[str, list[Doubles]] = {role: [] for role in tables}
     for j, name in enumerate(first.columns):
         columns: list[Doubles] = []
         why = "" if name in first.groups else first.excluded.get(j, "")
         if not why:
-            numbers = _numbers(name, tables, categories)
+            numbers = _number_columns(name, tables, categories)
             if numbers is None:
-                columns, why = _categories(name, tables, doubtful["persons"])
+                columns, why = _encode_categories(name, tables, doubtful["persons"])
             else:
-                columns, why = _in_units(name, numbers, aside), "it is constant"
-                if columns and _is_other(numbers):
+                columns, why = _standardize(name, numbers, reserved), "it is constant"
+                if columns and _units_differ(numbers):
                     doubtful["other_units"].append(name)
         notes += [] if columns else [f"{name} is left out: {why}"]
         names += [name] if columns else []
@@ -321,16 +324,16 @@ def _encoded(
     return matrices, {"files": files, "columns": names, "notes": notes, **doubtful}
 
 
-def _categories(
+def _encode_categories(
     name: str, tables: Mapping[str, Table], persons: list[str]
 ) -> tuple[list[Doubles], str]:
     """Return the indicators of a column's levels in each table, or why they tell nothing."""
-    labels = _plain({role: table.groups[name] for role, table in tables.items()})
-    trained, drawn = (set(labels[role].tolist()) for role in ("TRAIN", "SYNTH"))
+    labels = _normalize_labels({role: table.groups[name] for role, table in tables.items()})
+    trained, generated = (set(labels[role].tolist()) for role in ("TRAIN", "SYNTH"))
     if 2 * len(trained) > len(labels["TRAIN"]):
-        shared = [np.isin(labels[role], list(drawn - {""})) for role in ("TRAIN", "HOLDOUT")]
-        same = _of_two(shared[0], shared[1])
-        if same.p_value < _UNLIKE:
+        shared = [np.isin(labels[role], list(generated - {""})) for role in ("TRAIN", "HOLDOUT")]
+        same = _flag_attack(shared[0], shared[1])
+        if same.p_value < _DIFFERENCE_LEVEL:
             persons.append(name)
         return [], (
             f"its values hardly ever repeat; SYNTH has those of {same.members} records of TRAIN "
@@ -350,11 +353,11 @@ def _categories(
     return [alike.indicators(values, levels) for values in labels.values()], ""
 
 
-def _plain(labels: Mapping[str, Labels]) -> dict[str, Labels]:
-    """Return labels in which 1.0 and 1 are one level, in all tables or, beside words, in none."""
-    different, places = np.unique(np.concatenate(list(labels.values())), return_inverse=True)
+def _normalize_labels(labels: Mapping[str, Labels]) -> dict[str, Labels]:
+    """Return labels in which 1.0 and 1 are one level, in all tables or, shared words, in none."""
+    distinct, places = np.unique(np.concatenate(list(labels.values())), return_inverse=True)
     try:
-        plain = [f"{float(label):.15g}" if label else "" for label in different.tolist()]
+        plain = [f"{float(label):.15g}" if label else "" for label in distinct.tolist()]
     except ValueError:
         return dict(labels)
     ends = np.cumsum([len(values) for values in labels.values()])
@@ -362,15 +365,15 @@ def _plain(labels: Mapping[str, Labels]) -> dict[str, Labels]:
     return dict(zip(labels, parts, strict=True))
 
 
-def _numbers(
+def _number_columns(
     name: str, tables: Mapping[str, Table], categories: Sequence[str]
 ) -> dict[str, Doubles] | None:
-    """Return a column of numbers, or of dates, of each table; None if it holds words."""
+    """Return a column of each table as numbers or dates; None if it holds words."""
     values: dict[str, Doubles] = {}
     for role, table in tables.items():
         column = table.values[:, table.columns.index(name)]
         if name in table.groups:
-            dates = None if name in categories else alike.seconds(table.groups[name])
+            dates = None if name in categories else alike.dates_as_seconds(table.groups[name])
             if dates is None and values and not np.isnan(values["TRAIN"]).all():
                 raise ValueError(
                     f"{table.name}, column {name!r} holds words, but that of "
@@ -389,7 +392,7 @@ def _numbers(
             f"{empty[0]}, column {name!r} holds no numbers, but that of {other} does "
             f"(--exclude {name} leaves the column out)"
         )
-    # Numbers in single precision equal those that they are rounded from.
+    # A table of float32 numbers holds rounded copies: round the other tables, too.
     with np.errstate(over="ignore"):
         single = {role: column.astype(np.float32) for role, column in values.items()}
     equal = [np.array_equal(single[role], values[role], equal_nan=True) for role in values]
@@ -398,31 +401,31 @@ def _numbers(
     return values
 
 
-def _is_other(values: Mapping[str, Doubles]) -> bool:
-    """Whether the synthetic numbers are so wide, narrow or far away that their unit may differ."""
+def _units_differ(values: Mapping[str, Doubles]) -> bool:
+    """Whether the synthetic numbers are so wide, narrow or far off that their unit may differ."""
     columns = (values[role] for role in ("TRAIN", "SYNTH"))
     low, middle, high = np.transpose([np.nanquantile(each, (0.25, 0.5, 0.75)) for each in columns])
     narrow, wide = sorted((high - low).tolist())
-    return bool(narrow > 0 and max(wide / narrow, abs(np.diff(middle)[0]) / wide) > _OTHER)
+    return bool(narrow > 0 and max(wide / narrow, abs(np.diff(middle)[0]) / wide) > _RATIO)
 
 
-def _in_units(name: str, values: Mapping[str, Doubles], aside: Indices) -> list[Doubles]:
-    """Return a column of each table in units of the population's; none if it is constant."""
-    everything = np.concatenate(list(values.values()))
-    others = values.get("REFERENCE", values["HOLDOUT"][aside])
-    gaps = bool(np.isnan(everything).any())
+def _standardize(name: str, values: Mapping[str, Doubles], reserved: Indices) -> list[Doubles]:
+    """Return a column of each table in standard deviations; nothing if it is constant."""
+    joined = np.concatenate(list(values.values()))
+    population = values.get("REFERENCE", values["HOLDOUT"][reserved])
+    gaps = bool(np.isnan(joined).any())
     unit, centre = 0.0, 0.0
     with np.errstate(over="ignore", invalid="ignore"):
-        for sample in (others, everything):
+        for sample in (population, joined):
             present = sample[~np.isnan(sample)]
             if present.size and not unit:
                 unit, centre = float(present.std()), float(present.mean())
     if not np.isfinite(unit):
         raise ValueError(f"column {name!r} holds numbers too large to be squared")
-    if not unit and (not gaps or np.isnan(everything).all()):
+    if not unit and (not gaps or np.isnan(joined).all()):
         return []
     return [
-        alike.filled((column - centre) / (unit or 1.0), 0.0, gaps=gaps)
+        alike.fill_gaps((column - centre) / (unit or 1.0), 0.0, gaps=gaps)
         for column in values.values()
     ]
 
@@ -430,39 +433,41 @@ def _in_units(name: str, values: Mapping[str, Doubles], aside: Indices) -> list[
 # --- equal records -------------------------------------------------------------------------------
 
 
-def _numbered(matrices: Mapping[str, Doubles]) -> dict[str, Indices]:
-    """Return a number for each record of each table, the same for records that are equal."""
+def _number_records(matrices: Mapping[str, Doubles]) -> dict[str, Indices]:
+    """Return a number for each record of each table; equal records have equal numbers."""
     records = np.ascontiguousarray(np.vstack(list(matrices.values())) + 0.0)
-    # Zero bytes at the end, which numpy leaves out, part no two records of the same length.
+    # numpy ignores zero bytes at the end: records of one length are still compared exactly.
     whole = records.view(f"S{records[0].nbytes}").ravel()
     ends = np.cumsum([len(matrix) for matrix in matrices.values()])
     numbers = np.split(np.unique(whole, return_inverse=True)[1], ends[:-1])
     return dict(zip(matrices, numbers, strict=True))
 
 
-def _of_two(train: Flags, holdout: Flags) -> SyntheticAttack:
-    """Return the attack that flags records of TRAIN and of HOLDOUT."""
+def _flag_attack(train: Flags, holdout: Flags) -> SyntheticAttack:
+    """Return the attack that flags these records of TRAIN and of HOLDOUT."""
     flags = np.concatenate([train, holdout])
     return SyntheticAttack.of("copies", flags, np.arange(len(flags)) < len(train), 0.5)
 
 
-def _equal_records(
-    matrices: Mapping[str, Doubles], aside: Indices, rng: np.random.Generator
+def _count_equal_records(
+    matrices: Mapping[str, Doubles], reserved: Indices, rng: np.random.Generator
 ) -> tuple[int, SyntheticAttack]:
-    """Count equal records of HOLDOUT and TRAIN, and copies; refuse tables that are no samples."""
-    rows = _numbered(matrices)
-    train, holdout, drawn = (rows[role] for role in ("TRAIN", "HOLDOUT", "SYNTH"))
+    """Count records of HOLDOUT in TRAIN, and copies; refuse tables that are no random split."""
+    rows = _number_records(matrices)
+    train, holdout, generated = (rows[role] for role in ("TRAIN", "HOLDOUT", "SYNTH"))
     for role in [role for role in rows if role != "SYNTH"]:
-        if np.array_equal(np.sort(rows[role]), np.sort(drawn)):
+        if np.array_equal(np.sort(rows[role]), np.sort(generated)):
             raise ValueError(f"SYNTH is {role}: it holds the same records")
     overlap = int(np.isin(holdout, train).sum())
-    others = rows.get("REFERENCE", holdout[aside])
-    kept = np.delete(np.arange(len(holdout)), aside if "REFERENCE" not in rows else [])
-    beside = np.isin(train, others), np.isin(holdout, others)[kept]
-    unlike = min(_of_two(*beside).p_value, _of_two(*beside[::-1]).p_value) < _REFUSED
+    others = rows.get("REFERENCE", holdout[reserved])
+    judged = np.delete(np.arange(len(holdout)), reserved if "REFERENCE" not in rows else [])
+    shared = np.isin(train, others), np.isin(holdout, others)[judged]
+    unlike = (
+        min(_flag_attack(*shared).p_value, _flag_attack(*shared[::-1]).p_value) < _REFUSAL_LEVEL
+    )
     split, pairs, chance = _split(train, holdout, rng)
     # Tables of few levels overlap, too, but their equal records part as others do.
-    too_many = 2 * overlap > len(holdout) and binom.sf(split - 1, pairs, chance) < _REFUSED
+    too_many = 2 * overlap > len(holdout) and binom.sf(split - 1, pairs, chance) < _REFUSAL_LEVEL
     if too_many or (unlike and overlap and "REFERENCE" not in rows):
         raise ValueError(
             f"{overlap} of {counted(len(holdout), 'record')} of HOLDOUT are in TRAIN: HOLDOUT "
@@ -471,28 +476,28 @@ def _equal_records(
     if unlike:
         raise ValueError(
             "the records of the population beside which the others are judged (--reference, or "
-            f"half of HOLDOUT) include {counted(int(beside[1].sum()), 'record')} of HOLDOUT and "
-            f"{int(beside[0].sum())} of TRAIN: they must be others. {_ONE_EACH}"
+            f"half of HOLDOUT) include {counted(int(shared[1].sum()), 'record')} of HOLDOUT and "
+            f"{int(shared[0].sum())} of TRAIN: they must be others. {_PERSONS_REMEDY}"
         )
-    if binom.cdf(split, pairs, chance) < _REFUSED:  # as those of a person do
+    if binom.cdf(split, pairs, chance) < _REFUSAL_LEVEL:  # as those of a person do
         raise ValueError(
             f"{pairs - split} of {pairs} pairs of equal records lie in one table, TRAIN or "
-            f"HOLDOUT: records must be drawn one by one. {_ONE_EACH}"
+            f"HOLDOUT: records must be drawn one by one. {_PERSONS_REMEDY}"
         )
-    copied = np.isin(train, drawn), np.isin(holdout, drawn)
-    if _of_two(*copied[::-1]).p_value < _REFUSED:
+    copied = np.isin(train, generated), np.isin(holdout, generated)
+    if _flag_attack(*copied[::-1]).p_value < _REFUSAL_LEVEL:
         raise ValueError(
             f"SYNTH has {counted(int(copied[1].sum()), 'record')} of HOLDOUT and "
             f"{int(copied[0].sum())} of TRAIN: HOLDOUT must hold records that were not trained on"
         )
-    return overlap, _of_two(*copied)
+    return overlap, _flag_attack(*copied)
 
 
 def _split(train: Indices, holdout: Indices, rng: np.random.Generator) -> tuple[int, int, float]:
     """Return how many pairs of equal records lie in both tables, of how many, and their chance.
 
-    Of two equal records, drawn at random of each that repeats, both lie in one table as often as of
-    any two.
+    Two copies of each repeated record are picked at random. In a random split they lie in one table
+    as often as any two records.
     """
     order = rng.permutation(len(train) + len(holdout))
     groups = np.concatenate([train, holdout])[order]
@@ -508,34 +513,36 @@ def _split(train: Indices, holdout: Indices, rng: np.random.Generator) -> tuple[
 # --- judging -------------------------------------------------------------------------------------
 
 
-def _best(name: str, scores: Doubles, member: Flags) -> SyntheticAttack:
-    """Return an attack at its threshold of the smallest p-value."""
+def _best_threshold(name: str, scores: Doubles, member: Flags) -> SyntheticAttack:
+    """Return an attack at the threshold with the smallest p-value."""
     sizes = np.rint(2.0 ** np.arange(0.0, np.log2(len(scores)) - 1.0, 0.5)).astype(np.intp)
     thresholds = np.unique(np.sort(scores)[::-1][sizes])[::-1].tolist()
     attacks = (SyntheticAttack.of(name, scores, member, threshold) for threshold in thresholds)
     return min(attacks, key=lambda attack: attack.p_value)
 
 
-def _unlike(records: Doubles, others: Doubles, member: Flags, rng: np.random.Generator) -> float:
-    """Return the p-value of a difference between TRAIN and HOLDOUT without the table.
+def _difference_p_value(
+    records: Doubles, population: Doubles, member: Flags, rng: np.random.Generator
+) -> float:
+    """Return the p-value of a difference between TRAIN and HOLDOUT without the synthetic table.
 
-    Spreads and sparse regions are looked at besides the columns, as the attacks see them, too.
+    Besides the columns it tests their squares and distances to the population, as the attacks do.
     """
-    parts = [rng.permutation(np.flatnonzero(flags))[:_SAMPLED] for flags in (member, ~member)]
+    parts = [rng.permutation(np.flatnonzero(flags))[:_SAMPLE_SIZE] for flags in (member, ~member)]
     sample = np.concatenate(parts)
-    beside = rng.permutation(others)[: 2 * _SAMPLED]
-    away = synthetic_scores(records[sample], beside, beside, 2).distance
-    features = np.column_stack([records[sample], records[sample] ** 2, away])
+    others = rng.permutation(population)[: 2 * _SAMPLE_SIZE]
+    distances = synthetic_scores(records[sample], others, others, 2).distance
+    features = np.column_stack([records[sample], records[sample] ** 2, distances])
     return blind_check(features, member[sample], rng=rng).p_value
 
 
-def _rates(
+def _judge_rounds(
     scores: Doubles, member: Flags, threshold: float, seed: int, *, delta: float, confidence: float
 ) -> Judgement:
-    """Return what the scores would certify if they were those of independent rounds."""
+    """Return the judgement of the scores as if they were of independent rounds."""
     data = Samples(scores[member], scores[~member])
     return judge(
-        Read((File("the scores", b""),), "scores", None, {}, str(scores.dtype), data, ()),
+        LoadedScores((File("the scores", b""),), "scores", None, {}, str(scores.dtype), data, ()),
         deltas=(delta,),
         confidence=confidence,
         method="split",
@@ -545,50 +552,50 @@ def _rates(
     )
 
 
-def _certified(
+def _certify(
     scores: Doubles, inside: Flags, member: Flags, seed: int, *, delta: float, confidence: float
 ) -> OneRunBound:
-    """Certify an epsilon of the training by fair coins; refuse sizes that they hardly give."""
+    """Bound the generator's epsilon by fair coins; refuse table sizes that contradict them."""
     sizes = int(member.sum()), int((~member).sum())
     for notice in words.no_fair_coins(*sizes, "--random-bits is not true of these tables"):
         raise ValueError(notice.message)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of coins, which were looked at
+        warnings.simplefilter("ignore", UserWarning)  # on coins: the sizes have been checked
         return one_run(scores, inside, k="all", delta=delta, confidence=confidence, rng=seed)
 
 
 # --- words ---------------------------------------------------------------------------------------
 
 
-def _said(audit: SyntheticAudit) -> str:
-    p_value = audit.unlike if audit.unlike <= _UNLIKE else audit.p_value
+def _verdict_line(audit: SyntheticAudit) -> str:
+    p_value = audit.unlike if audit.unlike <= _DIFFERENCE_LEVEL else audit.p_value
     p = f"(p-value {words.number(p_value, 3)})"
     if audit.verdict == "refuted":
         return f"The synthetic table LEAKS who is in TRAIN {p}."
     if audit.verdict == "consistent":
         return f"NO LEAK SHOWN {p}; that does not prove that there is none."
-    if audit.unlike <= _UNLIKE:
+    if audit.unlike <= _DIFFERENCE_LEVEL:
         return f"INCONCLUSIVE. TRAIN and HOLDOUT differ without the synthetic table {p}."
     return "INCONCLUSIVE. All records have the same score."
 
 
 def _lead(audit: SyntheticAudit) -> str:
-    copies, chosen, seen = audit.copies, audit.chosen, audit.judged.input
+    copies, chosen, half = audit.copies, audit.chosen, audit.judged.input
     first, second = (file["records"] for file in audit.input["files"][:2])
     p_values = [words.number(attack.p_value, 3) for attack in (copies, chosen)]
     return (
         f"{copies.members} of {first} records of TRAIN and {copies.nonmembers} of {second} of "
         f"HOLDOUT equal a synthetic one (p-value {p_values[0]}). Of three attacks the best on one "
-        f"half of the records ({_ATTACKS[chosen.name]}) flags {chosen.members} of {seen.members} "
-        f"and {chosen.nonmembers} of {seen.nonmembers} on the other half (p-value {p_values[1]}). "
+        f"half of the records ({_ATTACKS[chosen.name]}) flags {chosen.members} of {half.members} "
+        f"and {chosen.nonmembers} of {half.nonmembers} on the other half (p-value {p_values[1]}). "
         "Together their p-value is twice the smaller one."
     )
 
 
 def _doubts(audit: SyntheticAudit) -> Iterator[doc.Notice]:
-    """Say what makes the verdict doubtful."""
+    """Yield warnings that make the verdict doubtful."""
     copied = audit.copies.members
-    if audit.unlike <= _UNLIKE:
+    if audit.unlike <= _DIFFERENCE_LEVEL:
         yield doc.warning(
             "unlike",
             "TRAIN and HOLDOUT are told apart without the synthetic table, so that no attack shows "
@@ -597,7 +604,7 @@ def _doubts(audit: SyntheticAudit) -> Iterator[doc.Notice]:
     if names := audit.input["other_units"]:
         yield doc.warning(
             "other-units",
-            f"{listed(names)}: SYNTH is {_OTHER:g} times as wide or as narrow as TRAIN, or as far "
+            f"{listed(names)}: SYNTH is {_RATIO:g} times as wide or as narrow as TRAIN, or as far "
             "away. In other units no attack sees a leak.",
         )
     if names := audit.input["persons"]:
@@ -621,7 +628,7 @@ def _doubts(audit: SyntheticAudit) -> Iterator[doc.Notice]:
 
 
 def _notes(audit: SyntheticAudit) -> Iterator[doc.Notice]:
-    """Say what the verdict means."""
+    """Yield notes on the meaning of the verdict."""
     wrongly = words.number(100.0 * (1.0 - audit.judged.confidence))
     yield doc.note(
         "one-table",
@@ -652,13 +659,13 @@ def _notes(audit: SyntheticAudit) -> Iterator[doc.Notice]:
     )
 
 
-def _read(audit: SyntheticAudit) -> Iterator[tuple[str, str]]:
+def _input_facts(audit: SyntheticAudit) -> Iterator[tuple[str, str]]:
     for file in audit.input["files"]:
         yield file["role"], f"{file['name']}, {counted(file['records'], 'record')}"
         yield "sha256", file["sha256"]
     yield "columns", listed(audit.input["columns"], 20)
     if audit.input["set_aside"]:
         yield "population", f"{audit.input['set_aside']} records of HOLDOUT, not judged"
-    for said in audit.input["notes"]:
-        yield "note", said
+    for note in audit.input["notes"]:
+        yield "note", note
     yield "drawn by", f"leakscore {audit.tool_version}, seed {audit.judged.setting.seed}"

@@ -1,7 +1,7 @@
-"""A watched audit: rounds that come one after the other, until their evidence suffices.
+"""A watched audit: rounds are counted as they arrive, until they refute the claim.
 
-What it counts is kept between two runs as one JSON object of numbers and of the bytes of monitors,
-which are checked; nothing in it is run.
+Between two runs the state lies in a file: one JSON object of numbers and of the monitors' bytes.
+Loading checks it, and runs nothing in it.
 """
 
 from __future__ import annotations
@@ -27,42 +27,43 @@ from leakscore.tradeoff import gaussian
 from leakscore.typing import Doubles, Flags
 from leakscore_app.audits import words
 from leakscore_app.audits.model import Claim, Setting
-from leakscore_app.audits.rounds import LineStream, RoundParser, opened
-from leakscore_app.audits.scores import Read, Samples, require_direction
+from leakscore_app.audits.rounds import LineStream, RoundParser, open_lines
+from leakscore_app.audits.scores import LoadedScores, Samples, require_direction
 from leakscore_app.document import Check
 from leakscore_app.document import document as doc
 from leakscore_app.document.document import Findings
 from leakscore_app.tables import files, outputs
 
-_BLOCK = 64  # lines between two looks
-_GROWTH = 1.15  # rounds from one line of evidence to the next
-_SECONDS = 10.0  # or this long, if there are new rounds
-_SAVED = 1.0  # seconds between two states at least
-_SHARE = 20.0  # and so many times those that the last one took: long histories are tens of MB
+_BLOCK = 64  # lines that are counted together
+_GROWTH = 1.15  # ratio of rounds between two printed lines of evidence
+_SECONDS = 10.0  # after which new rounds are printed at any ratio
+_SAVED = 1.0  # least seconds between two saved states
+_SHARE = 20.0  # least ratio of that time to the time of a save: long histories are tens of MB
 
 Show = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class WatchOptions:
-    """How rounds are read and what is held against them.
+    """How to read rounds, and the claim to test.
 
     Attributes
     ----------
     form : dict
-        score, member, delimiter and decimal of the file, or None.
+        score, member, delimiter and decimal of the file; None where the user named none.
     lower_is_member : bool or None
-        Whether small scores speak for a member.
+        Whether small scores mean a member.
     claim : Claim or None
     delta, confidence : float
+        Of the running bound on epsilon.
     inclusion : float
-        Probability with which a coin says member.
+        Probability of a member in each round.
     setting : Setting
-        `random_bits`: memberships are coins; otherwise rounds are paired.
+        With `random_bits` memberships are coins; otherwise rounds are paired.
     idle : float
-        Seconds without a round after which a file is taken to be at its end.
+        Seconds without a round after which a file counts as complete.
     state : str or None
-        Where to keep what is counted.
+        Path of the state.
     """
 
     form: Mapping[str, str | None]
@@ -76,33 +77,33 @@ class WatchOptions:
     state: str | None
 
 
-# --- what is counted, between two runs -----------------------------------------------------------
+# --- the state between two runs ------------------------------------------------------------------
 
 
-_WHAT = "leakscore audit --watch"
+_STATE_KIND = "leakscore audit --watch"
 _SETTINGS = ("claim", "confidence", "delta", "design", "epsilons", "mus", "inclusion", "history")
 
 
 @dataclass
 class State:
-    """Where a watched audit is.
+    """The state of a watched audit.
 
     Attributes
     ----------
     monitor : Monitor
-        Of the scores.
+        Fed with the scores.
     perfect : Monitor
-        Of scores that separate the same rounds perfectly: what so many rounds can show.
+        Fed with scores that separate the same rounds perfectly: the most that the rounds can show.
     counted : int
-        Bytes of the file whose rounds are counted; 0 of a stream.
+        Bytes of the file whose rounds are counted; 0 for a stream.
     sha256 : str or None
-        Of these bytes; None of a stream.
+        Of these bytes; None for a stream.
     least, most : float or None
-        Of the scores; None before the first.
+        The extreme scores; None before the first.
     lower_is_member : bool
-        Whether scores are reversed.
+        Whether scores are negated.
     columns : dict
-        What was read -> the name of its column.
+        Role (score, member) -> name of the column.
     """
 
     monitor: Monitor
@@ -120,9 +121,9 @@ class State:
         return self.least is not None and self.least == self.most
 
     def save(self, path: str) -> None:
-        """Write the state, whole or not at all."""
+        """Write the state to a file, completely or not at all."""
         plain = {
-            "what": _WHAT,
+            "what": _STATE_KIND,
             "monitor": base64.b64encode(self.monitor.to_bytes()).decode("ascii"),
             "perfect": base64.b64encode(self.perfect.to_bytes()).decode("ascii"),
             "counted": self.counted,
@@ -137,15 +138,16 @@ class State:
 def load(path: str, fresh: State, *, grows: bool) -> State:
     """Return the saved state, or `fresh` if there is none yet.
 
-    A state that was made with other options, or of a file where this is a stream, is refused.
+    Refuses a state of other options, and one of a stream for a file (`grows`) or of a file for a
+    stream.
     """
     if not Path(path).exists():
         return fresh
     file = files.open_file(path)
     try:
-        saved = _state_of(files.load_json(file))
+        saved = _parse_state(files.load_json(file))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"{file.name} is no state of {_WHAT}: {error}") from None
+        raise ValueError(f"{file.name} is no state of {_STATE_KIND}: {error}") from None
     differing = [
         name for name in _SETTINGS if getattr(saved.monitor, name) != getattr(fresh.monitor, name)
     ]
@@ -164,8 +166,8 @@ def load(path: str, fresh: State, *, grows: bool) -> State:
     return saved
 
 
-def _state_of(plain: Any) -> State:
-    if plain["what"] != _WHAT:
+def _parse_state(plain: Any) -> State:
+    if plain["what"] != _STATE_KIND:
         raise ValueError("it is something else")
     monitor, perfect = (
         Monitor.from_bytes(base64.b64decode(plain[name], validate=True))
@@ -186,7 +188,7 @@ def _state_of(plain: Any) -> State:
 
 
 def watch(path: str, options: WatchOptions, show: Show) -> Evidence:
-    """Read rounds until the claim is refuted or no more come.
+    """Read rounds until they refute the claim or no more arrive.
 
     Parameters
     ----------
@@ -194,51 +196,51 @@ def watch(path: str, options: WatchOptions, show: Show) -> Evidence:
         A text file, which may grow; ``-`` is the standard input.
     options : WatchOptions
     show : callable
-        Is given each line of evidence.
+        Takes each line of evidence.
 
     Returns
     -------
     Evidence
-        After Ctrl-C that of the rounds counted so far, which says so.
+        After Ctrl-C, of the rounds counted so far, with a note.
 
     Raises
     ------
     ValueError
-        If a line holds no round, the file became shorter or is another one than that of the state,
-        or an option is out of its range.
+        If a line holds no round, the file became shorter or is not that of the state, or an option
+        is out of its range.
     """
     if not options.idle >= 0.0:
         raise ValueError(f"idle={options.idle!r} must be in [0, inf]")
-    begun = _fresh(options)
-    with opened(path) as lines:
+    state = _initial_state(options)
+    with open_lines(path) as lines:
         if options.state is not None:
-            begun = load(options.state, begun, grows=lines.grows)
+            state = load(options.state, state, grows=lines.grows)
         rows = RoundParser(lines.name, **options.form)
-        return _Watch(options, lines, rows, begun, show=show).run()
+        return _WatchLoop(options, lines, rows, state, show=show).run()
 
 
-def _fresh(options: WatchOptions) -> State:
+def _initial_state(options: WatchOptions) -> State:
     """Return the state before the first round."""
     claimed, setting = options.claim, options.setting
-    against: Any = None
+    claim: Any = None
     if claimed is not None:
-        against = (claimed.epsilon, claimed.delta)
+        claim = (claimed.epsilon, claimed.delta)
         if claimed.mu is not None:
-            against = gaussian(claimed.mu)
-    given: dict[str, Any] = {
+            claim = gaussian(claimed.mu)
+    arguments: dict[str, Any] = {
         "confidence": options.confidence,
         "delta": options.delta,
         "design": "coins" if setting.random_bits else "pairs",
         "inclusion": options.inclusion,
     }
-    monitor = Monitor(against, **given)
-    # Without a claim nothing is compared with what separated scores would show: one value is least.
-    perfect = Monitor(against, **given, epsilons=[1.0] if against is None else ())
+    monitor = Monitor(claim, **arguments)
+    # Without a claim nothing reads `perfect`: a monitor of one epsilon costs least.
+    perfect = Monitor(claim, **arguments, epsilons=[1.0] if claim is None else ())
     return State(monitor, perfect, 0, None, None, None, bool(options.lower_is_member), {})
 
 
 @dataclass
-class _Watch:
+class _WatchLoop:
     """The loop of a watched audit, and its state between two blocks of lines."""
 
     options: WatchOptions
@@ -246,23 +248,23 @@ class _Watch:
     rows: RoundParser
     state: State
     show: Show
-    hash: Any = field(default_factory=hashlib.sha256)  # of the lines that are counted
+    hash: Any = field(default_factory=hashlib.sha256)  # of the counted lines
     shown_rounds: int = 0
     shown_at: float = 0.0
     save_from: float = field(default_factory=lambda: time.monotonic() + _SAVED)
-    warned: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
 
     def run(self) -> Evidence:
-        """Count until it suffices, and keep the state whatever happens."""
+        """Count rounds until the claim is refuted; save the state whatever happens."""
         interrupted = False
         try:
             if self.lines.grows and self.state.counted:
-                self._skip()
-            if not self._suffices():
+                self._skip_counted()
+            if not self._is_refuted():
                 for block in self._blocks():
-                    with undisturbed():
+                    with deferred_interrupts():
                         self._count(block)
-                    if self._suffices():
+                    if self._is_refuted():
                         break
         except KeyboardInterrupt:
             interrupted = True
@@ -270,8 +272,8 @@ class _Watch:
             self._save()
         if self.state.monitor.rounds > self.shown_rounds:
             self._show()
-        notes = list(self.warned)
-        if self.lines.grows and self.lines.unfinished and not self._suffices():
+        notes = list(self.messages)
+        if self.lines.grows and self.lines.unfinished and not self._is_refuted():
             notes.append(f"The last line of {self.lines.name} has no end and was not counted.")
         return Evidence(
             name=self.lines.name,
@@ -282,9 +284,9 @@ class _Watch:
             interrupted=interrupted,
         )
 
-    def _skip(self) -> None:
-        """Read again what a former run has counted: it must be the same."""
-        data = self.lines.until_now(self.state.counted)
+    def _skip_counted(self) -> None:
+        """Read the bytes that an earlier run counted, and require that they are the same."""
+        data = self.lines.read_counted(self.state.counted)
         self.hash.update(data)
         if self.hash.hexdigest() != self.state.sha256:
             raise ValueError(
@@ -304,7 +306,7 @@ class _Watch:
         if self.rows.format:
             self._require_columns()
         rounds = self._update(scores, member)
-        if rounds < scores.size:  # what follows the refutation is not counted
+        if rounds < scores.size:  # later lines are not counted, and a next run reads them
             block = block[: self.rows.places[rounds - 1] + 1]
         self.hash.update(b"".join(block))
         if self.lines.grows:
@@ -318,24 +320,24 @@ class _Watch:
             self._show()
 
     def _update(self, scores: Doubles, member: Flags) -> int:
-        """Count rounds until the claim is refuted; return how many these are."""
+        """Count rounds until the claim is refuted; return the number of counted rounds."""
         state = self.state
         if not scores.size:
             return 0
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             rounds = self._bet(-scores if state.lower_is_member else scores, member)
-        self.warned += [str(warning.message) for warning in caught]
+        self.messages += [str(warning.message) for warning in caught]
         low, high = float(scores[:rounds].min()), float(scores[:rounds].max())
         state.least = low if state.least is None else min(state.least, low)
         state.most = high if state.most is None else max(state.most, high)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # told already
+            warnings.simplefilter("ignore", UserWarning)  # `messages` has them
             state.perfect.update(np.where(member[:rounds], 1.0, 0.0), member[:rounds])
         return rounds
 
     def _bet(self, scores: Doubles, member: Flags) -> int:
-        """Look after each round: where the audit ends must not depend on how the lines arrive."""
+        """Test after each round: the end must not depend on the blocks in which lines arrive."""
         if self.options.claim is None:
             self.state.monitor.update(scores, member)
             return int(scores.size)
@@ -345,7 +347,7 @@ class _Watch:
                 return i + 1
         return int(scores.size)
 
-    def _suffices(self) -> bool:
+    def _is_refuted(self) -> bool:
         return self.options.claim is not None and self.state.monitor.refuted
 
     def _require_columns(self) -> None:
@@ -359,69 +361,69 @@ class _Watch:
                     )
             return
         if self.options.lower_is_member is None:
-            nothing = Samples(np.empty(0), np.empty(0))
+            empty = Samples(np.empty(0), np.empty(0))
             file, rows = files.File(self.lines.name, b""), self.rows
-            read = Read((file,), rows.format, None, rows.columns, "float64", nothing, ())
-            require_direction(read)
+            loaded = LoadedScores((file,), rows.format, None, rows.columns, "float64", empty, ())
+            require_direction(loaded)
         self.state.columns = dict(self.rows.columns)
 
     def _show(self) -> None:
         if not self.shown_rounds:
-            self.show(_title(self.options))
-        self.show(_line(self.state, self.options))
+            self.show(_evidence_header(self.options))
+        self.show(_evidence_line(self.state, self.options))
         self.shown_rounds, self.shown_at = self.state.monitor.rounds, time.monotonic()
 
     def _save(self) -> None:
-        begun = time.monotonic()
+        start = time.monotonic()
         if self.options.state is not None:
             self.state.save(self.options.state)
         now = time.monotonic()
-        self.save_from = now + max(_SAVED, _SHARE * (now - begun))
+        self.save_from = now + max(_SAVED, _SHARE * (now - start))
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
-    """Let a short step of work end before Ctrl-C does: it is done whole, or not at all."""
-    before = signal.getsignal(signal.SIGINT)
-    # Only the main thread is interrupted; a handler that Python did not install cannot be put back.
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
+def deferred_interrupts() -> Iterator[None]:
+    """Delay Ctrl-C to the end of the block, so that a short step of work is never half done."""
+    handler = signal.getsignal(signal.SIGINT)
+    # Only the main thread is interrupted; a handler that Python did not install cannot be restored.
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
         yield
         return
-    came: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
+    pending: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _frame: pending.append(number))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-    if came:
+        signal.signal(signal.SIGINT, handler)
+    if pending:
         signal.raise_signal(signal.SIGINT)
 
 
-# --- what the rounds have shown ------------------------------------------------------------------
+# --- the evidence --------------------------------------------------------------------------------
 
 _WIDTHS = (9, 9, 11, 10)
 
 
-def _title(options: WatchOptions) -> str:
-    """Return the names of what `_line` says."""
+def _evidence_header(options: WatchOptions) -> str:
+    """Return the header of the lines of evidence."""
     columns = ["rounds", "members"]
     columns += ["e-value", "p-value"] if options.claim is not None else []
-    named = "".join(f"{name:>{width}}" for name, width in zip(columns, _WIDTHS, strict=False))
-    return f"{named}   epsilon at least"
+    aligned = "".join(f"{name:>{width}}" for name, width in zip(columns, _WIDTHS, strict=False))
+    return f"{aligned}   epsilon at least"
 
 
-def _line(state: State, options: WatchOptions) -> str:
-    """Return the evidence now in one line."""
+def _evidence_line(state: State, options: WatchOptions) -> str:
+    """Return the present evidence as a line."""
     monitor = state.monitor
     cells = [str(monitor.rounds), str(monitor.members)]
     if options.claim is not None:
         cells += [_e_value(monitor.log_e_value), words.upper_bound(monitor.p_value, 3)]
-    shown = "".join(f"{cell:>{width}}" for cell, width in zip(cells, _WIDTHS, strict=False))
-    return f"{shown}   {words.lower_bound(monitor.epsilon())}"
+    aligned = "".join(f"{cell:>{width}}" for cell, width in zip(cells, _WIDTHS, strict=False))
+    return f"{aligned}   {words.lower_bound(monitor.epsilon())}"
 
 
 def _e_value(log: float) -> str:
-    """Return an e-value, which a float may not hold, in few digits."""
+    """Return an e-value in few digits, also one too large for a float."""
     return (
         words.number(math.exp(log), 4) if log < 600.0 else f"1e{math.floor(log / math.log(10.0))}"
     )
@@ -429,11 +431,11 @@ def _e_value(log: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Evidence(Findings):
-    """What the watched rounds have shown.
+    """The evidence of the watched rounds.
 
-    The JSON has the fields of an audit of rounds where they mean the same;
-    `evidence` holds the rounds, those that wait for the other half of their pair, the e-value's
-    logarithm now, the p-value, valid at every moment, and the running bound on epsilon.
+    The JSON shares its fields with an audit of rounds where they mean the same. `evidence` holds
+    the number of rounds, of rounds that wait for the other half of their pair, the logarithm of the
+    e-value now, the p-value, which is valid at every moment, and the running bound on epsilon.
     """
 
     command = "audit --watch"
@@ -447,12 +449,12 @@ class Evidence(Findings):
 
     @property
     def void(self) -> str:
-        """Why the scores are no evidence, if they are none: a monitor learns their direction."""
-        return words.why_none(constant=self.state.constant, rounds=self.state.monitor.rounds)
+        """A key of words.NO_EVIDENCE, or "". Reversed scores are evidence: monitors learn it."""
+        return words.no_evidence_key(constant=self.state.constant, rounds=self.state.monitor.rounds)
 
     @property
     def verdict(self) -> str | None:
-        """What becomes of the claim, as in other audits."""
+        """The verdict on the claim, as in other audits."""
         if self.options.claim is None:
             return words.outcome(None, self.void)
         if self.state.monitor.refuted:
@@ -463,16 +465,17 @@ class Evidence(Findings):
     @property
     def notices(self) -> tuple[doc.Notice, ...]:
         """What must be known to read the evidence, warnings first."""
-        notices = [doc.warning("doubt", said) for said in self.notes] + words.no_evidence(self.void)
+        notices = [doc.warning("doubt", note) for note in self.notes]
+        notices += words.no_evidence_notices(self.void)
         if waiting := self.state.monitor.waiting:
-            said = "rounds wait for the other half of their pair and count for nothing yet."
-            notices.append(doc.note("waiting", f"{waiting} {said}"))
+            rest = "rounds wait for the other half of their pair and count for nothing yet."
+            notices.append(doc.note("waiting", f"{waiting} {rest}"))
         if self.interrupted:
             notices.append(doc.note("interrupted", "Interrupted: more rounds may follow."))
         return tuple(notices)
 
     def contents(self) -> dict[str, Any]:
-        """Return what the JSON holds besides envelope and notices."""
+        """Return the fields of the JSON besides envelope and notices."""
         monitor, claim = self.state.monitor, self.options.claim
         return {
             "input": {
@@ -506,11 +509,11 @@ class Evidence(Findings):
         notes = [notice for notice in self.notices if notice.level != "warning"]
         return doc.Document(
             f"leakscore audit: {self.name}",
-            words.head(self.doubts, _said_of_claim(self), first),
+            words.head(self.doubts, _claim_line(self), first),
             (
                 *([doc.Section("What is open", [doc.Notices(notes)])] if notes else []),
-                words.holds(monitor.assumptions),
-                words.read(_read(self)),
+                words.assumptions_section(monitor.assumptions),
+                words.input_section(_input_facts(self)),
             ),
         )
 
@@ -527,9 +530,9 @@ class Evidence(Findings):
         if claim is not None:
             properties |= {"p_value": monitor.p_value, "log_e_value": monitor.log_e_value}
         return Check(
-            name=words.subject(claim),
+            name=words.check_name(claim),
             verdict=self.verdict,
-            message=_said_of_claim(self) or _heading(self),
+            message=_claim_line(self) or _heading(self),
             properties=properties,
         )
 
@@ -540,38 +543,38 @@ def _heading(evidence: Evidence) -> str:
     return f"{bound} at every moment"
 
 
-def _said_of_claim(evidence: Evidence) -> str:
+def _claim_line(evidence: Evidence) -> str:
     claim, monitor = evidence.options.claim, evidence.state.monitor
     if claim is None:
         return ""
-    what = f"The claim of {words.claim(claim)}"
+    lead = f"The claim of {words.claim_name(claim)}"
     if evidence.verdict == "refuted":
         p_value = words.upper_bound(monitor.p_value, 3)
         return (
-            f"{what} is REFUTED after {monitor.rounds} rounds: p-value {p_value}, valid although "
+            f"{lead} is REFUTED after {monitor.rounds} rounds: p-value {p_value}, valid although "
             "the rounds ended when it was small enough."
         )
     if evidence.void:
         why = words.NO_EVIDENCE[evidence.void]
-        return f"INCONCLUSIVE. {what} is neither refuted nor supported: {why}."
+        return f"INCONCLUSIVE. {lead} is neither refuted nor supported: {why}."
     if evidence.verdict == "consistent":
         return (
-            f"{what} is CONSISTENT with these {monitor.rounds} rounds; that does not prove it. "
+            f"{lead} is CONSISTENT with these {monitor.rounds} rounds; that does not prove it. "
             "More rounds may follow."
         )
-    return f"INCONCLUSIVE. {what} cannot be refuted by so few rounds, even of separated scores."
+    return f"INCONCLUSIVE. {lead} cannot be refuted by so few rounds, even of separated scores."
 
 
-def _read(evidence: Evidence) -> Iterator[tuple[str, str]]:
+def _input_facts(evidence: Evidence) -> Iterator[tuple[str, str]]:
     state, monitor = evidence.state, evidence.state.monitor
     yield "file", evidence.name
     if state.sha256 is not None:
         yield "sha256", f"{state.sha256} of the first {state.counted} bytes"
-    yield "format", f"{evidence.format or 'none'}; {words.roles(state.columns) or 'no line'}"
+    yield "format", f"{evidence.format or 'none'}; {words.column_roles(state.columns) or 'no line'}"
     yield "rounds", f"{monitor.rounds}, {monitor.members} of them with a member"
     design = "coins" if monitor.design == "coins" else "pairs of a member and a non-member"
     yield "design", design + ("" if monitor.design == "coins" else " (coins: --random-bits)")
     yield "member if", f"the score is {'small' if state.lower_is_member else 'large'}"
-    yield "neighbours", words.relation(evidence.options.setting.neighbours)
+    yield "neighbours", words.neighbours_phrase(evidence.options.setting.neighbours)
     yield "threat model", evidence.options.setting.threat_model or "not stated (--threat-model)"
     yield "made by", f"leakscore {evidence.tool_version}"

@@ -1,4 +1,4 @@
-"""How bounds, claims and certificates read, and the notices that a reader needs beside them."""
+"""Sentences for bounds, claims and certificates, and the notices that a reader needs with them."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def number(value: float, digits: int = 4) -> str:
 
 
 def lower_bound(value: float, decimals: int = 2) -> str:
-    """Return a bound in few decimals, rounded down: what is printed is certified, too.
+    """Return a bound in few decimals, rounded down, so that the printed number is certified, too.
 
-    From the shortest digits of the float, lest 3.3, which lies below the decimal, reads 3.29.
+    The shortest digits of the float are rounded: the float 3.3 lies below 3.3 and would read 3.29.
     """
     return str(Decimal(repr(float(value))).quantize(Decimal(10) ** -decimals, ROUND_FLOOR))
 
@@ -42,169 +42,172 @@ def upper_bound(rate: float, digits: int = 6) -> str:
 
 
 def certainty(method: str) -> str:
-    """Name what the confidence of a method is."""
+    """Return the kind of probability that a method's confidence is."""
     return "posterior probability, no confidence bound" if method == "credible" else "confidence"
 
 
 def bound_at(epsilon: float, delta: float, confidence: float, method: str = "") -> str:
-    """Say what is certified."""
-    what = f"epsilon >= {lower_bound(epsilon)} at delta = {number(delta, 10)}"
-    return f"{what}, with {percent(confidence)} {certainty(method)}"
+    """Return a certified bound as a clause."""
+    bound = f"epsilon >= {lower_bound(epsilon)} at delta = {number(delta, 10)}"
+    return f"{bound}, with {percent(confidence)} {certainty(method)}"
 
 
-def shared(seen: AuditInput) -> str:
-    """Say whose records the rows are, if they are those of the same models; "" if nothing does."""
-    if seen.attack is not None:
-        if seen.attack.left_out:
+def shared_models(source: AuditInput) -> str:
+    """Say which models the rows share; "" if nothing shows that they share any."""
+    if source.attack is not None:
+        if source.attack.left_out:
             return "the rows are many records of the same shadow models, each scored by the others"
-        which = "one model" if seen.attack.targets == 1 else "each target"
+        which = "one model" if source.attack.targets == 1 else "each target"
         return f"the rows are many records of {which}"
-    if seen.writer is not None:
-        return f"as {seen.writer} usually writes many records of one model"
+    if source.writer is not None:
+        return f"as {source.writer} usually writes many records of one model"
     return ""
 
 
-def holds(assumptions: Iterable[str], title: str = "The confidence holds if") -> doc.Section:
-    """Return the section of what must be true."""
+def assumptions_section(
+    assumptions: Iterable[str], title: str = "The confidence holds if"
+) -> doc.Section:
+    """Return the section that lists assumptions."""
     return doc.Section(title, [doc.Notices([doc.note("assumption", each) for each in assumptions])])
 
 
-def read(pairs: Iterable[tuple[str, str]]) -> doc.Section:
-    """Return the section of what was read."""
+def input_section(pairs: Iterable[tuple[str, str]]) -> doc.Section:
+    """Return the section on the input."""
     return doc.Section("What was read", [doc.Definitions(list(pairs))])
 
 
-def at_most(epsilon: float, most: float) -> str:
-    """Say what so many scores could certify, and that a bound of 0 is no evidence."""
+def certifiable_limit(epsilon: float, most: float) -> str:
+    """Return the end of a sentence on the largest bound that so many scores could certify."""
     zero = " A bound of 0 is no evidence; it is not privacy." if epsilon == 0 else ""
     return f"could certify only {lower_bound(most)}.{zero}"
 
 
-def head(doubts: Sequence[doc.Notice], said: str, *parts: doc.Part) -> list[list[doc.Part]]:
-    """Return the head of an audit: doubts, the bound, and what becomes of the claim, if any."""
+def head(doubts: Sequence[doc.Notice], verdict: str, *parts: doc.Part) -> list[list[doc.Part]]:
+    """Return the head of an audit: doubts, the bound, and the verdict on the claim, if any."""
     first = [doc.Notices(doubts), *parts] if doubts else list(parts)
-    return [first, [doc.Paragraph(said, "lead")]] if said else [first]
+    return [first, [doc.Paragraph(verdict, "lead")]] if verdict else [first]
 
 
-def claim(claimed: Claim) -> str:
+def claim_name(claimed: Claim) -> str:
     """Name a claim."""
     if claimed.epsilon is None or claimed.delta is None:
         return f"{claimed.mu:.10g}-GDP"
     return f"({claimed.epsilon:.10g}, {claimed.delta:.10g})-differential privacy"
 
 
-def subject(claimed: Claim | None) -> str:
-    """Name what is judged."""
-    return "bound on epsilon" if claimed is None else f"claim of {claim(claimed)}"
+def check_name(claimed: Claim | None) -> str:
+    """Return the name of what is judged, for other programs."""
+    return "bound on epsilon" if claimed is None else f"claim of {claim_name(claimed)}"
 
 
 def outcome(judged: ClaimVerdict | None, void: str) -> str | None:
-    """Return the word of a verdict; without a claim that of scores that say nothing at all."""
+    """Return the verdict; without a claim, "cannot-tell" for scores without any information."""
     if judged is None:
         return "cannot-tell" if void in ("equal", "none") else None
     return judged.verdict
 
 
-def rule(findings: Certificates, bound: EpsilonBound | MuBound) -> str:
-    """Say what the test of a bound flags."""
+def flag_rule(findings: Certificates, bound: EpsilonBound | MuBound) -> str:
+    """Return the rule by which a bound's test flags scores, with its threshold."""
     return findings.flags(bound, number(findings.threshold(bound), 9))
 
 
 NO_EVIDENCE = {
     "equal": "all scores are equal",
-    "turned": "members score lower than non-members, as if scores were reversed",
+    "reversed": "members score lower than non-members, as if scores were reversed",
     "none": "there is no round",
 }
-"""Why scores are no evidence, whatever the claim."""
+"""Reasons why scores are no evidence for or against any claim."""
 
 
-def why_none(*, constant: bool, turned: bool = False, rounds: int = 1) -> str:
-    """Return the key of why scores are no evidence; "" if they are."""
-    return "equal" if constant else "turned" if turned else "" if rounds else "none"
+def no_evidence_key(*, constant: bool, below_chance: bool = False, rounds: int = 1) -> str:
+    """Return the key in `NO_EVIDENCE` of the reason; "" if scores are evidence."""
+    return "equal" if constant else "reversed" if below_chance else "" if rounds else "none"
 
 
-def no_evidence(void: str) -> list[doc.Notice]:
-    """Return the warning that comes before everything else."""
+def no_evidence_notices(void: str) -> list[doc.Notice]:
+    """Return the warning that scores are no evidence, if they are none."""
     if not void:
         return []
-    code = {"equal": "constant-scores", "turned": "auc-below-half", "none": "no-rounds"}[void]
-    said = f"{NO_EVIDENCE[void][:1].upper()}{NO_EVIDENCE[void][1:]}"
-    return [doc.warning(code, f"{said}: that is no evidence, neither for nor against a claim.")]
+    code = {"equal": "constant-scores", "reversed": "auc-below-half", "none": "no-rounds"}[void]
+    reason = f"{NO_EVIDENCE[void][:1].upper()}{NO_EVIDENCE[void][1:]}"
+    return [doc.warning(code, f"{reason}: that is no evidence, neither for nor against a claim.")]
 
 
-def verdict(
+def verdict_line(
     judged: ClaimVerdict | None, claimed: Claim | None, *, method: str = "", void: str = ""
 ) -> str:
-    """Say what becomes of the claim; nothing without one."""
+    """Return the verdict on the claim as a sentence; "" without a claim."""
     if judged is None or claimed is None:
         return ""
     name = "epsilon" if claimed.mu is None else "mu"
-    what = f"The claim of {claim(claimed)}"
+    lead = f"The claim of {claim_name(claimed)}"
     if judged.verdict == "refuted":
         doubt = f" ({certainty(method)})" if method == "credible" else ""
-        return f"{what} is REFUTED: {name} is at least {lower_bound(judged.certified, 4)}{doubt}."
+        return f"{lead} is REFUTED: {name} is at least {lower_bound(judged.certified, 4)}{doubt}."
     if void:
-        return f"INCONCLUSIVE. {what} is neither refuted nor supported: {NO_EVIDENCE[void]}."
+        return f"INCONCLUSIVE. {lead} is neither refuted nor supported: {NO_EVIDENCE[void]}."
     if judged.verdict == "consistent":
-        return f"{what} is CONSISTENT with these scores; that does not prove it."
+        return f"{lead} is CONSISTENT with these scores; that does not prove it."
     most = lower_bound(judged.max_certifiable, 4)
     return (
-        f"INCONCLUSIVE. {what} cannot be refuted: even perfect separation of this many scores "
+        f"INCONCLUSIVE. {lead} cannot be refuted: even perfect separation of this many scores "
         f"could certify only {most}."
     )
 
 
-def certificate(findings: Certificates, bound: EpsilonBound) -> str:
-    """Say what proves a bound, for a reader who checks it by hand."""
+def certificate_line(findings: Certificates, bound: EpsilonBound) -> str:
+    """Return the proof of a bound in numbers, for a reader who checks it by hand."""
     delta = number(float(bound.delta), 10)
     at = f"At delta = {delta}"
     if bound.epsilon == 0:
         return f"{at} no threshold proves more than 0."
     nonmembers, members = findings.counted(bound)
-    flagged, missed = _errors(float(bound.fpr), nonmembers), _errors(float(bound.fnr), members)
+    flagged, missed = _ratio(float(bound.fpr), nonmembers), _ratio(float(bound.fnr), members)
     if not findings.by_rates(bound):
         return (
-            f"{at}: flag {rule(findings, bound)}. {flagged} non-members are flagged, {missed} "
+            f"{at}: flag {flag_rule(findings, bound)}. {flagged} non-members are flagged, {missed} "
             f"members are not ({bound.algorithm})."
         )
     fpr, fnr = (upper_bound(float(rate)) for rate in (bound.fpr_upper, bound.fnr_upper))
     over, under = (fnr, fpr) if bound.direction == "forward" else (fpr, fnr)
     return (
-        f"{at}: flag {rule(findings, bound)}. {flagged} non-members are flagged, so the false "
+        f"{at}: flag {flag_rule(findings, bound)}. {flagged} non-members are flagged, so the false "
         f"positive rate is at most {fpr}; {missed} members are not, so the false negative rate is "
         f"at most {fnr}. epsilon >= log((1 - {delta} - {over}) / {under}) = "
         f"{lower_bound(float(bound.epsilon), 4)}."
     )
 
 
-def _errors(rate: float, size: int) -> str:
+def _ratio(rate: float, size: int) -> str:
     return f"{round(rate * size)} of {size}"
 
 
-def roles(columns: Mapping[str, str]) -> str:
-    """Say what was read from which column."""
+def column_roles(columns: Mapping[str, str]) -> str:
+    """Return which column holds the scores, which the memberships, and so on."""
     pairs = columns.items()
     return ", ".join(role if role == name else f"{role} from {name!r}" for role, name in pairs)
 
 
-def form(name: str, columns: Mapping[str, str], dtype: str, source: ShadowAttack | None) -> str:
-    """Say in which form the file holds what of each record."""
-    return f"{name}; {roles(columns)}; {'scores' if source is None else 'outputs'} are {dtype}"
+def format_phrase(name: str, source: AuditInput) -> str:
+    """Return the format of a file, its columns, and the dtype of its scores or outputs."""
+    kind = "scores" if source.attack is None else "outputs"
+    return f"{name}; {column_roles(source.columns)}; {kind} are {source.dtype}"
 
 
-def attack(source: ShadowAttack) -> str:
-    """Say which attack made the scores, on what."""
+def attack_phrase(source: ShadowAttack) -> str:
+    """Return the attack that computed the scores, its models and its targets."""
     targets = f"{source.targets} target{'s' if source.targets > 1 else ''}"
-    said = f"{source.name}, of {source.shadow_models} shadow models; "
-    said += "each the target of the others" if source.left_out else targets
+    phrase = f"{source.name}, of {source.shadow_models} shadow models; "
+    phrase += "each the target of the others" if source.left_out else targets
     if source.tried is None:
-        return said
+        return phrase
     rates = ", ".join(f"{each.name} {each.rate:.4f}" for each in source.tried)
-    return f"{said}; chosen by the true-positive rate at 1\u00a0% of models left out: {rates}"
+    return f"{phrase}; chosen by the true-positive rate at 1\u00a0% of models left out: {rates}"
 
 
-def relation(neighbours: str | None) -> str:
-    """Say what the rounds without the record hold instead."""
+def neighbours_phrase(neighbours: str | None) -> str:
+    """Return what replaces the record in the rounds without it."""
     return {
         None: "not stated (--neighbours)",
         "replace": "replace: another record takes its place",
@@ -213,52 +216,52 @@ def relation(neighbours: str | None) -> str:
 
 
 def notices_of(findings: Certificates) -> tuple[doc.Notice, ...]:
-    """Collect them, warnings first."""
-    about = (_about_scores, _about_rounds, _about_bounds, _about_claim)
-    notices = [notice for each in about for notice in each(findings)]
+    """Return all notices of an audit, warnings first."""
+    topics = (_score_notices, _round_notices, _bound_notices, _claim_notices)
+    notices = [notice for topic in topics for notice in topic(findings)]
     return doc.warnings_first(notices)
 
 
-def _about_scores(findings: Certificates) -> Iterator[doc.Notice]:
-    """Warn first of what voids or weakens the bound."""
-    seen = findings.input
+def _score_notices(findings: Certificates) -> Iterator[doc.Notice]:
+    """Warn of scores that void or weaken the bound."""
+    source = findings.input
     if findings.void == "equal":
-        where = "lie in one bin" if seen.form == "counts" else "are equal"
+        where = "lie in one bin" if source.form == "counts" else "are equal"
         yield doc.warning(
             "constant-scores",
-            f"All {seen.members + seen.nonmembers} scores {where}. They tell no member from a "
+            f"All {source.members + source.nonmembers} scores {where}. They tell no member from a "
             "non-member, whatever the mechanism: that is no evidence, neither for nor against it.",
         )
-    if findings.void == "turned":
-        turned = "without --lower-is-member" if seen.lower_is_member else "--lower-is-member"
+    if findings.void == "reversed":
+        remedy = "without --lower-is-member" if source.lower_is_member else "--lower-is-member"
         yield doc.warning(
             "auc-below-half",
             f"The AUC is {findings.shown.auc.observed:.3f}: members score lower than non-members, "
             "and the scores may be reversed. If the scores are losses or distances, small ones "
-            f"mean a member: {turned}. Turning them for no other reason than this figure voids the "
+            f"mean a member: {remedy}. Turning them for no other reason than this figure voids the "
             "confidence.",
         )
 
 
-def _about_rounds(findings: Certificates) -> Iterator[doc.Notice]:
-    seen = findings.input
+def _round_notices(findings: Certificates) -> Iterator[doc.Notice]:
+    source = findings.input
     yield doc.note(
         "independent-rounds",
         "The confidence holds for scores of independent rounds: in each the mechanism ran anew. "
         "Scores of many records against one trained model are not independent; for those, if fair "
         "coins decided which were in, there are audits in one run (--one-run).",
     )
-    if said := shared(seen):
+    if why := shared_models(source):
         yield doc.warning(
             "one-model",
-            f"Nothing is certified, {said}. They are not independent rounds, and the confidence is "
+            f"Nothing is certified, {why}. They are not independent rounds, and the confidence is "
             "not what it says unless each record was decided on and learnt by itself. For one "
             "training whose records fair coins put in, see --one-run.",
         )
-    if seen.attack is not None and seen.attack.left_out and seen.attack.tried is not None:
+    if source.attack is not None and source.attack.left_out and source.attack.tried is not None:
         yield doc.warning(
             "attack-chosen-here",
-            f"The attack, {seen.attack.name}, is the best of {len(seen.attack.tried)} on these "
+            f"The attack, {source.attack.name}, is the best of {len(source.attack.tried)} on these "
             "very scores, so that the bound may be too large: name one beforehand (--attack), or "
             "give a target with its member.",
         )
@@ -269,8 +272,8 @@ def _about_rounds(findings: Certificates) -> Iterator[doc.Notice]:
         "around the error rates delta, too.",
     )
     if findings.setting.random_bits:
-        yield from _about_bits(findings)
-    if seen.lower_is_member:
+        yield from _bit_notices(findings)
+    if source.lower_is_member:
         yield doc.note(
             "lower-is-member",
             "Small scores mean a member here: scores were negated to be audited, thresholds are "
@@ -278,7 +281,7 @@ def _about_rounds(findings: Certificates) -> Iterator[doc.Notice]:
         )
 
 
-def _about_bits(findings: Certificates) -> Iterator[doc.Notice]:
+def _bit_notices(findings: Certificates) -> Iterator[doc.Notice]:
     members, nonmembers = findings.input.members, findings.input.nonmembers
     yield doc.note(
         "random-bits",
@@ -289,16 +292,16 @@ def _about_bits(findings: Certificates) -> Iterator[doc.Notice]:
     yield from no_fair_coins(members, nonmembers, "--random-bits is not true of this file")
 
 
-def no_fair_coins(members: int, nonmembers: int, so: str) -> Iterator[doc.Notice]:
-    """Say so if their numbers are five standard deviations off those of fair coins."""
+def no_fair_coins(members: int, nonmembers: int, consequence: str) -> Iterator[doc.Notice]:
+    """Warn if the numbers are five standard deviations off those of fair coins."""
     if abs(members - nonmembers) > 5 * math.sqrt(members + nonmembers):
         yield doc.warning(
             "no-fair-coins",
-            f"{members} members and {nonmembers} non-members are no fair coins: {so}.",
+            f"{members} members and {nonmembers} non-members are no fair coins: {consequence}.",
         )
 
 
-def _about_bounds(findings: Certificates) -> Iterator[doc.Notice]:
+def _bound_notices(findings: Certificates) -> Iterator[doc.Notice]:
     yield doc.note(
         "no-evidence-of-privacy",
         "A lower bound does not show privacy: a small one, and 0, say that this attack with these "
@@ -318,8 +321,8 @@ def _about_bounds(findings: Certificates) -> Iterator[doc.Notice]:
             "it has refereed them (docs/explanation/four-outcomes.md).",
         )
     if "credible" in tried:
-        make = doc.warning if findings.method == "credible" else doc.note
-        yield make(
+        level = doc.warning if findings.method == "credible" else doc.note
+        yield level(
             "credible",
             'The bound by "credible" is a posterior probability under a prior, and too large more '
             "often than a confidence bound may be.",
@@ -339,7 +342,7 @@ def _about_bounds(findings: Certificates) -> Iterator[doc.Notice]:
         )
 
 
-def _about_claim(findings: Certificates) -> Iterator[doc.Notice]:
+def _claim_notices(findings: Certificates) -> Iterator[doc.Notice]:
     verdict = findings.verdict
     if verdict is None or findings.claim is None:
         return

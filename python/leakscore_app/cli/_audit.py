@@ -503,11 +503,11 @@ def _between(text: str) -> float:
 
 
 def _risk(options: argparse.Namespace) -> int:
-    from leakscore_app.audits.risk import judge, read
+    from leakscore_app.audits.risk import judge, read_records
 
     _cli.require_writable(options, options.file)
     report = judge(
-        read(options.file, **_cli.arguments(options, read)),
+        read_records(options.file, **_cli.arguments(options, read_records)),
         fpr=options.false_positive_rate,
         **_cli.arguments(options, judge),
     )

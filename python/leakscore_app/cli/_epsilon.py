@@ -66,7 +66,7 @@ class TrainingEpsilon(Findings):
         facts += [("neighbours", self.curve.neighbours or "any")]
         sections = [
             doc.Section("What was computed", [doc.Definitions(facts), doc.Figures([self._roc()])]),
-            words.holds(self.curve.assumptions, "The numbers hold if"),
+            words.assumptions_section(self.curve.assumptions, "The numbers hold if"),
         ]
         title = "leakscore: the epsilon of a training"
         return doc.Document(title, [[head, doc.Paragraph(lead, "lead")]], sections)
