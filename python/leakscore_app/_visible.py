@@ -1,6 +1,6 @@
-"""Foreign text made visible: characters that a terminal or browser obeys or hides are escaped.
+"""Text from users' files made visible: escapes for characters that are obeyed or not displayed.
 
-Names of columns, files and cells come from others. A control character may drive the terminal, a
+Names of columns, files and cells are not trusted. A control character may drive the terminal, a
 bidirectional mark may reverse a line, an invisible character may make two names look the same.
 """
 
@@ -16,8 +16,9 @@ from html import escape
 # Controls, format characters (bidirectional marks among them), surrogates, ends of lines.
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
-# Letters, marks and signs that draw nothing, or pick a variant (Unicode's Default_Ignorable_Code
-# _Point beyond the categories above, and a blank Braille cell); and code points of no character.
+# Letters, marks and signs that draw nothing or select a variant (Unicode's
+# Default_Ignorable_Code_Point beyond the categories above, and the blank Braille cell), and code
+# points without a character.
 _BLANK = (
     (0x034F, 0x034F),
     (0x115F, 0x1160),
@@ -42,7 +43,7 @@ def _is_hidden(character: str) -> bool:
 
 
 def visible(text: str) -> str:
-    r"""Return a text on one line, hidden characters escaped as in Python's literals.
+    r"""Return a text on one line, with hidden characters escaped as in Python's literals.
 
     Examples
     --------
@@ -60,19 +61,19 @@ _ESCAPED = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[nrt])")
 
 
 def unescaped(text: str) -> str:
-    """Return the text that `visible` shows so, if it has no backslash of its own."""
+    """Undo `visible`, for a text that had no backslash before."""
     return _ESCAPED.sub(lambda match: match[0].encode().decode("unicode_escape"), text)
 
 
 def markup(text: str) -> str:
-    """Return a text for a page: hidden characters made visible, then escaped for HTML."""
+    """Return a text for a page: hidden characters made visible, and HTML escaped."""
     return escape(visible(text))
 
 
 def listed(
     names: Sequence[str], most: int = 8, between: str = ", ", count: int | None = None
 ) -> str:
-    """Return the first names of a list, and how many more there are, of `count` if given.
+    """Return the first names of a list, and the number of the others, of `count` if given.
 
     Examples
     --------
@@ -86,7 +87,7 @@ def listed(
 
 
 def counted(count: int, noun: str) -> str:
-    """Return 1 column, 2 columns."""
+    """Return a number with its noun: "1 column", "2 columns"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
@@ -96,7 +97,7 @@ def capitalised(text: str) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Ask for the name that was meant; empty if none is near.
+    """Return the question for the nearest name; empty if none is near.
 
     Examples
     --------
@@ -105,13 +106,13 @@ def nearest(name: str, names: Iterable[str]) -> str:
     'did you mean Ward?'
     """
     by_letters = {other.lower(): other for other in names}
-    begun = [other for other in by_letters if name and other.startswith(name.lower())]
-    near = begun or get_close_matches(name.lower(), by_letters, 1)
+    longer = [other for other in by_letters if name and other.startswith(name.lower())]
+    near = longer or get_close_matches(name.lower(), by_letters, 1)
     return f"did you mean {visible(by_letters[near[0]])}?" if near else ""
 
 
 def no_column(where: str, name: str, names: Iterable[str], option: str = "") -> str:
-    """Say that a file has no such column, which was meant, and which ones it has."""
+    """Return the message that a file has no such column, with the nearest and all names."""
     names = list(names)
     near = nearest(name, names)
     return (
@@ -121,6 +122,6 @@ def no_column(where: str, name: str, names: Iterable[str], option: str = "") -> 
 
 
 def in_json(document: str) -> str:
-    """Return the same JSON document without hidden characters: they are escaped in its strings."""
+    """Return an equivalent JSON document whose strings escape all hidden characters."""
     hidden = filter(_is_hidden, set(document) - {"\n"})
     return document.translate({ord(each): json.dumps(each)[1:-1] for each in hidden})

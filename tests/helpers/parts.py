@@ -88,7 +88,7 @@ from leakscore.tradeoff.shapes import Between
 from leakscore_app.audits.alike import blind
 from leakscore_app.audits.judge import judge
 from leakscore_app.audits.rounds import LineStream, RoundParser
-from leakscore_app.audits.scores import BinCounts, Read, Rounds, Samples, read_scores
+from leakscore_app.audits.scores import BinCounts, LoadedScores, Rounds, Samples, read_scores
 from leakscore_app.passes.lattices import ColumnSteps
 from leakscore_app.passes.projections import (
     SINGLE,

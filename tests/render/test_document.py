@@ -15,7 +15,6 @@ from leakscore_app.document import (
     Figures,
     Flag,
     Heading,
-    InWords,
     Notice,
     Notices,
     PageOnly,
@@ -23,6 +22,7 @@ from leakscore_app.document import (
     Part,
     Section,
     TextTable,
+    Variant,
     as_page,
     as_text,
 )
@@ -50,7 +50,7 @@ DOCUMENT = Document(
             Notices([Notice("warning", "w", "Mind this."), Notice("note", "n", "Know " * 12)]),
             Definitions([("a", "one"), ("long", "two " * 16)]),
             Cards([Card("informed", "Worst", "93 %", "identified", "--worst: 93 %.")]),
-            InWords(TextTable(["column"], [["c"]], "Of all"), "One of all."),
+            Variant(TextTable(["column"], [["c"]], "Of all"), "One of all."),
         ]),
     ],
 )  # fmt: skip
@@ -128,7 +128,7 @@ def test_page() -> None:
         Definitions([(NASTY, "text")]),
         Definitions([("name", NASTY)]),
         Cards([Card("informed", "title", "1", "unit", NASTY)]),
-        InWords(Paragraph(NASTY), NASTY),
+        Variant(Paragraph(NASTY), NASTY),
     ],
 )
 def test_foreign_names_are_shown_escaped(part: Part) -> None:

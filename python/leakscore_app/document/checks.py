@@ -1,6 +1,6 @@
-"""A verdict as other programs read it: SARIF 2.1.0 (code scanning) and JUnit's XML (test reports).
+"""A verdict for other programs: SARIF 2.1.0 (code scanning) and JUnit's XML (test reports).
 
-Both are strict: hidden characters of foreign names are escaped, as in a page.
+Both are strict formats. Hidden characters in names from files are escaped, as in a page.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _KINDS = {"refuted": "fail", "consistent": "pass", "cannot-tell": "open", None: 
 
 @dataclass(frozen=True)
 class Check:
-    """What was judged.
+    """A verdict, its reasons, and the files that were judged.
 
     Attributes
     ----------
     name : str
-        The claim; without one, what was bounded.
+        The claim, or the bounded quantity if there is none.
     verdict : {"refuted", "consistent", "cannot-tell"} or None
     message : str
         The verdict in words.
     properties : dict
         Numbers and words behind the verdict.
     files : tuple of str
-        What was judged, as the paths that the command was given.
+        Paths of the judged files, as the user wrote them.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Check:
 
 
 def sarif(check: Check) -> str:
-    """Return a log of one run with one result, which is an error if the claim is refuted."""
+    """Return a SARIF log of one result, which is an error if the claim is refuted."""
     kind = _KINDS[check.verdict]
     result: dict[str, Any] = {
         "ruleId": _RULE,
@@ -71,7 +71,7 @@ def sarif(check: Check) -> str:
 
 
 def junit(check: Check) -> str:
-    """Return a suite of one test, which fails if the claim is refuted, and errs if it is open."""
+    """Return a JUnit suite of one test: a failure if refuted, an error if inconclusive."""
     body = {
         "refuted": f"<failure type={_quoted('refuted')} message={_quoted(check.message)}/>",
         "cannot-tell": f"<error type={_quoted('inconclusive')} message={_quoted(check.message)}/>",

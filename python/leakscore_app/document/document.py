@@ -1,9 +1,9 @@
-"""What commands return: numbers and words, and the document that says them.
+"""The results of commands, and the documents that present them.
 
-A document is sections of parts, built once and laid out twice: as aligned plain text, and as a page
-of one self-contained file. What only the page shows says so: `PageOnly`, `Figures`,
-`TextTable.page_only`. A part `InWords` stands on the page, and its sentence in the text. Nothing is
-folded: a page is printed, too. Hidden characters of foreign names are shown escaped in both.
+A document is sections of parts. It is built once and laid out twice: as aligned plain text, and as
+a page, one self-contained file. `PageOnly`, `Figures` and `TextTable.page_only` are for the page
+alone. A `Variant` is a part on the page and a sentence in the text. Nothing on a page is folded:
+pages are also printed. Both layouts escape hidden characters in names from files.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from leakscore import validation
 from leakscore.results import ByValue, as_json
 from leakscore_app._visible import in_json, markup, visible
 
-_NARROWEST = 60  # characters of a line
-_FIRST_COLUMN = 16  # characters that it keeps in a narrow window
+_MIN_WIDTH = 60  # characters of a line, at least
+_FIRST_COLUMN = 16  # characters of a table's first column, at least
 _OPTION = re.compile(r"--[a-z]+(?:-[a-z]+)*")
-_NARROW = 3  # columns of a table that stands in a narrow window as it is
+_FEW_COLUMNS = 3  # a table of so many columns fits a narrow window
 
 HIDDEN = {"hidden": True}
-"""Metadata of a field that is for text and page, and not in the JSON."""
+"""Metadata of a field that the JSON leaves out."""
 
 
 @dataclass(frozen=True)
 class Notice:
-    """Something the reader must know, and a word that a program can test."""
+    """A message to the reader, with a code that a program can test."""
 
     level: str
     code: str
@@ -44,23 +44,23 @@ class Notice:
 
 
 def warning(code: str, message: str) -> Notice:
-    """Return a doubt."""
+    """Return a notice that voids or weakens a result."""
     return Notice("warning", code, message)
 
 
 def note(code: str, message: str) -> Notice:
-    """Return what must be known, but is no doubt."""
+    """Return a notice that explains a result."""
     return Notice("note", code, message)
 
 
 def warnings_first(notices: Iterable[Notice]) -> tuple[Notice, ...]:
-    """Return notices in their order, but doubts before the others."""
+    """Return notices in their order, warnings before notes."""
     return tuple(sorted(notices, key=lambda notice: notice.level != "warning"))
 
 
 @dataclass(frozen=True)
 class Heading:
-    """The first words of a document: a verdict before a colon, in its style, and why."""
+    """The first sentence of a document; with a style: a verdict, a colon and the reason."""
 
     text: str
     style: str = ""
@@ -76,7 +76,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Bar:
-    """A cell of a table: a bar from `start`, both in shares of the cell's width."""
+    """A cell with a horizontal bar; `start` and `length` are shares of the cell's width."""
 
     length: float
     start: float = 0.0
@@ -84,17 +84,17 @@ class Bar:
 
 
 class Flag(str):
-    """A cell of a table that catches the eye on the page."""
+    """A cell that the page highlights."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table; the text breaks the names of columns at their newlines, as a page may not.
+    """A table; the text breaks the names of columns at newlines, the page does not.
 
-    `words` and `page_only` are columns by name: those of words, and those for which a text has no
-    room. Columns without a name hold a `Bar`, which only the page shows.
+    `words` names the columns of words, `page_only` those that the text leaves out. Columns without
+    a name hold a `Bar`, which the text leaves out, too.
     """
 
     header: Sequence[str]
@@ -112,28 +112,28 @@ class TextTable:
         words: Collection[str] = (),
         page_only: Collection[str] = (),
     ) -> TextTable:
-        """Return a table of columns, each beside its name."""
+        """Return a table of columns by name."""
         rows = list(zip(*columns.values(), strict=True))
         return cls(list(columns), rows, caption, words, page_only)
 
 
 @dataclass(frozen=True)
 class Notices:
-    """What the reader must know, one sentence or more each."""
+    """A list of messages, each of one sentence or more."""
 
     notices: Sequence[Notice]
 
 
 @dataclass(frozen=True)
 class Definitions:
-    """Names, and what they are."""
+    """Pairs of a name and its value."""
 
     pairs: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
 class Card:
-    """One large figure or word on the page; the text, whole sentences, says it too."""
+    """A large figure or word on the page; a text shows the sentences of `text`."""
 
     style: str
     title: str
@@ -157,8 +157,8 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class InWords:
-    """A part that a page shows, and the sentences that stand for it in a text."""
+class Variant:
+    """A part on the page, and the sentences that replace it in the text."""
 
     part: Part
     text: str
@@ -166,13 +166,13 @@ class InWords:
 
 @dataclass(frozen=True)
 class PageOnly:
-    """Parts that say what the text says in other words; a text does not even make them."""
+    """Parts for the page alone, built when the page is; the text has other words for them."""
 
     parts: Callable[[], Sequence[Part]]
 
 
 Part: TypeAlias = (
-    Heading | Paragraph | TextTable | Notices | Definitions | Cards | Figures | InWords | PageOnly
+    Heading | Paragraph | TextTable | Notices | Definitions | Cards | Figures | Variant | PageOnly
 )
 
 
@@ -186,7 +186,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """A whole report; the text sets the groups of its head apart by a blank line."""
+    """A whole report; in the text blank lines separate the groups of its head."""
 
     name: str
     head: Sequence[Sequence[Part]]
@@ -194,56 +194,56 @@ class Document:
 
 
 def as_text(document: Document, width: int = 80) -> str:
-    """Lay a document out in lines of at most `width` characters where words allow it."""
-    width = max(validation.count("width", width, 1), _NARROWEST)
-    blocks = [_lines(parts, width, "") for parts in document.head]
+    """Return a document as lines of at most `width` characters, unless a word is longer."""
+    width = max(validation.count("width", width, 1), _MIN_WIDTH)
+    blocks = [_text_lines(parts, width, "") for parts in document.head]
     for section in document.sections:
         title = visible(section.title.upper())
         rule = "-" * (width - len(title) - 1)
-        blocks.append([f"{title} {rule}", *_lines(section.parts, width, "  ")])
+        blocks.append([f"{title} {rule}", *_text_lines(section.parts, width, "  ")])
     text = "\n\n".join("\n".join(lines) for lines in blocks if lines)
     return text.replace("\u00a0", " ") + "\n"
 
 
-def _lines(parts: Sequence[Part], width: int, indent: str) -> list[str]:
-    return [line for part in parts for line in _lines_of(part, width, indent)]
+def _text_lines(parts: Sequence[Part], width: int, indent: str) -> list[str]:
+    return [line for part in parts for line in _part_lines(part, width, indent)]
 
 
-def _lines_of(part: Part, width: int, indent: str) -> Iterator[str]:
+def _part_lines(part: Part, width: int, indent: str) -> Iterator[str]:
     match part:
-        case Heading(text) | Paragraph(text) | InWords(text=text):
-            yield from _wrapped(text, width, indent)
+        case Heading(text) | Paragraph(text) | Variant(text=text):
+            yield from _wrap(text, width, indent)
         case Cards(cards):
             for card in cards:
-                yield from _wrapped(card.text, width, indent)
+                yield from _wrap(card.text, width, indent)
         case Notices(notices):
             for notice in notices:
                 mark = "! " if notice.level == "warning" else "- "
-                yield from _wrapped(notice.message, width, indent, mark)
+                yield from _wrap(notice.message, width, indent, mark)
         case Definitions(pairs):
             widest = max(len(visible(name)) for name, _ in pairs)
             for name, text in pairs:
-                yield from _wrapped(text, width, indent, f"{visible(name):{widest}}  ")
+                yield from _wrap(text, width, indent, f"{visible(name):{widest}}  ")
         case TextTable():
             yield from (indent + row for row in _table_in_text(part, width - len(indent)))
-            yield from _wrapped(part.caption, width, indent)
+            yield from _wrap(part.caption, width, indent)
         case Figures() | PageOnly():
             pass
 
 
-def _wrapped(text: str, width: int, indent: str, first: str = "") -> list[str]:
-    """Break a text into lines behind what stands before the first."""
+def _wrap(text: str, width: int, indent: str, prefix: str = "") -> list[str]:
+    """Break a text into lines; the first one has a prefix, the others as many spaces."""
     return textwrap.wrap(
         visible(text),
         width,
-        initial_indent=indent + first,
-        subsequent_indent=indent + " " * len(first),
+        initial_indent=indent + prefix,
+        subsequent_indent=indent + " " * len(prefix),
         break_on_hyphens=False,
     )
 
 
 def _table_in_text(table: TextTable, width: int) -> Iterator[str]:
-    """Columns as wide as needed, two blanks apart; the first is broken where it is too wide."""
+    """Yield the rows of a table in aligned columns; breaks the first column if it is too wide."""
     names = [name for name in table.header if name and name not in table.page_only]
     flush_left = [j == 0 or name in table.words for j, name in enumerate(names)]
     heads = [name.split("\n") for name in names]
@@ -257,34 +257,34 @@ def _table_in_text(table: TextTable, width: int) -> Iterator[str]:
         rows.append([visible(str(cell)) for name, cell in named if name in names])
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     widths[0] = max(min(widths[0], width - sum(widths[1:]) - 2 * len(widths[1:])), _FIRST_COLUMN)
-    broken = []
+    lines = []
     for first, *others in rows:
         *above, last = textwrap.wrap(first, widths[0], subsequent_indent="  ") or [""]
-        broken += [*([line] + [""] * len(others) for line in above), [last, *others]]
-    widths[0] = max(len(row[0]) for row in broken)
-    for row in broken:
-        cells = zip(row, widths, flush_left, strict=True)
-        aligned = (cell.ljust(room) if on else cell.rjust(room) for cell, room, on in cells)
+        lines += [*([part] + [""] * len(others) for part in above), [last, *others]]
+    widths[0] = max(len(line[0]) for line in lines)
+    for line in lines:
+        cells = zip(line, widths, flush_left, strict=True)
+        aligned = (cell.ljust(room) if left else cell.rjust(room) for cell, room, left in cells)
         yield "  ".join(aligned).rstrip()
 
 
 def as_page(document: Document) -> str:
-    """Return a whole page, which is well-formed XML too: inline style, no script, nothing fetched.
+    """Return a document as a page: well-formed XML, inline style, no script, nothing fetched.
 
-    Its Content-Security-Policy allows its one style sheet, told by its hash, and nothing else: what
-    a name of a column might smuggle in is not run, fetched or sent. So no element has a style
-    attribute; what is as long as a number is drawn as SVG.
+    Its Content-Security-Policy allows its style sheet, by hash, and nothing else. So nothing that a
+    column's name smuggles in is run, fetched or sent. The policy forbids style attributes, too:
+    bars whose length is a number are drawn as SVG.
     """
     style = (resources.files("leakscore_app") / "data" / "page.css").read_text("utf-8")
     name = markup(document.name)
-    head = _markup(part for parts in document.head for part in parts)
+    head = _parts_markup(part for parts in document.head for part in parts)
     sections = "".join(
-        f"<section><h2>{markup(section.title)}</h2>{_markup(section.parts)}</section>"
+        f"<section><h2>{markup(section.title)}</h2>{_parts_markup(section.parts)}</section>"
         for section in document.sections
     )
     return (
         '<!DOCTYPE html>\n<html lang="en" xmlns="http://www.w3.org/1999/xhtml"><head>'
-        f'<meta charset="utf-8"/>{_policy(style)}'
+        f'<meta charset="utf-8"/>{_security_policy(style)}'
         '<meta name="viewport" content="width=device-width, '
         'initial-scale=1"/><meta name="color-scheme" content="light"/>'
         f"<title>{name}</title><style>{style}</style></head>"
@@ -294,7 +294,7 @@ def as_page(document: Document) -> str:
 
 
 def as_frame(page: str) -> str:
-    """Return the head of a page in a frame, for a notebook; neither touches the other's style."""
+    """Return the head of a page in a frame for a notebook: their styles stay separate."""
     end = page.index("</header>") + len("</header>")
     head = page[:end] + page[page.rindex("</main>") :]
     return (
@@ -303,8 +303,8 @@ def as_frame(page: str) -> str:
     )
 
 
-def _policy(style: str) -> str:
-    """Return the element that allows the style sheet and nothing else."""
+def _security_policy(style: str) -> str:
+    """Return the Content-Security-Policy, which allows the style sheet alone."""
     digest = base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii")
     rules = (
         "default-src 'none'",
@@ -315,59 +315,59 @@ def _policy(style: str) -> str:
     return f'<meta http-equiv="Content-Security-Policy" content="{"; ".join(rules)}"/>'
 
 
-def _markup(parts: Iterable[Part]) -> str:
-    return "".join(_markup_of(part) for part in parts)
+def _parts_markup(parts: Iterable[Part]) -> str:
+    return "".join(_part_markup(part) for part in parts)
 
 
-def _markup_of(part: Part) -> str:
+def _part_markup(part: Part) -> str:
     match part:
         case Heading(text, style):
-            return _heading(text, style)
+            return _heading_markup(text, style)
         case Paragraph(text, style):
-            return f"<p{_class(style)}>{_words(text)}</p>"
+            return f"<p{_class(style)}>{_inline(text)}</p>"
         case TextTable():
             return _table_on_page(part)
         case Notices(notices):
             items = (
-                f'<li class="{notice.level}">{_words(notice.message)}</li>' for notice in notices
+                f'<li class="{notice.level}">{_inline(notice.message)}</li>' for notice in notices
             )
             return f'<ul class="notices">{"".join(items)}</ul>'
         case Definitions(pairs):
-            items = (f"<dt>{markup(name)}</dt><dd>{_words(text)}</dd>" for name, text in pairs)
+            items = (f"<dt>{markup(name)}</dt><dd>{_inline(text)}</dd>" for name, text in pairs)
             return f"<dl>{''.join(items)}</dl>"
         case Cards(cards):
-            return f'<div class="cards">{"".join(_card(card) for card in cards)}</div>'
+            return f'<div class="cards">{"".join(_card_markup(card) for card in cards)}</div>'
         case Figures(figures):
             return f'<div class="charts">{"".join(figures)}</div>'
-        case InWords(shown):
-            return _markup_of(shown)
+        case Variant(variant):
+            return _part_markup(variant)
         case PageOnly(parts):
-            return _markup(parts())
+            return _parts_markup(parts())
 
 
-def _words(text: str) -> str:
-    """Return markup in which no option and no percentage is broken between two lines."""
+def _inline(text: str) -> str:
+    """Return a text as markup that breaks no option and no percentage between lines."""
     return _OPTION.sub(r"<code>\g<0></code>", markup(text).replace(" %", "\u00a0%"))
 
 
-def _heading(text: str, style: str) -> str:
+def _heading_markup(text: str, style: str) -> str:
     if not style:
-        return f"<h1>{_words(text)}</h1>"
+        return f"<h1>{_inline(text)}</h1>"
     verdict, colon, why = text.partition(": ")
     big = f'<span class="big">{markup(verdict)}{colon.strip()}</span>'
-    return f'<h1 class="card {style}">{big} {_words(why)}</h1>'
+    return f'<h1 class="card {style}">{big} {_inline(why)}</h1>'
 
 
 def _class(style: str) -> str:
     return f' class="{style}"' if style else ""
 
 
-def _card(card: Card) -> str:
+def _card_markup(card: Card) -> str:
     unit = f" <small>{markup(card.unit)}</small>" if card.unit else ""
     return (
         f'<div class="card {card.style}"><h2>{markup(card.title)}</h2><p class="big">'
         f"{markup(card.figure)}{unit}</p>"
-        f"<p>{_words(card.text)}</p></div>"
+        f"<p>{_inline(card.text)}</p></div>"
     )
 
 
@@ -380,10 +380,10 @@ def _table_on_page(table: TextTable) -> str:
     )
     lines = []
     for first, *others in table.rows:
-        cells = "".join(map(_cell, others, styles[1:], names[1:]))
+        cells = "".join(map(_cell_markup, others, styles[1:], names[1:]))
         lines.append(f'<tr><th scope="row">{markup(str(first))}</th>{cells}</tr>')
     caption = markup(table.caption)
-    wide = " wide" if len(names) > _NARROW else ""
+    wide = " wide" if len(names) > _FEW_COLUMNS else ""
     return (
         f'<div class="scroll{wide}" role="region" tabindex="0" aria-label="{caption}">'
         f"<table><caption>{caption}</caption>"
@@ -391,8 +391,8 @@ def _table_on_page(table: TextTable) -> str:
     )
 
 
-def _cell(cell: str | Bar, style: str, name: str) -> str:
-    """Return a cell; on a narrow screen its column's name stands before it."""
+def _cell_markup(cell: str | Bar, style: str, name: str) -> str:
+    """Return the markup of a cell, with its column's name for narrow screens."""
     if isinstance(cell, Bar):
         return (
             f'<td{_class(style)}><svg class="share" aria-hidden="true"><rect class="{cell.style}" '
@@ -404,11 +404,11 @@ def _cell(cell: str | Bar, style: str, name: str) -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Findings(ByValue, ABC):
-    """Base of the frozen dataclasses of numbers and words that commands return.
+    """Base of the results of commands: frozen dataclasses of numbers and words.
 
-    A subclass says which document its text and page are laid out from, and what its JSON holds
-    between the envelope (``schema_version``, ``tool``, ``command``, ``tool_version``) and the
-    ``notices``: infinite numbers are "inf" and "-inf", NaN is null.
+    A subclass defines the document of its text and page, and the fields of its JSON between the
+    envelope (``schema_version``, ``tool``, ``command``, ``tool_version``) and the ``notices``.
+    Infinite numbers are "inf" and "-inf" there, NaN is null.
     """
 
     command: ClassVar[str]
@@ -424,18 +424,18 @@ class Findings(ByValue, ABC):
         """Return the sections of the text and the page."""
 
     def contents(self) -> dict[str, Any]:
-        """Return what the JSON holds besides envelope and notices: fields that are not hidden."""
-        shown = [field.name for field in fields(self) if not field.metadata.get("hidden")]
-        return {name: getattr(self, name) for name in shown}
+        """Return the fields of the JSON besides envelope and notices: those that are not hidden."""
+        names = [field.name for field in fields(self) if not field.metadata.get("hidden")]
+        return {name: getattr(self, name) for name in names}
 
     @property
     def tool_version(self) -> str:
-        """Of this package."""
+        """The version of this package."""
         return leakscore.__version__
 
     @property
     def doubts(self) -> Sequence[Notice]:
-        """What leaves nothing of the numbers, or makes them doubtful."""
+        """The notices that void or weaken the numbers."""
         return [notice for notice in self.notices if notice.level == "warning"]
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Small charts as inline SVG: axes, lines, bars; the page's style sheet colours them by class."""
+"""Small charts as inline SVG: axes, lines, bars. The page's style sheet colours them by class."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ class Axis:
     Attributes
     ----------
     low, high : float
-        What the ends of the axis stand for; positive if `log`.
+        The numbers at the ends of the axis; positive if `log`.
     ticks : sequence of (float, str)
         Positions and labels.
     label : str
     log : bool
+        Whether the axis is logarithmic.
     """
 
     low: float
@@ -33,7 +34,7 @@ class Axis:
     log: bool = False
 
     def share(self, value: float) -> float:
-        """Return where a value lies between the ends, 0 to 1, clamped."""
+        """Return the position of a value between the ends, clamped to [0, 1]."""
         low, high = self.low, self.high
         if self.log:
             low, high, value = math.log(low), math.log(high), math.log(max(value, 1e-300))
@@ -47,7 +48,7 @@ class Chart:
     Attributes
     ----------
     title, description : str
-        For readers who do not see it.
+        For readers who cannot see the chart.
     x, y : Axis
     """
 
@@ -68,7 +69,7 @@ class Chart:
 
     def line(self, xs: Iterable[float], ys: Iterable[float], style: str, name: str = "") -> None:
         """Draw a line through points."""
-        self._through("polyline", xs, ys, style, name)
+        self._draw_points("polyline", xs, ys, style, name)
 
     def dots(self, xs: Iterable[float], ys: Iterable[float], style: str, name: str = "") -> None:
         """Draw one dot for every point."""
@@ -114,10 +115,10 @@ class Chart:
         )
 
     def region(self, xs: Iterable[float], ys: Iterable[float], style: str, name: str = "") -> None:
-        """Fill what a closed line goes round."""
-        self._through("polygon", xs, ys, style, name)
+        """Fill the area inside a closed line."""
+        self._draw_points("polygon", xs, ys, style, name)
 
-    def _through(
+    def _draw_points(
         self, shape: str, xs: Iterable[float], ys: Iterable[float], style: str, name: str
     ) -> None:
         points = " ".join(
@@ -127,15 +128,15 @@ class Chart:
         self.legend(name, style)
 
     def legend(self, name: str, style: str) -> None:
-        """Name a style, if there is a name."""
+        """Add a style to the legend, if it has a name."""
         if name:
             self._legend.append((name, style))
 
     def render(self) -> str:
         """Return the figure: the SVG and, under it, its legend."""
-        body = "".join([*self._grid(), *self._marks, *self._names()])
+        body = "".join([*self._grid(), *self._marks, *self._axes()])
         keys = "".join(
-            f'<li><svg class="key" viewBox="0 0 22 10" aria-hidden="true">{_key(style)}</svg>'
+            f'<li><svg class="key" viewBox="0 0 22 10" aria-hidden="true">{_sample(style)}</svg>'
             f"{markup(name)}</li>"
             for name, style in self._legend
         )
@@ -164,7 +165,7 @@ class Chart:
                 f"{markup(label)}</text>"
             )
 
-    def _names(self) -> Iterable[str]:
+    def _axes(self) -> Iterable[str]:
         bottom, middle = HEIGHT - _BOTTOM, (_TOP + HEIGHT - _BOTTOM) / 2
         yield f'<line class="axis" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{bottom}" y2="{bottom}"/>'
         yield f'<line class="axis" x1="{_LEFT}" x2="{_LEFT}" y1="{_TOP}" y2="{bottom}"/>'
@@ -178,7 +179,7 @@ class Chart:
         )
 
 
-def _key(style: str) -> str:
+def _sample(style: str) -> str:
     """Draw the sample of a style for the legend."""
     if {"bar", "area"} & set(style.split()):
         return f'<rect class="{style}" x="3" y="0" width="16" height="10"/>'
@@ -191,7 +192,7 @@ def decades(low: float, high: float) -> list[tuple[float, str]]:
     """Return ticks at the powers of ten within a range, as plain numbers."""
     first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
     step = max(1, math.ceil((last - first) / 6))
-    return [(10.0**k, _plain(10.0**k)) for k in range(first, last + 1, step)]
+    return [(10.0**k, _tick_label(10.0**k)) for k in range(first, last + 1, step)]
 
 
 def nice_ticks(low: float, high: float, most: int = 7) -> list[tuple[float, str]]:
@@ -200,10 +201,10 @@ def nice_ticks(low: float, high: float, most: int = 7) -> list[tuple[float, str]
     unit = 10.0 ** math.floor(math.log10(rough))
     step = next(unit * k for k in (1, 2, 5, 10) if unit * k >= rough)
     values = [step * k for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
-    return [(value, _plain(value)) for value in values]
+    return [(value, _tick_label(value)) for value in values]
 
 
-def _plain(value: float) -> str:
+def _tick_label(value: float) -> str:
     if value and not 1e-4 <= abs(value) < 1e5:
         return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e")
     return f"{value:.6g}".replace("-", "\u2212")

@@ -53,7 +53,7 @@ def _followed(report: Content) -> Iterator[str]:
         )
 
 
-def _columns(noise: Noise, statistic: str) -> doc.InWords:
+def _columns(noise: Noise, statistic: str) -> doc.Variant:
     """List the noise on every number, in its units; in standard errors, too, where they differ."""
     names, errors, unit = list(noise.noise_std), noise.column_standard_errors, ""
     columns = {"column": names, "noise": [in_digits(noise.noise_std[name], 4) for name in names]}
@@ -65,12 +65,12 @@ def _columns(noise: Noise, statistic: str) -> doc.InWords:
     return _in_words(table, f"Its standard deviation, in {of_column}{unit}", "--html, --json")
 
 
-def _in_words(table: doc.TextTable, what: str, option: str) -> doc.InWords:
+def _in_words(table: doc.TextTable, what: str, option: str) -> doc.Variant:
     """Let a text list the rows of a table; of very many, an option has the rest."""
     cells = [[str(cell) for cell in row] for row in table.rows]
     items = [" ".join([*row[:2], *(f"({error})" for error in row[2:])]) for row in cells]
     rest = f" ({option})" if len(items) > _NOISY_COLUMNS else ""
-    return doc.InWords(table, f"{what}: {listed(items, _NOISY_COLUMNS, '; ')}{rest}.")
+    return doc.Variant(table, f"{what}: {listed(items, _NOISY_COLUMNS, '; ')}{rest}.")
 
 
 def _paragraphs(report: Content, noise: Noise) -> Iterator[str]:
