@@ -1,4 +1,4 @@
-"""``leakscore ask``: its options, and what they do."""
+"""``leakscore ask``: its options and its function."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def add_ask(commands: Any) -> None:
     parser.set_defaults(run=_ask)
     parser.add_argument("table", metavar="TABLE", help="a table of one record a row")
     group = parser.add_argument_group("the question")
-    add = _cli.adder(group)
+    add = _cli.option_adder(group)
     add("--where TEXT", "which records, see below (all)")
     add("--statistic mean|sum|count", "(mean; without --columns count)")
     _cli.add_names(group, "--columns", "of these columns")
@@ -66,7 +66,7 @@ def add_ask(commands: Any) -> None:
 
 
 def _add_ledger_options(group: Any) -> None:
-    add = _cli.adder(group)
+    add = _cli.option_adder(group)
     add("--ledger PATH", "of all answers so far", required=True)
     add("--max-advantage A", "limit for every record, in (0, 1) (0.2)", type=float)
     power = "in its place: the power of an attack with 1 %% false alarms"
@@ -82,7 +82,7 @@ def _add_ledger_options(group: Any) -> None:
         "--bounds A=LOW:HIGH,...",
         "of secret columns, what everybody knows to be the least and greatest value",
         action="extend",
-        type=_cli.converted(_bounds, "is not as income=0:500000"),
+        type=_cli.argument_type(_read_bounds, "is not as income=0:500000"),
     )
     add(
         "--reference FILE",
@@ -90,7 +90,7 @@ def _add_ledger_options(group: Any) -> None:
     )
 
 
-def _bounds(text: str) -> list[tuple[str, tuple[float, float]]]:
+def _read_bounds(text: str) -> list[tuple[str, tuple[float, float]]]:
     bounds = []
     for part in _cli.names(text):
         name, _, ends = part.rpartition("=")
@@ -104,10 +104,10 @@ def _ask(options: argparse.Namespace) -> int:
 
     if options.table == "-" or options.ledger == "-":
         raise ValueError("the table and the ledger must be files")
-    reading = _cli.reading(options, _REMEDIES)
+    reading = _cli.reading_options(options, _REMEDIES)
     _cli.require_writable(options, options.table, options.ledger, options.reference)
-    read = (options.table, options.reference)
-    outputs.require_writable(options.ledger, f"{options.ledger}.lock", read=read)
+    inputs = (options.table, options.reference)
+    outputs.require_writable(options.ledger, f"{options.ledger}.lock", read=inputs)
     columns = tuple(options.columns or ())
     if len(set(columns)) < len(columns):
         raise ValueError("--columns names a column twice")
@@ -129,7 +129,7 @@ def _ask(options: argparse.Namespace) -> int:
 
 
 def _limits(options: argparse.Namespace) -> dict[str, Any]:
-    """Return what was given of the limit and the noise."""
+    """Return the options on the limit and the noise that the user set."""
     names = ["max_advantage", "max_power", "epsilon", "delta", "max_noise", "share"]
     names += ["rule", "reference"]
     limits = {name: getattr(options, name) for name in names if getattr(options, name) is not None}

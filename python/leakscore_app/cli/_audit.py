@@ -1,4 +1,4 @@
-"""``leakscore audit``, ``audit-synthetic`` and ``risk``: their options, and what they do."""
+"""``leakscore audit``, ``audit-synthetic`` and ``risk``: their options and their functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from leakscore_app.audits import Claim
     from leakscore_app.document import Check
 
-_OF_AUDIT = """\
+_AUDIT_EPILOG = """\
 exit codes
   0  the claim is consistent with the scores (which does not prove it), or there
      is none
@@ -73,7 +73,7 @@ def add_audit(commands: Any) -> None:
             "Certify a lower bound on the epsilon of a mechanism from the scores of a\n"
             "membership attack, and test a claim with it."
         ),
-        epilog=_OF_AUDIT,
+        epilog=_AUDIT_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=_audit, default=parser.get_default)
@@ -82,24 +82,24 @@ def add_audit(commands: Any) -> None:
     _add_file_options(parser.add_argument_group("the file"))
     _cli.add_reading(parser)
     _add_setting_options(parser.add_argument_group("what the file does not say"))
-    _add_kinds(parser.add_argument_group("other audits than of a fixed number of rounds"))
+    _add_kind_options(parser.add_argument_group("other audits than of a fixed number of rounds"))
     group = parser.add_argument_group("the output")
-    add = _cli.adder(group)
+    add = _cli.option_adder(group)
     _cli.add_outputs(group, "no text: the exit code says it")
     add("--sarif PATH", "write the verdict as SARIF, for code scanning")
     add("--junit PATH", "write the verdict as JUnit's XML, for test reports")
 
 
 def _add_claim_options(group: Any) -> None:
-    add = _cli.adder(group)
-    claim = _cli.adder(group.add_mutually_exclusive_group())
+    add = _cli.option_adder(group)
+    claim = _cli.option_adder(group.add_mutually_exclusive_group())
     claim("--claimed-epsilon E", "the claim is (E, D)-DP, D of --delta", type=float)
     claim("--claimed-mu MU", "the claim is MU-GDP", type=float)
     add(
         "--delta D[,D...]",
         "of the bounds; the first is that of the claim (1e-5)",
         default=[1e-5],
-        type=_cli.converted(_deltas, "is no list of numbers in [0, 1)"),
+        type=_cli.argument_type(_deltas, "is no list of numbers in [0, 1)"),
     )
     add("--confidence C", "of every bound", 0.95)
     add("--method M", "of the bound, chosen before the scores are seen: see below")
@@ -117,7 +117,7 @@ def _add_claim_options(group: Any) -> None:
 
 
 def _add_file_options(group: Any) -> None:
-    add = _cli.adder(group)
+    add = _cli.option_adder(group)
     add("--score COLUMN", "the scores")
     add("--member COLUMN", "the memberships")
     add("--nonmembers FILE", "the non-members' scores; the other file holds the members'")
@@ -140,7 +140,7 @@ def _add_file_options(group: Any) -> None:
 
 
 def _add_setting_options(group: Any) -> None:
-    add = _cli.adder(group)
+    add = _cli.option_adder(group)
     add(
         "--neighbours replace|add-remove",
         "what rounds without the record hold instead: another record, or none. The bound and "
@@ -155,10 +155,10 @@ def _add_setting_options(group: Any) -> None:
     add("--seed S", "of the order of ties", 0)
 
 
-def _add_kinds(group: Any) -> None:
-    add = _cli.adder(group)
+def _add_kind_options(group: Any) -> None:
+    add = _cli.option_adder(group)
     kind = group.add_mutually_exclusive_group()
-    add_kind = _cli.adder(kind)
+    add_kind = _cli.option_adder(kind)
     add_kind(
         "--one-run",
         "the rows are canaries of one training, each in or out by a fair coin: right guesses "
@@ -213,7 +213,7 @@ def _claim(options: argparse.Namespace) -> Claim | None:
 def _audit(options: argparse.Namespace) -> int:
     _cli.require_writable(options, options.file, options.nonmembers, options.state)
     outputs.require_writable(options.state, read=(options.file,))
-    findings = _FINDERS[_kind(options)](options)
+    findings = _AUDITS[_kind(options)](options)
     check = findings.check()
     _cli.deliver_verdict(findings, options)
     _deliver_check(check, options)
@@ -223,7 +223,7 @@ def _audit(options: argparse.Namespace) -> int:
 
 
 def _kind(options: argparse.Namespace) -> str:
-    """Return which audit it is; options of another one are refused."""
+    """Return the kind of audit; refuse options of other kinds."""
     kind = "watch" if options.watch else "one-run" if options.one_run else "rounds"
     kind = "blind" if options.blind else kind
     if options.watch and options.orientation == "both":
@@ -232,7 +232,7 @@ def _kind(options: argparse.Namespace) -> str:
             "--watch bets on one direction: choose it from other rounds, or watch twice, once with "
             f"--lower-is-member, each with --confidence {1.0 - share:.12g}"
         )
-    others = [name for kinds, names in _OF_KINDS.items() if kind not in kinds for name in names]
+    others = [name for kinds, names in _KIND_OPTIONS.items() if kind not in kinds for name in names]
     for name in others:
         if getattr(options, name) != options.default(name):
             where = f"with --{kind}" if kind != "rounds" else "without --watch"
@@ -254,69 +254,69 @@ def _read(options: argparse.Namespace) -> Any:
     from leakscore_app.audits.scores import read_scores
     from leakscore_app.tables import ReadingOptions
 
-    read = read_scores(
+    loaded = read_scores(
         options.file,
         **_cli.arguments(options, read_scores),
-        options=ReadingOptions.of(_cli.reading(options)),
+        options=ReadingOptions.of(_cli.reading_options(options)),
     )
-    if read.attack is not None and options.lower_is_member:
+    if loaded.attack is not None and options.lower_is_member:
         raise ValueError(
             "--lower-is-member means nothing for outputs of shadow models: signals are margins, "
             "and the scores of an attack are larger for members"
         )
-    return read
+    return loaded
 
 
-def _of_rounds(options: argparse.Namespace) -> Any:
+def _rounds(options: argparse.Namespace) -> Any:
     from leakscore_app.audits.judge import judge, judge_training
 
-    by = judge_training if options.one_run else judge
-    given = _cli.arguments(options, by) | {"claim": _claim(options), "setting": _setting(options)}
+    judgement = judge_training if options.one_run else judge
+    chosen = _cli.arguments(options, judgement)
+    chosen |= {"claim": _claim(options), "setting": _setting(options)}
     if not options.one_run:
-        given["all_methods"] = not options.only_method
-    return by(_read(options), deltas=options.delta, **given)
+        chosen["all_methods"] = not options.only_method
+    return judgement(_read(options), deltas=options.delta, **chosen)
 
 
-def _of_watch(options: argparse.Namespace) -> Any:
+def _watch(options: argparse.Namespace) -> Any:
     from leakscore_app.audits.watch import WatchOptions, watch
 
-    given = _cli.arguments(options, WatchOptions) | {
-        "form": _cli.given(options, "score", "member", "delimiter", "decimal"),
+    settings = _cli.arguments(options, WatchOptions) | {
+        "form": _cli.selected(options, "score", "member", "delimiter", "decimal"),
         "claim": _claim(options),
         "delta": options.delta[0],
         "setting": _setting(options),
     }
-    shown = _cli.prints_text(options)
+    printing = _cli.prints_text(options)
 
     def show(line: str) -> None:
-        if shown:
+        if printing:
             try:
                 outputs.write(outputs.STANDARD_OUTPUT, line + "\n")
             except BrokenPipeError:
                 outputs.abandon_output()
 
-    evidence = watch(options.file, WatchOptions(**given), show)
-    if shown:
+    evidence = watch(options.file, WatchOptions(**settings), show)
+    if printing:
         show("")
     return evidence
 
 
 def _deliver_check(check: Check, options: argparse.Namespace) -> None:
-    """Write the verdict for other programs, which know the files by their paths."""
+    """Write the verdict for other programs, with the paths of the files."""
     if options.sarif is None and options.junit is None:
         return
     from leakscore_app.document import checks
 
-    given = [path for path in (options.file, options.nonmembers) if path is not None]
-    named = ("standard input" if path == "-" else path for path in given)
-    check = replace(check, files=tuple(named))
+    paths = [path for path in (options.file, options.nonmembers) if path is not None]
+    check = replace(check, files=tuple("standard input" if p == "-" else p for p in paths))
     if options.sarif is not None:
         outputs.write(options.sarif, checks.sarif(check))
     if options.junit is not None:
         outputs.write(options.junit, checks.junit(check))
 
 
-def _of_blind(options: argparse.Namespace) -> Any:
+def _blind(options: argparse.Namespace) -> Any:
     from leakscore_app.audits.alike import blind
     from leakscore_app.tables import ReadingOptions
 
@@ -324,15 +324,15 @@ def _of_blind(options: argparse.Namespace) -> Any:
         options.file,
         options.blind,
         **_cli.arguments(options, blind),
-        options=ReadingOptions.of(_cli.reading(options)),
+        options=ReadingOptions.of(_cli.reading_options(options)),
     )
 
 
-_FINDERS = {"blind": _of_blind, "rounds": _of_rounds, "one-run": _of_rounds, "watch": _of_watch}
+_AUDITS = {"blind": _blind, "rounds": _rounds, "one-run": _rounds, "watch": _watch}
 
 _READING = ("thousands", "encoding", "header", "skip_lines", "skip_last", "sheet", "key")
-# Which audits options are for.
-_OF_KINDS = {
+# Kinds of audits, and the options that these kinds alone take.
+_KIND_OPTIONS = {
     ("rounds",): ("method", "threshold", "orientation", "only_method", "nonmembers"),
     ("watch",): ("state", "idle", "inclusion"),
     ("rounds", "one-run"): ("attack", "few_records"),
@@ -348,7 +348,7 @@ _OF_KINDS = {
 
 _NOT_IN_SYNTHETIC = dict.fromkeys(("id", "proportions"), "--exclude or --categories does")
 
-_OF_SYNTHETIC = """\
+_SYNTHETIC_EPILOG = """\
 exit codes
   0  no leak is shown, which does not prove that there is none
   1  an error: nothing was judged
@@ -371,7 +371,7 @@ def add_audit_synthetic(commands: Any) -> None:
             "Attack a synthetic table three ways, and tell whether it shows which records its "
             "generator was trained on."
         ),
-        epilog=_OF_SYNTHETIC,
+        epilog=_SYNTHETIC_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=_audit_synthetic)
@@ -379,7 +379,7 @@ def add_audit_synthetic(commands: Any) -> None:
     parser.add_argument("holdout", metavar="HOLDOUT", help="others of the same population")
     parser.add_argument("synthetic", metavar="SYNTH", help="the synthetic records")
     group = parser.add_argument_group("the tables")
-    add = _cli.adder(group)
+    add = _cli.option_adder(group)
     add(
         "--reference OTHER",
         "more records of the population (default: half of HOLDOUT, which is not judged then)",
@@ -387,7 +387,7 @@ def add_audit_synthetic(commands: Any) -> None:
     _cli.add_names(group, "--categories", "columns of numbers that are categories")
     _cli.add_names(group, "--columns", "look at these columns only")
     _cli.add_names(group, "--exclude", "do not look at these columns")
-    add = _cli.adder(parser.add_argument_group("the verdict and the bounds"))
+    add = _cli.option_adder(parser.add_argument_group("the verdict and the bounds"))
     add(
         "--confidence C",
         "a table that shows nothing is said to leak at most 1 - C of the time",
@@ -410,16 +410,16 @@ def _audit_synthetic(options: argparse.Namespace) -> int:
     paths = (options.train, options.holdout, options.synthetic, options.reference)
     if "-" in paths:
         raise ValueError("the tables must be files: TRAIN is read twice")
-    reading = _cli.reading(options, _NOT_IN_SYNTHETIC)
+    reading = _cli.reading_options(options, _NOT_IN_SYNTHETIC)
     _cli.require_writable(options, *paths)
-    given = _cli.arguments(options, audit_synthetic)
-    given |= {name: given[name] or () for name in ("categories", "exclude")}
-    findings = audit_synthetic(**given, reading=reading)
+    chosen = _cli.arguments(options, audit_synthetic)
+    chosen |= {name: chosen[name] or () for name in ("categories", "exclude")}
+    findings = audit_synthetic(**chosen, reading=reading)
     _cli.deliver_verdict(findings, options)
     return _cli.CODES[findings.verdict]
 
 
-_OF_RISK = """\
+_RISK_EPILOG = """\
 files
   an npz with scores (S, N), an attack's scores of N records in S target models
   (or (A, S, N), of A attacks), and included (S, N), 1 where a model was trained
@@ -450,26 +450,26 @@ def add_risk(commands: Any) -> None:
             "them, in what share of the models it is found, and which records are certified\n"
             "to be found, all at once."
         ),
-        epilog=_OF_RISK,
+        epilog=_RISK_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=_risk)
     parser.add_argument("file", metavar="FILE", help="the scores (- reads standard input)")
-    _add_judging(parser.add_argument_group("how records are judged"))
+    _add_judging_options(parser.add_argument_group("how records are judged"))
     group = parser.add_argument_group("reading the file")
     _cli.add_models(group)
     _cli.add_memory(group)
     group = parser.add_argument_group("the output")
-    add = _cli.adder(group)
+    add = _cli.option_adder(group)
     add("--worst K", "records that are listed", 20)
     add("--order-by A", "of scores of several attacks, which puts the records in order, from 0", 0)
     _cli.add_outputs(group)
     add("--check", "the exit code says whether a record is certified")
 
 
-def _add_judging(group: Any) -> None:
-    add = _cli.adder(group)
-    share = _cli.converted(_between, "is not a number in (0, 1)")
+def _add_judging_options(group: Any) -> None:
+    add = _cli.option_adder(group)
+    share = _cli.argument_type(_proportion, "is not a number in (0, 1)")
     add(
         "--false-positive-rate P",
         "of the attack's common threshold, over all records",
@@ -496,7 +496,7 @@ def _add_judging(group: Any) -> None:
     )
 
 
-def _between(text: str) -> float:
+def _proportion(text: str) -> float:
     if not 0.0 < (value := float(text)) < 1.0:
         raise ValueError
     return value

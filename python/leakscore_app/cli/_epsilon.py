@@ -1,4 +1,4 @@
-"""``leakscore epsilon``: what a training with DP-SGD guarantees, before it is run."""
+"""``leakscore epsilon``: the guarantee of a training with DP-SGD, before it runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SCHEMES = {
 
 @dataclass(frozen=True, eq=False)
 class TrainingEpsilon(Findings):
-    """The certified intervals of epsilon and of the power at 1 % false positives."""
+    """Certified intervals of epsilon and of the power at 1 % false positives."""
 
     command = "epsilon"
 
@@ -32,7 +32,7 @@ class TrainingEpsilon(Findings):
     notices: tuple[doc.Notice, ...] = ()
 
     def contents(self) -> dict[str, Any]:
-        """Return what the JSON holds besides envelope and notices."""
+        """Return the fields of the JSON besides envelope and notices."""
         (low, high), (least, most) = self._intervals()
         return {
             "training": self.training,
@@ -49,7 +49,7 @@ class TrainingEpsilon(Findings):
 
     def document(self) -> doc.Document:
         """Return the sections of the text and the page."""
-        from leakscore_app.audits import words  # loads the laws of audits, which no help needs
+        from leakscore_app.audits import words  # it loads the laws of audits, which no help needs
 
         (low, high), (least, most) = self._intervals()
         plan, steps = self.training, self.training["steps_per_epoch"]
@@ -74,8 +74,8 @@ class TrainingEpsilon(Findings):
     def _roc(self) -> str:
         fpr, ticks = [i / 100 for i in range(101)], nice_ticks(0, 1)
         axes = [Axis(0, 1, ticks, f"{word} positives") for word in ("false", "true")]
-        said = "The most true positives of any attack, against its false ones."
-        chart = Chart(title="True against false positives", description=said, x=axes[0], y=axes[1])
+        text = "The most true positives of any attack, against its false ones."
+        chart = Chart(title="True against false positives", description=text, x=axes[0], y=axes[1])
         chart.line(fpr, fpr, "line chance", "guessing")
         chart.line(fpr, self.curve.interval("power", fpr)[1].tolist(), "line informed", "at most")
         return chart.render()
@@ -87,7 +87,7 @@ def add_epsilon(commands: Any) -> None:
     parser = commands.add_parser("epsilon", help=text, description=f"Compute {text}.")
     parser.set_defaults(run=_epsilon)
     noise = parser.add_mutually_exclusive_group(required=True)
-    add, add_noise = _cli.adder(parser), _cli.adder(noise)
+    add, add_noise = _cli.option_adder(parser), _cli.option_adder(noise)
     add_noise("--noise N", "standard deviation of the noise over the clipping norm", type=float)
     target = "instead of --noise: take the least noise that guarantees this epsilon"
     add_noise("--target-epsilon N", target, type=float)
@@ -103,7 +103,7 @@ def add_epsilon(commands: Any) -> None:
 def training_epsilon(
     training: dict[str, Any], delta: float, target: float | None = None
 ) -> TrainingEpsilon:
-    """Return what a plan guarantees, with its noise or the least that guarantees `target`."""
+    """Return the epsilon of a training with its noise, or with the least noise for `target`."""
     records, epochs = (validation.steps(name, training[name]) for name in ("records", "epochs"))
     batch = validation.count("batch", training["batch"], 1, records, why=", the records")
     steps = -(-records // batch)
@@ -131,6 +131,6 @@ def training_epsilon(
 
 def _epsilon(options: Any) -> int:
     _cli.require_writable(options)
-    plan = _cli.given(options, "noise", "records", "batch", "epochs", "scheme")
+    plan = _cli.selected(options, "noise", "records", "batch", "epochs", "scheme")
     _cli.deliver(training_epsilon(plan, options.delta, options.target_epsilon), options)
     return 0

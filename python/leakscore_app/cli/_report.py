@@ -1,4 +1,4 @@
-"""``leakscore report``: its options, and what they do."""
+"""``leakscore report``: its options and its function."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 
 _MOST_WORKERS = 1024
-_SYNTHETIC = {  # what a synthetic table is drawn from, and the statistic
+_SYNTHETIC_SOURCES = {  # statistics behind a synthetic table -> the one that is judged
     frozenset(("means",)): None,
     frozenset(("covariance",)): "covariance",
     frozenset(("means", "covariance")): "covariance",
     frozenset(("cells",)): "counts",
 }
-_REFUSED = ("quantile", "median", "minimum", "maximum")
+_REFUSED_STATISTICS = ("quantile", "median", "minimum", "maximum")
 STATISTICS = (
     *("mean", "sum", "covariance", "correlations", "counts", "cross-products", "regression"),
-    *("glm", "cox", *_REFUSED),
+    *("glm", "cox", *_REFUSED_STATISTICS),
 )
-# Statistics by name: their class, the options that each needs, and those that it may have besides.
-_NAMED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+# Name of a statistic -> its class, its required options, and its optional ones.
+_CLASSES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "sum": ("Sum", (), ()),
     "covariance": ("Covariance", (), ()),
     "correlations": ("Correlations", (), ()),
@@ -36,7 +36,7 @@ _NAMED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "cox": ("Cox", ("time", "event"), ("factors",)),
 }
 _MODEL_COLUMNS = ("response", "offset", "time", "event")
-_OF_MODELS = (*_MODEL_COLUMNS, "family", "factors")
+_MODEL_OPTIONS = (*_MODEL_COLUMNS, "family", "factors")
 
 
 def add_report(commands: Any) -> None:
@@ -79,13 +79,13 @@ def add_report(commands: Any) -> None:
 
 
 def _add_release_options(group: Any) -> None:
-    add = _cli.adder(group)
+    add = _cli.option_adder(group)
     add("--n N", "records averaged (default: all; 100 without DATA)", type=int)
     add(
         "--previous N1,N2,...",
         "the mean of the first N1 rows of the table was published before (then that of the "
         "first N2, ...), now the mean of all is: tell what leaks from all of them together",
-        type=_cli.converted(_cli.counts, "is no list of whole numbers"),
+        type=_cli.argument_type(_cli.counts, "is no list of whole numbers"),
     )
     add(
         "--population infinite|finite",
@@ -114,7 +114,7 @@ def _add_release_options(group: Any) -> None:
 
 
 def _add_model_options(group: Any) -> None:
-    add = _cli.adder(group)
+    add = _cli.option_adder(group)
     add("--weights COLUMN", "publish means with these weights")
     add(
         "--weights-are data|ratio|public",
@@ -130,7 +130,7 @@ def _add_model_options(group: Any) -> None:
 
 
 def _add_group_options(group: Any) -> None:
-    add = _cli.adder(group)
+    add = _cli.option_adder(group)
     _cli.add_names(group, "--group-by", "publish means and counts of the groups of these columns")
     add(
         "--separate-tables",
@@ -141,7 +141,7 @@ def _add_group_options(group: Any) -> None:
 
 
 def _add_table_options(group: Any) -> None:
-    add = _cli.adder(group)
+    add = _cli.option_adder(group)
     add(
         f"--statistic {'|'.join(STATISTICS)}",
         "what is published of the columns (default: their mean); quantiles and extremes are "
@@ -165,12 +165,12 @@ def _add_table_options(group: Any) -> None:
         "--shrinkage S",
         "of the covariance towards its diagonal, 0 to 1, or auto (default: none, auto if the "
         "records are too few)",
-        type=_cli.converted(_shrinkage, "is neither a number nor auto"),
+        type=_cli.argument_type(_read_shrinkage, "is neither a number nor auto"),
     )
 
 
 def _add_verdict_options(group: Any) -> None:
-    add = _cli.adder(group)
+    add = _cli.option_adder(group)
     add(
         "--distinct-records",
         "no two records are of one person, also where they are equal (else see --id)",
@@ -196,7 +196,7 @@ def _add_verdict_options(group: Any) -> None:
 
 
 def _add_noise_options(group: Any) -> None:
-    add = _cli.adder(group)
+    add = _cli.option_adder(group)
     add(
         "--noise-shape optimal|independent|same",
         "of the noise: optimal costs least and is correlated between columns; independent is "
@@ -208,14 +208,14 @@ def _add_noise_options(group: Any) -> None:
         "print the numbers to publish, with one draw of the noise where the verdict asks for "
         "noise; without a seed one is drawn and kept nowhere, one of yours needs 16 digits or more "
         "that nobody guesses or sees, and serves once",
-        type=_cli.converted(int, "is no number: write the table before --draw-noise"),
+        type=_cli.argument_type(int, "is no number: write the table before --draw-noise"),
         nargs="?",
         const=True,
     )
 
 
 def _add_game_options(group: Any) -> None:
-    add = _cli.adder(group)
+    add = _cli.option_adder(group)
     add("--rounds R", "of each game (default: 20000, less for large n)", type=int)
     add("--seed S", "of the games", 0)
     add("--audit", "certify an epsilon of the worst record's game")
@@ -223,7 +223,7 @@ def _add_game_options(group: Any) -> None:
 
 
 def _add_cluster_options(group: Any) -> None:
-    add = _cli.adder(group)
+    add = _cli.option_adder(group)
     add(
         "--workers N",
         "read with N processes on this machine (extra dask); for csv, parquet and npy "
@@ -238,7 +238,7 @@ def _add_cluster_options(group: Any) -> None:
 
 
 def _add_output_options(group: Any) -> None:
-    add = _cli.adder(group)
+    add = _cli.option_adder(group)
     add("--worst K", "records that are listed", 5)
     _cli.add_outputs(group, "no text, no progress")
     add(
@@ -255,7 +255,7 @@ def _add_output_options(group: Any) -> None:
     add("--progress", "tell on standard error how far the work is, also where that is no terminal")
 
 
-def _shrinkage(text: str) -> float | str:
+def _read_shrinkage(text: str) -> float | str:
     return text if text == "auto" else float(text)
 
 
@@ -267,22 +267,22 @@ def _report(options: argparse.Namespace) -> int:
         _cli.progress(options.quiet, options.progress) as progress,
         _client(options) as client,
     ):
-        drawn = options.csv is not None
-        statistic = _statistic(options)  # refused before the table is read
+        writes_csv = options.csv is not None
+        statistic = _statistic(options)  # before the table is read, as it may be refused
         if progress is not None:
             progress("reading the table", 0.0)
         table = _table(options)
-        chosen = _cli.arguments(options, report.analyse) | {
+        arguments = _cli.arguments(options, report.analyse) | {
             "columns": options.columns if options.data is None else None,
             "exclude": (options.exclude or ()) if options.data is None else (),
-            "draw_noise": True if drawn and options.draw_noise is None else options.draw_noise,
+            "draw_noise": True if writes_csv and options.draw_noise is None else options.draw_noise,
             "statistic": statistic,
             "synthetic": options.synthetic_from is not None,
             "progress": progress,
         }
-        result = report.analyse(table, **chosen, client=client)
+        result = report.analyse(table, **arguments, client=client)
     _cli.deliver(result, options)
-    if options.csv is not None:
+    if writes_csv:
         outputs.write(options.csv, result.to_csv())
     return report.exit_code_of(result.verdict) if options.check else 0
 
@@ -294,24 +294,24 @@ def _table(options: argparse.Namespace) -> Any:
     from leakscore_app.tables import files
 
     files.require_libraries()
-    leakscore.single_threaded_blas()  # loads BLAS while there is memory
+    leakscore.single_threaded_blas()  # loads BLAS now: later a large table may leave no memory
     if options.data is None:
         return report.embedded_table()
     columns = options.columns
-    named = [getattr(options, name) for name in ("weights", *_MODEL_COLUMNS)]
-    if columns is not None:  # what the statistic is by needs no name of its own there
-        columns = [*columns, *(name for name in named if name and name not in columns)]
+    used = [getattr(options, name) for name in ("weights", *_MODEL_COLUMNS)]
+    if columns is not None:  # --columns need not repeat the columns that the statistic uses
+        columns = [*columns, *(name for name in used if name and name not in columns)]
     return report.open_table(
         options.data,
         columns=columns,
         exclude=options.exclude or (),
         groups=tuple(options.group_by or options.factors or ()),
-        **_cli.reading(options),
+        **_cli.reading_options(options),
     )
 
 
 def _client(options: argparse.Namespace) -> AbstractContextManager[Any]:
-    """Return the cluster that the options ask for; None if they ask for none."""
+    """Open the cluster of the options; the context is None without one."""
     if options.workers is None and options.scheduler is None:
         return nullcontext()
     if options.workers is not None and options.scheduler is not None:
@@ -324,19 +324,19 @@ def _client(options: argparse.Namespace) -> AbstractContextManager[Any]:
 
 
 def _statistic(options: argparse.Namespace) -> Statistic | None:
-    """Return the statistic that the options ask for."""
+    """Return the statistic of the options; None for means."""
     from leakscore import statistics
 
     if options.synthetic_from is not None:
-        options.statistic = _source(options)
-    if options.statistic in _REFUSED:
+        options.statistic = _synthetic_source(options)
+    if options.statistic in _REFUSED_STATISTICS:
         raise ValueError(
             f"--statistic {options.statistic}: a published {options.statistic} may be the value "
             "of a record itself, which no distance bounds; publish counts between fixed limits "
             "instead (--statistic counts --group-by COLUMN)"
         )
     counts = options.statistic == "counts"
-    named = {
+    exclusive = {
         "--group-by": options.group_by,
         "--weights": options.weights,
         "--statistic": options.statistic not in (None, "mean") and not counts,
@@ -345,12 +345,12 @@ def _statistic(options: argparse.Namespace) -> Statistic | None:
         raise ValueError("--statistic counts needs --group-by COLUMN,...")
     if options.separate_tables and len(options.group_by or ()) < 2:
         raise ValueError("--separate-tables needs --group-by with two columns at least")
-    if sum(map(bool, named.values())) > 1:
-        given = " and ".join(option for option, value in named.items() if value)
-        raise ValueError(f"{given} cannot be judged together: publish one of them at a time")
+    if sum(map(bool, exclusive.values())) > 1:
+        names = " and ".join(option for option, value in exclusive.items() if value)
+        raise ValueError(f"{names} cannot be judged together: publish one of them at a time")
     if options.weights_are is not None and options.weights is None:
         raise ValueError(f"--weights-are {options.weights_are} belongs to --weights COLUMN")
-    if options.statistic in _NAMED or any(getattr(options, name) for name in _OF_MODELS):
+    if options.statistic in _CLASSES or any(getattr(options, name) for name in _MODEL_OPTIONS):
         return _model(options)
     if options.group_by:
         table = statistics.Counts if counts else statistics.GroupMeans
@@ -364,34 +364,34 @@ def _statistic(options: argparse.Namespace) -> Statistic | None:
     return None
 
 
-def _source(options: argparse.Namespace) -> str | None:
-    """Return the statistic that a synthetic table is drawn from."""
-    given = ",".join(options.synthetic_from)
+def _synthetic_source(options: argparse.Namespace) -> str | None:
+    """Return the statistic that a synthetic table is drawn from; None for means."""
+    sources = ",".join(options.synthetic_from)
     if options.statistic is not None:
-        raise ValueError(f"--synthetic-from {given} stands in place of --statistic")
-    if frozenset(options.synthetic_from) not in _SYNTHETIC:
+        raise ValueError(f"--synthetic-from {sources} stands in place of --statistic")
+    if frozenset(options.synthetic_from) not in _SYNTHETIC_SOURCES:
         raise ValueError(
-            f"--synthetic-from {given} must be means, or means,covariance, or cells: no "
+            f"--synthetic-from {sources} must be means, or means,covariance, or cells: no "
             "bound is known of other generators (leakscore audit-synthetic measures)"
         )
-    statistic = _SYNTHETIC[frozenset(options.synthetic_from)]
+    statistic = _SYNTHETIC_SOURCES[frozenset(options.synthetic_from)]
     if statistic == "counts" and not options.group_by:
         raise ValueError("--synthetic-from cells needs --group-by COLUMN,...")
     return statistic
 
 
 def _model(options: argparse.Namespace) -> Statistic:
-    """Return the model that is fitted, with the columns that it needs and may have."""
+    """Return the statistic of a fitted model with its columns; refuse missing and extra ones."""
     from leakscore import statistics
 
-    kind, needed, more = _NAMED.get(options.statistic, ("", (), ()))
-    for name in _OF_MODELS:
+    class_name, required, optional = _CLASSES.get(options.statistic, ("", (), ()))
+    for name in _MODEL_OPTIONS:
         value, what = getattr(options, name), "FAMILY" if name == "family" else "COLUMN"
-        if value and name not in (*needed, *more):
-            of = [model for model, (_, *names) in _NAMED.items() if name in sum(names, ())]
-            raise ValueError(f"--{name} {what} belongs to --statistic {' or '.join(of)}")
-        if not value and name in needed:
+        if value and name not in (*required, *optional):
+            models = [model for model, (_, *names) in _CLASSES.items() if name in sum(names, ())]
+            raise ValueError(f"--{name} {what} belongs to --statistic {' or '.join(models)}")
+        if not value and name in required:
             raise ValueError(f"--statistic {options.statistic} needs --{name} {what}")
-    by = {"by": tuple(options.factors or ())} if "factors" in more else {}
-    named = [getattr(options, name) for name in (*needed, *more) if name != "factors"]
-    return cast("Statistic", getattr(statistics, kind)(*named, **by))
+    by = {"by": tuple(options.factors or ())} if "factors" in optional else {}
+    columns = [getattr(options, name) for name in (*required, *optional) if name != "factors"]
+    return cast("Statistic", getattr(statistics, class_name)(*columns, **by))
