@@ -15,7 +15,7 @@ import numpy as np
 
 from leakscore import single_threaded_blas
 from leakscore.dask import cluster
-from leakscore_app.passes.rows import First, first
+from leakscore_app.passes.rows import FirstPass, first_pass
 from leakscore_app.passes.runner import run as run_here
 from leakscore_app.passes.runner import run_on
 from leakscore_app.tables.sources.blocks import NpyPart, Source, numbered
@@ -35,16 +35,16 @@ def _source(folder: str, rows: int) -> Source:
     return Source((NpyPart.of(str(path), path.name),), numbered(COLUMNS))
 
 
-def _serial(source: Source) -> First:
+def _serial(source: Source) -> FirstPass:
     with single_threaded_blas():
-        return run_here(source, first).result()
+        return run_here(source, first_pass).result()
 
 
 def _worker_seconds(client: Any) -> float:
     return sum(client.run(time.process_time).values())
 
 
-def _measured(call: Any, client: Any = None) -> tuple[float, float, First]:
+def _measured(call: Any, client: Any = None) -> tuple[float, float, FirstPass]:
     """Return the least wall time of some passes, their CPU time each, and a result."""
     walls = []
     before = time.process_time() + (0.0 if client is None else _worker_seconds(client))
@@ -62,10 +62,10 @@ def compare_sizes(folder: str) -> None:
     lines = {rows: [f"{alone[rows][0]:7.2f} {alone[rows][1]:7.2f}"] for rows in ROWS}
     for workers in (1, 2):
         start = time.perf_counter()
-        with cluster.opened(workers=workers) as client:
+        with cluster.open_cluster(workers=workers) as client:
             ready = time.perf_counter() - start
             for rows, source in sources.items():
-                wall, cpu, found = _measured(lambda s=source: run_on(client, s, first), client)
+                wall, cpu, found = _measured(lambda s=source: run_on(client, s, first_pass), client)
                 assert found.moments.to_bytes() == alone[rows][2].moments.to_bytes()
                 lines[rows].append(f"{wall:7.2f} {cpu:7.2f} {alone[rows][0] / wall:6.2f}")
         print(f"a cluster of {workers} is ready after {ready:.1f} s")

@@ -91,18 +91,25 @@ from leakscore_app.audits.rounds import LineStream, RoundParser
 from leakscore_app.audits.scores import BinCounts, LoadedScores, Rounds, Samples, read_scores
 from leakscore_app.passes.lattices import ColumnSteps
 from leakscore_app.passes.projections import (
-    SINGLE,
+    EXTREMES,
     Direction,
-    Line,
+    MeasureOthers,
+    MeasureUnexplained,
     Project,
-    Remaining,
+    ProjectedNumbers,
     Triangulate,
-    Without,
     cuts_of,
 )
-from leakscore_app.passes.rows import First, JudgedRows, first
+from leakscore_app.passes.rows import FirstPass, JudgedRows, first_pass
 from leakscore_app.passes.runner import Tree, run
-from leakscore_app.passes.scores import Count, ScorePass, ScoreRows, SparseHistogram, Ties, bin_of
+from leakscore_app.passes.scores import (
+    CountAbove,
+    ScorePass,
+    ScoreRows,
+    SparseHistogram,
+    Ties,
+    bin_of,
+)
 from leakscore_app.questions.answering import opened
 from leakscore_app.report._model import Game
 from leakscore_app.report._published import Published

@@ -13,10 +13,10 @@ import pytest
 SIZES = {
     "long": "leakscore_app.report._report.LONG",  # rows beyond which a table is read in blocks
     "block": "leakscore_app.tables.sources.blocks.ROWS",  # rows of a block
-    "kept": "leakscore_app.passes.scores.KEPT",  # rows of largest score
+    "kept": "leakscore_app.passes.scores.WORST_ROWS",  # rows of largest score
     "sampled": "leakscore_app.passes.rows.SAMPLED",
-    "hashes": "leakscore_app.passes.rows._MOST",
-    "step_values": "leakscore_app.passes.lattices._MOST",
+    "hashes": "leakscore_app.passes.rows._MOST_HASHES",
+    "step_values": "leakscore_app.passes.lattices._MOST_NUMBERS",
     "block_rows": "leakscore_app.report.engine.features.ROWS",
     "block_numbers": "leakscore_app.report.engine.features._NUMBERS",
     "block_by_group": "leakscore_app.report.engine.features._BY_GROUP",

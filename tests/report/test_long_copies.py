@@ -27,7 +27,7 @@ def test_counts_are_those_of_equal_rows() -> None:
     assert copies.whole
     assert copies.rows == 1000
     assert len(copies.hashes) == len(different)
-    assert sorted(copies.several()) == sorted(counts[counts > 1])
+    assert sorted(copies.multiplicities()) == sorted(counts[counts > 1])
 
 
 def test_of_more_rows_than_are_kept_a_sample_has_all_its_copies(
@@ -41,7 +41,7 @@ def test_of_more_rows_than_are_kept_a_sample_has_all_its_copies(
     assert (sample.hashes == every.hashes[:200]).all()
     chosen = every.repeated <= every.hashes[199]
     assert (sample.repeated == every.repeated[chosen]).all()
-    assert (sample.several() == every.several()[chosen]).all()
+    assert (sample.multiplicities() == every.multiplicities()[chosen]).all()
 
 
 def test_one_pair_of_many_records_is_seen_with_the_words_of_memory(

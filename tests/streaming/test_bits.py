@@ -18,7 +18,7 @@ from tests.helpers.parts import (
     ArrayPart,
     CallablePart,
     Categories,
-    First,
+    FirstPass,
     NpyPart,
     ParquetPart,
     ScorePass,
@@ -27,7 +27,7 @@ from tests.helpers.parts import (
     TableLaw,
     Tree,
     cut,
-    first,
+    first_pass,
     numbered,
     of_frame,
     run,
@@ -71,7 +71,7 @@ def parts(values: np.ndarray, folder: Path) -> Iterator[Any]:
         yield CallablePart.of(lambda pieces=pieces: iter(pieces))
 
 
-def law_of(found: First) -> TableLaw:
+def law_of(found: FirstPass) -> TableLaw:
     scale, every = np.sqrt(np.diag(found.moments.cov)), np.arange(D)
     cov = found.moments.cov / scale / scale[:, np.newaxis]
     return TableLaw(every, every, found.moments.count, scale, found.moments.mean / scale, cov)
@@ -81,7 +81,7 @@ def test_every_source_gives_the_same_bits(values: np.ndarray, tmp_path: Path) ->
     seen = set()
     for part in parts(values, tmp_path):
         source = Source((part,), part.columns, SIZE)
-        found = run(source, first).result()
+        found = run(source, first_pass).result()
         scored = run(source, ScoreRows(law_of(found), np.array([2.0, 9.0]), every=True)).result()
         again = run(source, ScoreRows(law_of(found), np.array([2.0, 9.0]), every=True)).result()
         assert pickle.dumps(scored) == pickle.dumps(again)
@@ -98,26 +98,26 @@ def test_tasks_in_any_order_give_the_same_bits(
 ) -> None:
     ready = list(parts(values, tmp_path))
     source = Source((ready[3], ready[0]), numbered(D), SIZE)  # two files: blocks begin anew
-    whole = run(source, first).result()
+    whole = run(source, first_pass).result()
     spans = source.spans(blocks)
     assert sum(span.last - span.first for span in spans) == 2 * N == source.rows
     shuffled = [spans[i] for i in np.random.default_rng(blocks).permutation(len(spans))]
-    trees = [run(source, first, span) for span in shuffled]
+    trees = [run(source, first_pass, span) for span in shuffled]
     found = joined(trees)
     assert found.moments.to_bytes() == whole.moments.to_bytes()
     assert found.missing == whole.missing
     assert found.missing.first == (18, 601, 5000, 5018, 5601)
     with pytest.raises(ValueError, match="was added twice"):
-        joined([*trees, run(source, first, spans[0])])
+        joined([*trees, run(source, first_pass, spans[0])])
     with pytest.raises(ValueError, match="is missing"):
-        joined([run(source, first, span) for span in spans[1:]])
+        joined([run(source, first_pass, span) for span in spans[1:]])
 
 
 def test_leakages_are_those_of_leave_one_out(values: np.ndarray) -> None:
     complete = np.isfinite(values).all(axis=1)
     judged = values[complete]
     source = Source((ArrayPart(values, "array", numbered(D)),), numbered(D), SIZE)
-    law = law_of(run(source, first).result())
+    law = law_of(run(source, first_pass).result())
     found: ScorePass = run(source, ScoreRows(law, np.array([4.0, 30.0]), every=True)).result()
     standard = judged / judged.std(axis=0)
     expected = 100 * leakage.leave_one_out(standard, Reference.fit(standard), 100)
@@ -136,7 +136,7 @@ def test_leakages_are_those_of_leave_one_out(values: np.ndarray) -> None:
 def test_only_the_worst_rows_are_kept(values: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes(monkeypatch, kept=20)
     source = Source((ArrayPart(values, "array", numbered(D)),), numbered(D), SIZE)
-    law = law_of(run(source, first).result())
+    law = law_of(run(source, first_pass).result())
     found = run(source, ScoreRows(law, np.zeros(0), every=True)).result()
     rows, informed = found.every[0].rows, found.every[0].different[:, 0]
     order = np.lexsort((rows, -informed))[:20]
@@ -182,7 +182,7 @@ def test_threads_change_no_bit() -> None:
         for count in (1, 2, 3):
             leakscore.set_num_threads(count)
             with threadpoolctl.threadpool_limits(count, "blas"), single_threaded_blas():
-                found = run(source, first).result()
+                found = run(source, first_pass).result()
                 law = TableLaw(
                     every, every, 140_000, np.ones(12), found.moments.mean, found.moments.cov
                 )

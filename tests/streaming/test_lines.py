@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.helpers.parts import SINGLE, Line, SparseHistogram, Ties, bin_of, bins_of, cuts_of
+from tests.helpers.parts import (
+    EXTREMES,
+    ProjectedNumbers,
+    SparseHistogram,
+    Ties,
+    bin_of,
+    bins_of,
+    cuts_of,
+)
 
 
 @pytest.mark.parametrize("law", ["normal", "t2", "few values", "outlier"])
@@ -19,15 +27,15 @@ def test_bins_keep_moments_and_extremes(law: str) -> None:
     }[law]
     cuts = cuts_of(values[:3000])
     lines = [
-        Line.of(values[at : at + 700], np.arange(at, min(at + 700, 9000)), cuts)
+        ProjectedNumbers.of(values[at : at + 700], np.arange(at, min(at + 700, 9000)), cuts)
         for at in range(0, 9000, 700)
     ]
     line = lines[0]
     for one in lines[1:]:
         line = line.merge(one)
     ordered = np.sort(values)
-    np.testing.assert_array_equal(line.low, ordered[:SINGLE])
-    np.testing.assert_array_equal(line.high, ordered[-SINGLE:])
+    np.testing.assert_array_equal(line.low, ordered[:EXTREMES])
+    np.testing.assert_array_equal(line.high, ordered[-EXTREMES:])
     assert line.count == 9000
     assert abs(line.largest[0]) == np.abs(values).max()
     assert values[line.largest[1]] == line.largest[0]
@@ -40,7 +48,7 @@ def test_bins_keep_moments_and_extremes(law: str) -> None:
     assert mean == pytest.approx(values.mean(), abs=1e-12 * np.abs(values).max())
     spread = float(sizes @ (bins.unit**2 * bins.variances + (means - mean) ** 2)) / 9000
     assert spread == pytest.approx(values.var(), rel=1e-9)
-    inner = ordered[SINGLE:-SINGLE]
+    inner = ordered[EXTREMES:-EXTREMES]
     place = np.searchsorted(cuts, inner, side="left")
     for j in np.unique(place):
         inside = inner[place == j]

@@ -12,19 +12,19 @@ from leakscore import Moments
 from tests.helpers.parts import (
     Block,
     ColumnSteps,
-    Count,
+    CountAbove,
     Direction,
     Explained,
-    First,
+    FirstPass,
     JudgedRows,
+    MeasureOthers,
+    MeasureUnexplained,
     Project,
-    Remaining,
     ScoreRows,
     TableLaw,
     Triangulate,
-    Without,
     combinations,
-    first,
+    first_pass,
 )
 from tests.helpers.sizes import sizes
 
@@ -56,7 +56,7 @@ def joined(given: list[Block], measure: Any) -> Any:
     return one.merge(other)
 
 
-def law_of(seen: First) -> TableLaw:
+def law_of(seen: FirstPass) -> TableLaw:
     kept = np.arange(D)
     scale = np.sqrt(np.diag(seen.moments.cov))
     cov = seen.moments.cov / np.outer(scale, scale)
@@ -88,7 +88,7 @@ def assert_equal(ours: Any, plain: Any) -> None:
 @pytest.mark.parametrize("holes", [False, True])
 def test_the_first_pass(holes: bool) -> None:
     once, every = map(judged, blocks(holes=holes))
-    ours, plain = joined(once, first), joined(every, first)
+    ours, plain = joined(once, first_pass), joined(every, first_pass)
     if holes:  # of rows that are missing as a whole, the tail is not kept
         plain = replace(plain, columns=plain.judged)
     assert_equal(ours, plain)
@@ -96,7 +96,7 @@ def test_the_first_pass(holes: bool) -> None:
 
 def test_a_column_that_counts() -> None:
     values, place = np.array([[0.0, 1.0], [1.0, 0.0]]), np.resize([0, 1], 9)
-    ours, plain = first(Block(0, 0, values, place)), first(Block(0, 0, values[place]))
+    ours, plain = first_pass(Block(0, 0, values, place)), first_pass(Block(0, 0, values[place]))
     assert_equal(ours, plain)
     assert ours.judged.stepping.all()
     assert not ours.judged.counting.any()
@@ -105,13 +105,13 @@ def test_a_column_that_counts() -> None:
 def test_huge_values_are_merged_without_a_warning() -> None:
     values = np.array([[-1.7e308], [1.7e308], [-1.7e308]])
     given = [Block(0, 0, values), Block(1, 3, -values)]
-    seen = joined(given, first).columns
+    seen = joined(given, first_pass).columns
     assert (seen.low, seen.high) == (-1.7e308, 1.7e308)
     assert not seen.stepping.any()
 
 
 def test_nobody_is_there() -> None:
-    seen = first(Block(0, 7, np.full((1, 2), np.nan), np.zeros(3, np.int64)))
+    seen = first_pass(Block(0, 7, np.full((1, 2), np.nan), np.zeros(3, np.int64)))
     assert (seen.rows, seen.moments.count, seen.missing.first) == (3, 0, (8, 9, 10))
 
 
@@ -130,7 +130,7 @@ def test_columns_that_follow_from_others_in_few_different_rows() -> None:
 def test_the_other_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes(monkeypatch, kept=40, sampled=300, step_values=20 * D)
     once, every = blocks()
-    law = law_of(joined(judged(every), first))
+    law = law_of(joined(judged(every), first_pass))
     seen = np.concatenate([block.values[:, :D] for block in every])
     score = law.distances(seen[np.isfinite(seen).all(axis=1)])
     at = np.quantile(score, [0.3, 0.9]) * (1 + 1e-9)
@@ -150,17 +150,17 @@ def test_the_other_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert thirds[0].off[1].count > 20
     for name in ("lines", "off"):
         assert_equal(*(getattr(each, name) for each in thirds))
-    counting = Count((law, law), (at, at), (frozenset(), frozenset({4, 1200})))
+    counting = CountAbove((law, law), (at, at), (frozenset(), frozenset({4, 1200})))
     counts = [joined(judged(given), counting).counts for given in (once, every)]
     for ours, plain in zip(*counts, strict=True):
         assert_equal(ours.above, plain.above)
         np.testing.assert_allclose(ours.kept.scores, plain.kept.scores, rtol=1e-11)
-    without = Without(law, (frozenset({4, 1200}), frozenset()))
+    without = MeasureOthers(law, (frozenset({4, 1200}), frozenset()))
     assert_equal(*(joined(judged(given), without) for given in (once, every)))
     triangles = [joined(judged(given), Triangulate(law)).triangle for given in (once, every)]
     assert_equal(*(triangle.T @ triangle for triangle in triangles))
     weights = np.linspace(1, 2, D - 1)[:, np.newaxis]
-    remaining = Remaining(law, Explained(np.arange(1, D), np.array([0]), weights, 1e-9))
+    remaining = MeasureUnexplained(law, Explained(np.arange(1, D), np.array([0]), weights, 1e-9))
     left = [joined(judged(given), remaining) for given in (once, every)]
     assert left[0].total > left[0].largest > 0
     assert_equal(*left)

@@ -54,7 +54,7 @@ def _array(name: str, data: Any) -> Any:
         )
     if hasattr(data, "to_dask_array"):
         _require_numbers(name, data)
-        with cluster.told():
+        with cluster.explain_lost_cluster():
             data = data.to_dask_array(lengths=True)
     if data.dtype.kind not in _REAL or data.dtype.itemsize > 8:
         raise TypeError(f"{name} must hold real numbers, not dtype {data.dtype}")
@@ -74,7 +74,7 @@ def _require_numbers(name: str, frame: Any) -> None:
 
 def _known(array: Any) -> Any:
     if any(math.isnan(size) for size in array.shape):
-        with cluster.told():
+        with cluster.explain_lost_cluster():
             array = array.copy().compute_chunk_sizes()
     return array
 

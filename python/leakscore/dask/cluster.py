@@ -46,14 +46,14 @@ def distributed() -> Any:
 
 def compute(*tasks: Any) -> tuple[Any, ...]:
     """Return the results of tasks, on workers of this version of leakscore."""
-    with told():
+    with explain_lost_cluster():
         check_workers()
         return tuple(dask().compute(*tasks))
 
 
 def persist(collection: Any) -> Any:
     """Return a collection whose parts are computed and stay where they are."""
-    with told():
+    with explain_lost_cluster():
         check_workers()
         persisted = dask().persist(collection)[0]
         if current() is not None:
@@ -75,7 +75,7 @@ def current() -> Any:
 
 
 @contextmanager
-def opened(*, workers: int | None = None, scheduler: str | None = None) -> Iterator[Any]:
+def open_cluster(*, workers: int | None = None, scheduler: str | None = None) -> Iterator[Any]:
     """Yield a client of a cluster: of new processes on this machine, or of a scheduler that runs.
 
     Parameters
@@ -167,7 +167,7 @@ def check_workers(client: Any = None) -> None:
 
 
 @contextmanager
-def told(client: Any = None) -> Iterator[None]:
+def explain_lost_cluster(client: Any = None) -> Iterator[None]:
     """Say in one line that a cluster was lost; errors of tasks stay what they are."""
     try:
         yield

@@ -320,7 +320,7 @@ def _client(options: argparse.Namespace) -> AbstractContextManager[Any]:
         raise ValueError(f"--workers {options.workers} must be in [1, {_MOST_WORKERS}]")
     from leakscore.dask import cluster
 
-    return cluster.opened(workers=options.workers, scheduler=options.scheduler)
+    return cluster.open_cluster(workers=options.workers, scheduler=options.scheduler)
 
 
 def _statistic(options: argparse.Namespace) -> Statistic | None:

@@ -1,4 +1,4 @@
-"""Cells of a table by group: the moments of the records of each."""
+"""Moments of the records in each cell of a table by group."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from leakscore_app.tables.table import CONSTANT, combinations, differ
 Integers = npt.NDArray[np.intp]
 
 RECORDS = 10
-"""Records of a cell for each of its d + 1 features, below which its covariance is pooled."""
+"""Records for each of the d + 1 features; a cell with fewer has the pooled covariance."""
 
-_OWN = 2  # such records at least, of a cell that varies less than others
-_LEVEL = 1e-3  # at which one does, of all cells and numbers (or combinations) together
+_FEWEST = 2  # the same, for a cell that varies clearly less than others
+_LEVEL = 1e-3  # of the test for less variation, over all cells and numbers (or combinations)
 FOLLOWS = "within its cell it is the same in all records, or follows from other columns"
 
 
 @dataclass(frozen=True, eq=False)
 class CellMoments:
-    """Moments of the records (1, z) of each of K cells, as triangles: nothing is squared.
+    """Moments of the records (1, z) of each of K cells, as QR triangles to avoid squares.
 
     Attributes
     ----------
     sizes : (K,) ndarray of int
     low, high : (K, d) ndarray
-        The ends of the numbers.
+        Smallest and largest values of the numbers.
     triangles : (K, d + 1, d + 1) ndarray
         R of the cell's records (1, z) = QR.
     centre, unit : (d,) ndarray
-        About which, and in which, z is the numbers.
+        z = (numbers - centre) / unit.
     """
 
     sizes: npt.NDArray[np.int64]
@@ -49,7 +49,7 @@ class CellMoments:
     def of(
         cls, numbers: Doubles, cell: Integers, count: int, *, centre: Doubles, unit: Doubles
     ) -> CellMoments:
-        """Look at records (N, d) of `count` cells."""
+        """Return the moments of records (N, d) in `count` cells."""
         dim, standard = numbers.shape[1], (numbers - centre) / unit
         sizes = np.bincount(cell, minlength=count)
         order, ends = np.argsort(cell, kind="stable"), np.cumsum(sizes)
@@ -74,7 +74,7 @@ class CellMoments:
         )
 
     def of_cells(self, cells: Integers) -> CellMoments:
-        """Return those of some of the cells."""
+        """Return the moments of a part of the cells."""
         return replace(
             self,
             sizes=self.sizes[cells],
@@ -85,33 +85,34 @@ class CellMoments:
 
     @property
     def means(self) -> Doubles:
-        """Means of the numbers in each cell, none of which is empty."""
+        """Means of the numbers in each cell; no cell may be empty."""
         means = self.triangles[:, 0, 1:] / self.triangles[:, :1, 0]
         return np.asarray(self.centre + self.unit * means)
 
     @classmethod
     def of_counts(cls, sizes: npt.NDArray[np.int64]) -> CellMoments:
-        """Return those of cells without numbers, none of which is empty."""
-        none = np.empty((len(sizes), 0))
-        return cls(sizes, none, none, np.sqrt(sizes)[:, None, None], none[0], none[0])
+        """Return the moments of cells without numbers; no cell may be empty."""
+        empty = np.empty((len(sizes), 0))
+        return cls(sizes, empty, empty, np.sqrt(sizes)[:, None, None], empty[0], empty[0])
 
     @cached_property
     def small(self) -> npt.NDArray[np.bool_]:
-        """Which cells hold too few records for a covariance of their own, and vary as others do."""
-        if self.low.shape[1] == 0:  # what varies is counted
+        """Which cells are too small for a covariance by themselves, and vary as others do."""
+        if self.low.shape[1] == 0:  # cells of counts need no covariance
             return np.zeros(len(self.sizes), dtype=bool)
         each = self.sizes / (1 + self.low.shape[1])
         few = each < RECORDS
-        for h in np.flatnonzero(few & (each >= _OWN)).tolist():
-            few[h] = not self._narrow(h)
+        for h in np.flatnonzero(few & (each >= _FEWEST)).tolist():
+            few[h] = not self._varies_less(h)
         return np.asarray(few)
 
-    def _narrow(self, h: int) -> bool:
-        """Tell whether a number, or a combination, varies in a cell, but clearly less than in all.
+    def _varies_less(self, h: int) -> bool:
+        """Whether a number, or a combination, varies in a cell, but clearly less than in all cells.
 
-        If cells vary alike, the share U of the cell in a scatter that is I of all cells has a
-        matrix beta law: shares of numbers, and 1/(U^-1)_ii, have beta laws (Muirhead 1982, 3.3).
-        Of d numbers the least of the latter is at most d times the share of any combination.
+        Scale the scatter of all cells to I; let U be the cell's share of it. If cells vary alike, U
+        has a matrix beta law: the shares of numbers, and 1/(U^-1)_ii, have beta laws (Muirhead
+        1982, 3.3). The least 1/(U^-1)_ii of d numbers is at most d times the share of any
+        combination.
         """
         from scipy.special import betainc
 
@@ -131,19 +132,19 @@ class CellMoments:
 
     @cached_property
     def _pooled(self) -> Integers:
-        """The numbers that vary within cells and follow from no others in all cells together."""
+        """The numbers that vary within cells and follow from no others, over all cells together."""
         varies = differ(self.low, self.high).any(axis=0)
         return _independent(self.within, np.flatnonzero(varies))
 
     @cached_property
     def within(self) -> Doubles:
-        """The triangle of the numbers less the means of their cells, all cells together."""
+        """The QR triangle of the numbers minus their cell means, over all cells together."""
         dim = self.low.shape[1]
         return _triangle(self.triangles[:, 1:, 1:].reshape(len(self.sizes) * dim, dim))
 
     @cached_property
     def columns(self) -> tuple[Integers, ...]:
-        """Of each cell, the numbers that vary and follow from no others there."""
+        """The numbers of each cell that vary and follow from no others there."""
         varies = differ(self.low, self.high)
         return tuple(
             self._pooled if few else _independent(triangle[1:, 1:], np.flatnonzero(within))
@@ -152,28 +153,28 @@ class CellMoments:
 
     @property
     def suffice(self) -> bool:
-        """Whether all cells together tell a covariance."""
+        """Whether all cells together have records enough for a covariance."""
         return suffice(self.sizes, self.low.shape[1])
 
     @property
-    def chosen(self) -> list[int]:
-        """Which features of `GroupMeans` of these cells are judged, in their order."""
+    def judged_features(self) -> list[int]:
+        """Indices of the features of `GroupMeans` of these cells that are judged, in order."""
         count, dim = self.low.shape
-        inside = (count - 1 + h * dim + int(j) for h, of in enumerate(self.columns) for j in of)
-        return [*range(count - 1), *inside]
+        cells = enumerate(self.columns)
+        return [*range(count - 1), *(count - 1 + h * dim + int(j) for h, of in cells for j in of)]
 
-    def named(
+    def feature_names(
         self, names: Sequence[str], cells: Integers
     ) -> tuple[tuple[str, ...], dict[str, str]]:
-        """Return which features are judged, and why others are not.
+        """Return the names of the judged features, and for each other name the reason.
 
-        `names` are those of all features, `cells` the numbers of these cells among all.
+        `names` are those of all features, `cells` the numbers of these cells among all cells.
         """
         dim, count = self.low.shape[1], (len(names) + 1) // (self.low.shape[1] + 1)
         of_cell = [count - 1 + h * dim + j for h in cells.tolist() for j in range(dim)]
         every = [names[k] for k in (*(h - 1 for h in cells[1:].tolist()), *of_cell)]
-        chosen = tuple(every[k] for k in self.chosen)
-        first = [names[h - 1] for h in cells[:1].tolist() if h]  # n less the others
+        chosen = tuple(every[k] for k in self.judged_features)
+        first = [names[h - 1] for h in cells[:1].tolist() if h]  # its count follows: n - the others
         why = dict.fromkeys(names, CONSTANT) | dict.fromkeys([*first, *every], FOLLOWS)
         for name in chosen:
             del why[name]
@@ -181,21 +182,21 @@ class CellMoments:
 
 
 def suffice(sizes: npt.NDArray[np.int64], dim: int) -> bool:
-    """Tell whether cells of so many records tell a covariance of `dim` numbers, or counts."""
+    """Whether cells of these sizes have records enough for the covariance of `dim` numbers."""
     if dim == 0:
         return len(sizes) > 1
     return bool(sizes.sum() - len(sizes) >= dim + 2)
 
 
 def _triangle(rows: Doubles) -> Doubles:
-    """Return R of rows = QR, as a square."""
+    """Return R of rows = QR, as a square matrix."""
     dim = rows.shape[1]
     padded = rows if len(rows) >= dim else np.concatenate([rows, np.zeros((dim, dim))])
     return np.asarray(np.linalg.qr(padded, mode="r"))
 
 
 def _independent(triangle: Doubles, columns: Integers) -> Integers:
-    """Return the columns, of some that vary, that do not follow from earlier ones."""
+    """Return those of `columns`, all of which vary, that do not follow from earlier ones."""
     if not len(columns):
         return columns
     part = triangle[:, columns]
@@ -205,14 +206,14 @@ def _independent(triangle: Doubles, columns: Integers) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class MeasureCells:
-    """A pass over a table whose first columns are those of categories.
+    """A pass for the moments of cells; the first columns of a block are categories.
 
     Attributes
     ----------
     levels : tuple of int
-        How many each of them has.
+        Number of levels of each of these columns.
     crossed, cell : (m,) ndarray of int
-        The combinations of levels that hold records, increasing, and the cell of each.
+        The combinations of levels with records, increasing, and the cell of each.
     places : (d,) ndarray of int
         The columns of numbers.
     centre, unit : (d,) ndarray

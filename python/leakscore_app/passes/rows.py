@@ -1,7 +1,7 @@
-"""Rows of a table, of which equal ones are kept once, and the first passes over them.
+"""Rows of a table, with equal ones stored once, and the first passes over them.
 
-What depends on a row is computed once. The first passes tell moments of complete rows, what columns
-hold besides, copies, and groups.
+Equal rows are computed with once. The first passes compute the moments of complete rows, facts on
+the columns, copies and groups.
 """
 
 from __future__ import annotations
@@ -22,23 +22,24 @@ from leakscore_app.tables.sources.blocks import Block, Kind
 Words = npt.NDArray[np.uint64]
 Integers = npt.NDArray[np.int64]
 SAMPLED = 65_536
-"""Rows of the sample, or a few more or less."""
-FIRST = 5  # lost rows that are named
-_LARGEST = 1e140  # whose square and its sums are finite
-_MOST = 1 << 22  # different rows whose hashes are kept: 32 MB
+"""Size of the sample, within a few rows."""
+FIRST = 5  # unusable rows that are named
+_LARGEST = 1e140  # the sums of its squares are finite
+_MOST_HASHES = 1 << 22  # 32 MB
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedRows:
-    """Some rows of a table, in its order.
+    """A part of the rows of a table, in its order.
 
     Attributes
     ----------
     rows : (k,) ndarray of int
         Their numbers in the table, from 0, increasing.
     different : (m, d) ndarray
+        The distinct rows.
     place : (k,) ndarray of int, optional
-        Which of these each row is; by default they are the rows.
+        Index in `different` of each row; None if `different` has all rows.
     """
 
     rows: Integers
@@ -58,7 +59,7 @@ class JudgedRows:
         return cls(inside + block.start, different, place[inside])
 
     def each(self, of_different: npt.NDArray[Kind]) -> npt.NDArray[Kind]:
-        """Return for each row what is known of the different ones, (m,) or (m, ...)."""
+        """Return values of the distinct rows, (m,) or (m, ...), for each row."""
         return of_different if self.place is None else of_different[self.place]
 
     @property
@@ -68,17 +69,17 @@ class JudgedRows:
 
     @property
     def repeats(self) -> Integers:
-        """How many rows are equal to each different one, (m,)."""
+        """Number of rows equal to each distinct one, (m,)."""
         if self.place is None:
             return np.ones(len(self.different), np.int64)
         return np.bincount(self.place, minlength=len(self.different))
 
-    def taken(self, at: Integers) -> Doubles:
-        """Return the values of some rows, in any order."""
+    def take(self, at: Integers) -> Doubles:
+        """Return the values of the rows with these indices, in any order."""
         return self.different[at if self.place is None else self.place[at]]
 
-    def chosen(self, at: npt.NDArray[np.bool_] | Integers) -> JudgedRows:
-        """Return some of the rows, by their places among these."""
+    def select(self, at: npt.NDArray[np.bool_] | Integers) -> JudgedRows:
+        """Return the rows with these indices or flags."""
         if self.place is None:
             return JudgedRows(self.rows[at], self.different[at])
         place = self.place[at]
@@ -96,14 +97,14 @@ class JudgedRows:
 
 
 def sampled_rows(rows: Integers, size: int) -> npt.NDArray[np.bool_]:
-    """Return which rows of a table are in the sample: their hash is below what `size` asks for."""
+    """Return which rows of a table of `size` rows are in the sample: those of small hash."""
     if size <= SAMPLED:
         return np.ones(len(rows), bool)
     words: Words = (rows + 1).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    return np.asarray(mixed(words) <= np.uint64(int(SAMPLED / size * 2**64)))
+    return np.asarray(mix_bits(words) <= np.uint64(int(SAMPLED / size * 2**64)))
 
 
-def mixed(words: Words) -> Words:
+def mix_bits(words: Words) -> Words:
     """Mix the bits of words: the finaliser of Steele, Lea and Flood, SplitMix64 (2014)."""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -112,20 +113,20 @@ def mixed(words: Words) -> Words:
 
 @dataclass(frozen=True, eq=False)
 class Copies:
-    """The smallest hashes of rows, and how many rows have each.
+    """The smallest hashes of rows, and the number of rows with each.
 
-    Equal rows have equal hashes, and a hash is as good as drawn at random: of more different rows
-    than are kept, those of smallest hash are a sample, and each is there with all of its copies.
-    Of 4 million different rows two have one hash with probability 5e-7.
+    Equal rows have equal hashes, and hashes behave as if drawn at random. So the rows of smallest
+    hash are a random sample of the distinct rows, with all copies of each. Two of 4 million
+    distinct rows share a hash with probability 5e-7.
 
     Attributes
     ----------
     hashes : (k,) ndarray of uint64
         Increasing, at most 4,194,304.
     repeated : (r,) ndarray of uint64
-        Those of more than one row, increasing.
+        Hashes of more than one row, increasing.
     more : (r,) ndarray of int
-        How many rows beyond the first have each of these.
+        Number of rows with each repeated hash, beyond the first.
     """
 
     hashes: Words
@@ -134,11 +135,11 @@ class Copies:
 
     @classmethod
     def of(cls, values: Doubles, place: Integers | None = None) -> Copies:
-        """Hash rows, of which equal ones may be there once; see `JudgedRows`."""
+        """Hash rows; with `place` equal rows are given once, see `JudgedRows`."""
         rows = np.ascontiguousarray(values + 0.0)  # -0 and 0 are the same value
         factors = np.random.default_rng(0).integers(1, 2**63, rows.shape[1], dtype=np.uint64)
-        # The low bits of small whole numbers are all 0: they are mixed before they are added.
-        hashes = mixed(mixed(rows.view(np.uint64)) @ (factors * 2 + 1))
+        # The low bits of small whole numbers are all 0: mix the bits before adding them.
+        hashes = mix_bits(mix_bits(rows.view(np.uint64)) @ (factors * 2 + 1))
         hashes = hashes if place is None else hashes[place]
         return cls._smallest(hashes, hashes[:0], np.zeros(0, np.int64))
 
@@ -152,8 +153,8 @@ class Copies:
 
     @classmethod
     def _smallest(cls, hashes: Words, repeated: Words, more: Integers) -> Copies:
-        """Return hashes once each, and what is repeated; `hashes` are sorted in place."""
-        hashes.sort(kind="stable")  # two ordered halves are merged in linear time
+        """Return distinct hashes and the repeated ones; sorts `hashes` in place."""
+        hashes.sort(kind="stable")  # merges two sorted halves in linear time
         again = hashes[1:] == hashes[:-1]
         if again.any():
             doubled = hashes[1:][again]
@@ -162,58 +163,58 @@ class Copies:
             hashes = hashes[np.concatenate([[True], ~again])]
         repeated, place = np.unique(repeated, return_inverse=True)
         more = np.bincount(place.reshape(-1), more, minlength=len(repeated)).astype(np.int64)
-        if len(hashes) > _MOST:
-            hashes = hashes[:_MOST].copy()
-            kept = repeated <= hashes[-1]
-            repeated, more = repeated[kept], more[kept]
+        if len(hashes) > _MOST_HASHES:
+            hashes = hashes[:_MOST_HASHES].copy()
+            inside = repeated <= hashes[-1]
+            repeated, more = repeated[inside], more[inside]
         return cls(hashes, repeated, more)
 
     @property
     def rows(self) -> int:
-        """How many rows have these hashes."""
+        """The number of rows with these hashes."""
         return len(self.hashes) + int(self.more.sum())
 
-    def several(self) -> Integers:
-        """Return how often each row of the sample occurs that occurs more than once."""
+    def multiplicities(self) -> Integers:
+        """Return how often each repeated row of the sample occurs."""
         return self.more + 1
 
     @property
     def whole(self) -> bool:
-        """Whether these are all rows."""
-        return len(self.hashes) < _MOST
+        """Whether the sample has all rows."""
+        return len(self.hashes) < _MOST_HASHES
 
 
 @dataclass(frozen=True)
-class Lost:
-    """Rows that cannot be judged: how many, and the numbers, from 1, of the first few."""
+class UnusableRows:
+    """Rows that cannot be judged: their number, and the first few, counted from 1."""
 
     count: int
     first: tuple[int, ...]
 
-    def merge(self, other: Lost) -> Lost:
+    def merge(self, other: UnusableRows) -> UnusableRows:
         """Add later rows."""
-        return Lost(self.count + other.count, (*self.first, *other.first)[:FIRST])
+        return UnusableRows(self.count + other.count, (*self.first, *other.first)[:FIRST])
 
     @classmethod
-    def of(cls, rows: Flags, start: int) -> Lost:
-        """Return the rows that are marked; `start` rows lie above the first."""
+    def of(cls, rows: Flags, start: int) -> UnusableRows:
+        """Return the marked rows of a block; `start` rows precede it."""
         places = np.flatnonzero(rows)
         return cls(len(places), tuple((places[:FIRST] + start + 1).tolist()))
 
 
 @dataclass(frozen=True, eq=False)
-class First(Fieldwise):
-    """What the first pass knows of some blocks.
+class FirstPass(Fieldwise):
+    """The result of the first pass over a part of the blocks.
 
     Attributes
     ----------
     rows : int
-    missing, infinite : Lost
-        Rows in which a value is missing, and others in which one is infinite.
+    missing, infinite : UnusableRows
+        Rows with a missing value, and other rows with an infinite one.
     absent, holes : (d,) ndarray of int
-        Cells of each column that are missing, and that are missing or infinite.
+        Number of missing cells of each column, and of missing or infinite ones.
     columns : Columns
-        Of the values that are finite.
+        Of the finite values.
     judged : Columns
         Of the complete rows.
     moments : Moments
@@ -223,8 +224,8 @@ class First(Fieldwise):
     """
 
     rows: int
-    missing: Lost
-    infinite: Lost
+    missing: UnusableRows
+    infinite: UnusableRows
     absent: Integers
     holes: Integers
     columns: Columns
@@ -233,8 +234,8 @@ class First(Fieldwise):
     copies: Copies
 
 
-def first(block: Block) -> First:
-    """Return what the first pass knows of a block."""
+def first_pass(block: Block) -> FirstPass:
+    """Return the result of the first pass for a block."""
     values, place, counts = block.values, block.place, None
     finite, absent = np.isfinite(values), np.isnan(values)
     complete, lost = np.asarray(finite.all(axis=1)), np.asarray(absent.any(axis=1))
@@ -247,15 +248,15 @@ def first(block: Block) -> First:
         place = (np.cumsum(complete) - 1)[place[complete[place]]]
         columns = judged = Columns.of_repeated(whole, place)
         counts = np.bincount(place, minlength=len(whole))
-        # A row that is there once is finite, or missing as a whole.
+        # In a block with repeats each row is finite or missing as a whole.
         missing = holes = np.full(values.shape[1], block.each(lost).sum())
     moments = Moments(values.shape[1])
     if len(whole) and (counts is None or counts.any()):
         moments.update(_squarable(whole, judged), counts)
-    return First(
+    return FirstPass(
         block.rows,
-        Lost.of(block.each(lost), block.start),
-        Lost.of(block.each(~(complete | lost)), block.start),
+        UnusableRows.of(block.each(lost), block.start),
+        UnusableRows.of(block.each(~(complete | lost)), block.start),
         missing,
         holes,
         columns,
@@ -266,50 +267,50 @@ def first(block: Block) -> First:
 
 
 def _squarable(values: Doubles, columns: Columns) -> Doubles:
-    """Return values whose squares are finite: columns of larger ones are refused by name."""
+    """Return values clipped to finite squares; columns with larger ones are refused later."""
     largest = max(float(np.max(columns.high, initial=0)), -float(np.min(columns.low, initial=0)))
     return values if largest <= _LARGEST else np.clip(values, -_LARGEST, _LARGEST)
 
 
 @dataclass(frozen=True, eq=False)
 class GroupedRecords(Fieldwise):
-    """Records of which all groups are known, and others.
+    """Counts of records by group.
 
     Attributes
     ----------
-    lost : Lost
-        Records with all numbers whose group is not known.
+    lost : UnusableRows
+        Records with complete numbers and a missing category.
     levels : tuple of (k,) ndarray of int
-        Of each column of categories, the records of each level.
+        For each column of categories, the number of records of each level.
     cells : (K,) ndarray of int
-        Records of each combination of levels, where these are counted.
+        Number of records of each combination of levels; empty if these are not counted.
     copies : Copies
-        Of the records, by groups and numbers.
+        Of the records, by categories and numbers.
     """
 
-    lost: Lost
+    lost: UnusableRows
     levels: tuple[Integers, ...]
     cells: Integers
     copies: Copies
 
 
 @dataclass(frozen=True)
-class Group:
-    """A pass that counts levels; the first columns of a block are those of categories.
+class CountLevels:
+    """A pass that counts levels; the first columns of a block are categories.
 
     Attributes
     ----------
     sizes : tuple of int
-        How many levels each of them has.
+        Number of levels of each of these columns.
     crossed : bool
-        Whether combinations of levels are counted.
+        Whether to count combinations of levels, too.
     """
 
     sizes: tuple[int, ...]
     crossed: bool
 
     def __call__(self, block: Block) -> GroupedRecords:
-        """Return what is known of a block."""
+        """Return the counts of a block."""
         codes, numbers = np.hsplit(block.values, [len(self.sizes)])
         complete = np.asarray(np.isfinite(numbers).all(axis=1))
         grouped = np.asarray(np.isfinite(codes).all(axis=1))
@@ -322,6 +323,6 @@ class Group:
         if self.crossed:
             crossed = np.ravel_multi_index(tuple(groups), self.sizes)
             cells = np.bincount(crossed, minlength=prod(self.sizes))
-        lost = Lost.of(complete & ~grouped, block.start)
+        lost = UnusableRows.of(complete & ~grouped, block.start)
         copies = Copies.of(block.values[complete & grouped])
         return GroupedRecords(lost, tuple(levels), cells, copies)

@@ -1,8 +1,8 @@
-"""Passes over a source, here or on a cluster: blocks are merged in an order their numbers fix.
+"""Passes over a source, in this process or on a cluster; block numbers fix the order of merges.
 
 Node (level, index) stands for the blocks [index 2^level, (index + 1) 2^level). Two neighbours are
-merged as soon as both are there, and what has no neighbour at the end is merged from the last block
-to the first. Floating-point sums then have the same bits for any number of workers.
+merged as soon as both exist. At the end, nodes without a neighbour are merged from the last block
+to the first. So floating-point sums have the same bits for any number of workers.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from leakscore.reference import Moments
 from leakscore_app.tables.sources.blocks import Block, Source, Span
 
 Progress: TypeAlias = Callable[[str, float], None]
-_EXPECTED = 5  # passes and games, for the share that is done
+_EXPECTED_PASSES = 5  # and games, for the displayed progress
 
 
 class Mergeable(Protocol):
-    """What is known of some blocks."""
+    """A result for a part of the blocks."""
 
     def merge(self: M, other: M) -> M:
-        """Return what is known of these blocks and of `other`, which follow them."""
+        """Return the result for these blocks and those of `other`, which follow them."""
 
 
 M = TypeVar("M", bound=Mergeable)
@@ -35,18 +35,18 @@ P = TypeVar("P", bound="Fieldwise")
 
 
 class Fieldwise:
-    """What is known of some blocks, part by part: a dataclass whose fields merge or add up."""
+    """A result for a part of the blocks: a dataclass whose fields merge or add up."""
 
     def merge(self: P, other: P) -> P:
         """Add later blocks."""
         each: Any = self
         names = [field.name for field in fields(each)]
-        return type(self)(*(_both(getattr(self, name), getattr(other, name)) for name in names))
+        return type(self)(*(_merge(getattr(self, name), getattr(other, name)) for name in names))
 
 
-def _both(ours: Any, more: Any) -> Any:
+def _merge(ours: Any, more: Any) -> Any:
     if isinstance(ours, tuple):
-        return tuple(_both(a, b) for a, b in zip(ours, more, strict=True))
+        return tuple(_merge(a, b) for a, b in zip(ours, more, strict=True))
     if isinstance(ours, Moments):
         joined = copy.copy(ours)
         joined.merge(more)
@@ -55,7 +55,7 @@ def _both(ours: Any, more: Any) -> Any:
 
 
 class Tree(Generic[M]):
-    """Results of blocks; each number may be added once, in any order.
+    """Merges results of blocks; each number may be added once, in any order.
 
     Examples
     --------
@@ -84,15 +84,15 @@ class Tree(Generic[M]):
 
     def _place(self, level: int, index: int, result: M) -> None:
         while (level, index ^ 1) in self.nodes:
-            beside = self.nodes.pop((level, index ^ 1))
-            result = result.merge(beside) if index % 2 == 0 else beside.merge(result)
+            neighbour = self.nodes.pop((level, index ^ 1))
+            result = result.merge(neighbour) if index % 2 == 0 else neighbour.merge(result)
             level, index = level + 1, index // 2
         if (level, index) in self.nodes:
             raise ValueError(f"block {index << level} was added twice")
         self.nodes[level, index] = result
 
     def result(self) -> M:
-        """Merge what is left, the later, smaller nodes first; refuse lost and repeated blocks."""
+        """Merge the remaining nodes, last ones first; refuse missing and repeated blocks."""
         ordered = sorted(self.nodes.items(), key=lambda node: node[0][1] << node[0][0])
         if not ordered:
             raise ValueError("no block was added")
@@ -123,7 +123,7 @@ def run(
         The result of a block; a pure function, which may run anywhere and twice.
     span : Span, optional
     progress : callable, optional
-        Called after each block with the rows that are done.
+        Called after each block with the number of finished rows.
     """
     tree: Tree[M] = Tree()
     done = 0
@@ -136,14 +136,14 @@ def run(
 
 
 class Passes:
-    """Runs one pass after another; says before and during each what is done.
+    """Runs passes one after another, and reports their progress.
 
     Parameters
     ----------
     progress : callable, optional
-        Takes what is done, and the share of all the work that is done already.
+        Takes the name of the present step, and the finished share of all the work.
     client : distributed.Client, optional
-        Of the cluster whose workers read the table; otherwise this process does.
+        A cluster whose workers read the table; by default this process does.
     """
 
     def __init__(self, progress: Progress | None = None, client: Any = None) -> None:
@@ -155,12 +155,12 @@ class Passes:
         total = source.rows or self.rows
         name = f"pass {self.done + 1}, {what}"
 
-        def told(rows: int) -> None:
+        def show_rows(rows: int) -> None:
             self.rows = rows if total is None else self.rows
-            of = f" of {total:,}" if total else ""
-            self.say(f"{name}: {rows:,}{of} records", rows / total if total else 0.0)
+            share = f" of {total:,}" if total else ""
+            self.say(f"{name}: {rows:,}{share} records", rows / total if total else 0.0)
 
-        result = self._run(source, measure, told if self.progress else None)
+        result = self._run(source, measure, show_rows if self.progress else None)
         self.done += 1
         return result
 
@@ -171,12 +171,12 @@ class Passes:
             return run(source, measure, progress=progress).result()
 
     def say(self, what: str, share: float = 0.0) -> None:
-        """Tell what is done now, and the share of the present step that is done."""
+        """Report the present step, and its finished share."""
         if self.progress is not None:
-            self.progress(what, min((self.done + share) / _EXPECTED, 0.99))
+            self.progress(what, min((self.done + share) / _EXPECTED_PASSES, 0.99))
 
     def step(self, what: str) -> None:
-        """Tell what is done now, in one step without a pass."""
+        """Report a step without a pass, and count it as finished."""
         self.say(what)
         self.done += 1
 
@@ -184,9 +184,9 @@ class Passes:
 # --- on a cluster ---------------------------------------------------------------------------------
 
 _BLOCKS = 16
-"""Blocks of a task, at most: 1,048,576 rows, as a row group of parquet usually has."""
+"""Blocks of a task, at most: 1,048,576 rows, the usual size of a row group in parquet."""
 _TASKS = 2
-"""Tasks a thread, at least, where the table is long enough."""
+"""Tasks for each thread, at least, if the table is long enough."""
 
 
 def run_on(
@@ -201,25 +201,24 @@ def run_on(
     ----------
     client : distributed.Client
     source : Source
-        Its files must be at the same paths on every worker. A part that does not tell how many rows
-        it has cannot be cut, and one with categories is in memory: then the pass runs in this
-        process.
+        Its files must be at the same paths on every worker. The pass runs in this process if a part
+        has an unknown number of rows, which cannot be cut, or has categories, which are in memory.
     measure : callable
         The result of a block; a pure function, which may run anywhere and twice.
     progress : callable, optional
-        Called after each task with the rows that are done.
+        Called after each task with the number of finished rows.
     """
     from leakscore.dask import cluster
 
     if source.rows is None or any(getattr(part, "codes", None) for part in source.parts):
         with single_threaded_blas():
             return run(source, measure, progress=progress).result()
-    with cluster.told(client), client.as_current():
+    with cluster.explain_lost_cluster(client), client.as_current():
         cluster.check_workers(client)
-        # A task of its own, so that a worker receives both once, and again if it dies.
+        # One task for both: a worker receives them once, and its successor again if it dies.
         given = client.submit(_pair, _absolute(source), measure, pure=False)
-        spans = source.spans(_blocks(source, sum(client.nthreads().values())))
-        futures = client.map(_span, spans, [given] * len(spans), pure=False)
+        spans = source.spans(_blocks_per_task(source, sum(client.nthreads().values())))
+        futures = client.map(_run_span, spans, [given] * len(spans), pure=False)
         sizes = (span.last - span.first for span in spans)
         rows = dict(zip((future.key for future in futures), sizes, strict=True))
         tree: Tree[M] = Tree()
@@ -233,14 +232,14 @@ def run_on(
         return tree.result()
 
 
-def _blocks(source: Source, threads: int) -> int:
-    """Return how many blocks a task has; the bits do not depend on it."""
+def _blocks_per_task(source: Source, threads: int) -> int:
+    """Return the number of blocks of a task; the bits of results do not depend on it."""
     total = -(-(source.rows or 0) // source.size)
     return max(1, min(_BLOCKS, total // (_TASKS * max(threads, 1))))
 
 
 def _absolute(source: Source) -> Source:
-    """Return a source whose files are found from any working directory."""
+    """Return a source with absolute paths, which hold in any working directory."""
     parts: list[Any] = [*source.parts]
     for at, part in enumerate(parts):
         if hasattr(part, "path"):
@@ -252,7 +251,7 @@ def _pair(source: Source, measure: Any) -> tuple[Source, Any]:
     return source, measure
 
 
-def _span(span: Span, given: tuple[Source, Callable[[Block], M]]) -> Tree[M]:
+def _run_span(span: Span, given: tuple[Source, Callable[[Block], M]]) -> Tree[M]:
     from leakscore.dask import cluster
 
     source, measure = given

@@ -1,6 +1,6 @@
-"""The second pass: leakages of all rows as counts and histograms, and the worst rows themselves.
+"""The second pass: leakages of all rows as counts and histograms, and the worst rows.
 
-Scores are n times leakages, so that one pass serves every n.
+A score is n times the leakage, so that one pass serves every n.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from leakscore_app.passes.runner import Fieldwise
 from leakscore_app.tables.sources.blocks import Block
 
 Integers = npt.NDArray[np.int64]
-_BITS = 44  # of the code of a score that its bin leaves out: 256 bins between powers of two
+_BITS = 44  # low bits of a float64 that its bin drops: 256 bins between powers of two
 
 
 def bin_of(scores: Doubles) -> Integers:
-    """Return the bin of each score, the upper bits of its code: larger scores, larger bins."""
+    """Return the bin of each score: the upper bits of its float64, which increase with it."""
     return np.asarray(np.abs(scores).view(np.int64) >> _BITS)
 
 
 def lower_end(bins: Integers) -> Doubles:
-    """Return the least score of each bin."""
+    """Return the smallest score of each bin."""
     return np.asarray((bins << _BITS).view(np.float64))
 
 
 @dataclass(frozen=True, eq=False)
 class SparseHistogram:
-    """How many scores lie in each bin that is not empty; `bins` increase."""
+    """Counts of scores in the bins that are not empty; `bins` increase."""
 
     bins: Integers
     counts: Integers
@@ -51,25 +51,25 @@ class SparseHistogram:
 
     @property
     def total(self) -> int:
-        """How many scores there are."""
+        """The number of scores."""
         return int(self.counts.sum())
 
-    def holding(self, rank: int) -> tuple[int, int]:
-        """Return the bin of the score of this rank, from 0, and how many lie in bins below."""
+    def bin_of_rank(self, rank: int) -> tuple[int, int]:
+        """Return the bin of the score of this rank, from 0, and the number in lower bins."""
         ends = np.cumsum(self.counts)
         place = int(np.searchsorted(ends, rank, side="right"))
         return int(self.bins[place]), int(ends[place] - self.counts[place])
 
     @property
     def middle(self) -> Integers:
-        """The bins of the two scores in the middle, (2,); the same one if their number is odd."""
+        """The bins of the two middle scores, (2,); of an odd number of scores twice the same."""
         size = self.total
-        return np.array([self.holding(rank)[0] for rank in ((size - 1) // 2, size // 2)])
+        return np.array([self.bin_of_rank(rank)[0] for rank in ((size - 1) // 2, size // 2)])
 
 
 @dataclass(frozen=True, eq=False)
 class Ties:
-    """Different scores, how many rows have each, and the first of these rows."""
+    """Distinct scores, the number of rows with each, and the first of these rows."""
 
     scores: Doubles
     counts: Integers
@@ -78,8 +78,8 @@ class Ties:
     @classmethod
     def of(cls, scores: Doubles, rows: Integers) -> Ties:
         """Count scores; rows increase."""
-        different, first, counts = np.unique(scores, return_index=True, return_counts=True)
-        return cls(different, counts, rows[first])
+        distinct, first, counts = np.unique(scores, return_index=True, return_counts=True)
+        return cls(distinct, counts, rows[first])
 
     def merge(self, other: Ties) -> Ties:
         """Add later rows."""
@@ -91,24 +91,24 @@ class Ties:
         return Ties(scores, counts.astype(np.int64), rows)
 
     def of_rank(self, rank: int) -> tuple[float, int]:
-        """Return the score of this rank, from 0, and the first row that has it."""
+        """Return the score of this rank, from 0, and the first row with it."""
         place = int(np.searchsorted(np.cumsum(self.counts), rank, side="right"))
         return float(self.scores[place]), int(self.rows[place])
 
 
 @dataclass(frozen=True, eq=False)
-class InCells:
-    """The rows of each of K cells.
+class CellScores:
+    """Counts of rows in each of K cells, and the worst row of each.
 
     Attributes
     ----------
     records : (K,) ndarray of int
     above : (t, K) ndarray of int
-        Rows with a score above each threshold.
+        Number of rows with a score above each threshold.
     worst : (K,) ndarray
-        The largest score; -inf where there is no row.
+        The largest score; -inf for an empty cell.
     rows : (K,) ndarray of int
-        The first row that has it; -1 where there is none.
+        The first row with that score; -1 for an empty cell.
     """
 
     records: Integers
@@ -124,21 +124,21 @@ class InCells:
         rows: Integers,
         scores: Doubles,
         thresholds: Doubles,
-    ) -> InCells:
-        """Look at rows, which increase, of `count` cells."""
+    ) -> CellScores:
+        """Count rows, which increase, in `count` cells."""
         above = [np.bincount(cell[scores > at], minlength=count) for at in thresholds]
         worst = np.full(count, -np.inf)
         np.maximum.at(worst, cell, scores)
         first = np.full(count, -1, np.int64)
         places = np.flatnonzero(scores == worst[cell])[::-1]
-        first[cell[places]] = rows[places]  # of several the last one written: the first row
+        first[cell[places]] = rows[places]  # from the last to the first row: the first one remains
         records = np.bincount(cell, minlength=count).astype(np.int64)
         return cls(records, np.array(above, np.int64).reshape(-1, count), worst, first)
 
-    def merge(self, other: InCells) -> InCells:
+    def merge(self, other: CellScores) -> CellScores:
         """Add later rows."""
         ahead = other.worst > self.worst
-        return InCells(
+        return CellScores(
             self.records + other.records,
             self.above + other.above,
             np.where(ahead, other.worst, self.worst),
@@ -146,10 +146,10 @@ class InCells:
         )
 
 
-KEPT = 5000
-"""Rows of largest score that are kept."""
-GUESSED = 1000
-"""The same, where the law is guessed from a sample."""
+WORST_ROWS = 5000
+"""Number of rows of largest score that are stored."""
+GUESSED_ROWS = 1000
+"""The same for a law that is guessed from a sample."""
 _NONE = np.zeros(0)
 
 
@@ -165,7 +165,7 @@ class WorstRows:
     values : (k, d) ndarray
         Of the judged columns.
     most : int, optional
-        How many are kept.
+        Largest number of rows.
     """
 
     rows: Integers
@@ -175,9 +175,9 @@ class WorstRows:
 
     @classmethod
     def of(cls, rows: JudgedRows, scores: Doubles, most: int) -> WorstRows:
-        """Return at most so many of some rows."""
+        """Return the worst rows of a block, `most` at most."""
         worst = _largest(scores, most)
-        return cls(rows.rows[worst], scores[worst], rows.taken(worst), most)
+        return cls(rows.rows[worst], scores[worst], rows.take(worst), most)
 
     def merge(self, other: WorstRows) -> WorstRows:
         """Return the worst of both."""
@@ -189,22 +189,23 @@ class WorstRows:
 
 @dataclass(frozen=True, eq=False)
 class ScorePass(Fieldwise):
-    """What the second pass knows of some blocks.
+    """The result of the second pass over a part of the blocks.
 
     Attributes
     ----------
     informed, weaker : SparseHistogram
     above : (2, t) ndarray of int
-        Rows with a score above each threshold, for both attackers.
+        Number of rows with a score above each threshold, for both attackers.
     kept : WorstRows
+        Of the informed attacker.
     sample : JudgedRows
-        Whose keyed hash of their number is below a limit.
+        Rows whose hashed number is below a limit.
     worst : WorstRows
-        The one with the largest score to the weaker attacker.
+        The row with the largest score of the weaker attacker.
     every : tuple of JudgedRows
-        Where all rows are to be listed, the scores of each to both attackers.
-    cells : tuple of InCells
-        Of each table by group.
+        The scores of all rows for both attackers, if all rows are to be listed.
+    cells : tuple of CellScores
+        For each table by group.
     """
 
     informed: SparseHistogram
@@ -214,12 +215,12 @@ class ScorePass(Fieldwise):
     sample: JudgedRows
     worst: WorstRows
     every: tuple[JudgedRows, ...] = ()
-    cells: tuple[InCells, ...] = ()
+    cells: tuple[CellScores, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreRows:
-    """The second pass over a block: a function that travels to where the rows are.
+    """The second pass over a block, as a function that can be sent to a worker.
 
     Attributes
     ----------
@@ -229,8 +230,8 @@ class ScoreRows:
     every : bool
         Whether the scores of all rows are returned.
     cells : tuple of int
-        How many cells each table by group has. The last columns of a block are, for each of these
-        tables, the number of a row's cell.
+        Number of cells of each table by group. The last columns of a block hold the row's cell in
+        each of these tables.
     """
 
     law: TableLaw
@@ -239,7 +240,7 @@ class ScoreRows:
     cells: tuple[int, ...] = ()
 
     def __call__(self, block: Block) -> ScorePass:
-        """Return what the second pass knows of a block."""
+        """Return the result of the second pass for a block."""
         law, chosen = self.law, JudgedRows.of(self.law, block)
         rows = chosen.rows
         informed, weaker = map(chosen.each, law.both(chosen.different))
@@ -249,21 +250,21 @@ class ScoreRows:
             SparseHistogram.of(informed),
             SparseHistogram.of(weaker),
             np.array(above, np.int64).reshape(2, len(self.thresholds)),
-            WorstRows.of(chosen, informed, KEPT),
-            chosen.chosen(sampled_rows(rows, law.rows)),
+            WorstRows.of(chosen, informed, WORST_ROWS),
+            chosen.select(sampled_rows(rows, law.rows)),
             WorstRows.of(chosen, weaker, 1),
             () if scores is None else (JudgedRows(rows, scores),),
             tuple(self._cells(block, rows, informed)),
         )
 
-    def _cells(self, block: Block, rows: Integers, scores: Doubles) -> Iterator[InCells]:
+    def _cells(self, block: Block, rows: Integers, scores: Doubles) -> Iterator[CellScores]:
         for at, count in enumerate(self.cells, start=-len(self.cells)):
             cell = block.each(block.values[:, at])[rows - block.start].astype(np.intp)
-            yield InCells.of(cell, count, rows, scores, self.thresholds)
+            yield CellScores.of(cell, count, rows, scores, self.thresholds)
 
 
 def _largest(scores: Doubles, most: int) -> Integers:
-    """Return the places of the largest scores, the largest first; of equal scores, the first."""
+    """Return the indices of the largest scores, largest first; equal scores in their order."""
     places = np.arange(len(scores))
     if len(scores) > most:
         least = np.partition(scores, len(scores) - most)[len(scores) - most]
@@ -273,21 +274,21 @@ def _largest(scores: Doubles, most: int) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class ThresholdCounts(Fieldwise):
-    """How many rows have a score above each threshold, (t,), and the worst rows."""
+    """Number of rows with a score above each threshold, (t,), and the worst rows."""
 
     above: Integers
     kept: WorstRows
 
 
 @dataclass(frozen=True, eq=False)
-class Views(Fieldwise):
-    """What one pass knows of some blocks under several laws."""
+class LawCounts(Fieldwise):
+    """The result of a pass over a part of the blocks, under several laws."""
 
     counts: tuple[ThresholdCounts, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Count:
+class CountAbove:
     """A pass that scores rows under several laws: other columns, clipped values, noise.
 
     Attributes
@@ -296,28 +297,28 @@ class Count:
     thresholds : tuple of (t,) ndarray
         For each law.
     without : tuple of frozenset of int
-        Rows that each law leaves out.
+        Rows to leave out for each law.
     """
 
     laws: tuple[TableLaw, ...]
     thresholds: tuple[Doubles, ...]
     without: tuple[frozenset[int], ...]
 
-    def __call__(self, block: Block) -> Views:
-        """Return what the pass knows of a block."""
+    def __call__(self, block: Block) -> LawCounts:
+        """Return the counts of a block under each law."""
         counts = []
         for law, thresholds, without in zip(self.laws, self.thresholds, self.without, strict=True):
             rows = JudgedRows.of(law, block)
             if without:
-                rows = rows.chosen(~np.isin(rows.rows, list(without)))
-            counts.append(counted(law, rows, KEPT, thresholds))
-        return Views(tuple(counts))
+                rows = rows.select(~np.isin(rows.rows, list(without)))
+            counts.append(count_above(law, rows, WORST_ROWS, thresholds))
+        return LawCounts(tuple(counts))
 
 
-def counted(
+def count_above(
     law: TableLaw, rows: JudgedRows, most: int, thresholds: Doubles = _NONE
 ) -> ThresholdCounts:
-    """Count rows above each threshold and keep the worst, at most so many."""
+    """Count rows above each threshold, and collect the worst, `most` at most."""
     scores = rows.each(law.distances(rows.different))
     above = np.array([int((scores > at).sum()) for at in thresholds], np.int64)
     return ThresholdCounts(above, WorstRows.of(rows, scores, most))

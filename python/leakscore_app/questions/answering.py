@@ -19,7 +19,7 @@ from leakscore.typing import Doubles, Flags
 from leakscore_app._visible import counted, listed, no_column, visible
 from leakscore_app.document import document as doc
 from leakscore_app.document.document import Findings
-from leakscore_app.passes.lattices import ColumnSteps, Off, lattices_of, share_of
+from leakscore_app.passes.lattices import ColumnSteps, OffLattice, lattices_of, max_off_share
 from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.questions import grammar
 from leakscore_app.tables import outputs
@@ -270,7 +270,7 @@ class _Remainders:
     """
 
     parts: tuple[Any, str, Any]
-    off: Sequence[tuple[ColumnSteps, Off]]
+    off: Sequence[tuple[ColumnSteps, OffLattice]]
     before: Sequence[Doubles]
 
     @classmethod
@@ -279,7 +279,7 @@ class _Remainders:
     ) -> _Remainders:
         """Look for them; by the public rule nothing is said of values."""
         mask, _, chosen = parts
-        off: list[tuple[ColumnSteps, Off]] = []
+        off: list[tuple[ColumnSteps, OffLattice]] = []
         for column in range(values.shape[1]) if ledger.rule == "exact" else ():
             each = [*ledger.noisy_selections(column), *([mask] if column in chosen else [])]
             for chosen_rows in [*each, ~missing[:, column]] if each else ():
@@ -307,17 +307,17 @@ class _Remainders:
         yield from (doc.warning("steps", message) for message in messages)
 
 
-def _off(column: int, selected: Flags, values: Doubles) -> Iterator[tuple[ColumnSteps, Off]]:
+def _off(column: int, selected: Flags, values: Doubles) -> Iterator[tuple[ColumnSteps, OffLattice]]:
     """Yield the steps of a column in a selection, and the records of it that are off them."""
     rows = JudgedRows(np.flatnonzero(selected), values[selected, column, np.newaxis])
-    share = share_of(len(rows.rows))
+    share = max_off_share(len(rows.rows))
     for steps in lattices_of(rows, share, len(rows.rows)):
-        records = Off.of(steps, rows, at_hand=True)
+        records = OffLattice.of(steps, rows, at_hand=True)
         if 0 < records.count <= share * len(rows.rows):
             yield replace(steps, column=column), records
 
 
-def _noise_of(ledger: Ledger, steps: ColumnSteps, off: Off) -> Doubles:
+def _noise_of(ledger: Ledger, steps: ColumnSteps, off: OffLattice) -> Doubles:
     return np.array([ledger.least_noise(int(row), steps.column) for row in off.rows])
 
 

@@ -29,8 +29,8 @@ from leakscore.statistics import (
     SampleSums,
     WeightedRatio,
 )
-from leakscore_app.passes.lattices import in_steps
-from leakscore_app.passes.projections import Line
+from leakscore_app.passes.lattices import round_to_steps
+from leakscore_app.passes.projections import ProjectedNumbers
 from leakscore_app.report._model import ALPHA, Doubles
 from leakscore_app.report._published import Integers, Published
 from leakscore_app.report.engine import learned
@@ -159,7 +159,7 @@ class ProjectedRecords:
 class ProjectedBins:
     """Binned projections of a table that is read block by block, and the width of a step."""
 
-    line: Line
+    line: ProjectedNumbers
     step: float
 
     @property
@@ -255,7 +255,7 @@ def attack_on(
     step = _step(max(variances), int(published.sizes.max()))
     strands = []
     for part, away, weight in zip(parts, aways, weights, strict=True):
-        size, person = int(published.sizes[part.batch]), float(in_steps(away @ weight, step))
+        size, person = int(published.sizes[part.batch]), float(round_to_steps(away @ weight, step))
         if population.pull is not None:
             person *= float(population.pull[part.rows[0]])
         rows = population.owned.rows(index)
@@ -284,7 +284,7 @@ def projected(
     """Project all records of a table in memory on every direction of an attack."""
     return tuple(
         ProjectedRecords(
-            in_steps((population.values - strand.centre) @ strand.weight, attack.step),
+            round_to_steps((population.values - strand.centre) @ strand.weight, attack.step),
             strand.excluded,
             numbers,
         )
@@ -292,7 +292,7 @@ def projected(
     )
 
 
-def bins_of(line: Line, unit: float) -> Bins:
+def bins_of(line: ProjectedNumbers, unit: float) -> Bins:
     """Bin projections about 0 as the games draw them, in multiples of a unit."""
     inside, ends = line.inside, (len(line.low), len(line.high))
     full = inside.sizes > 0

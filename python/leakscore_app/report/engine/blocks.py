@@ -20,25 +20,25 @@ from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Moments
 from leakscore.statistics import Correlations, Mean, Regression, Statistic, WeightedRatio
 from leakscore_app.document.document import note
-from leakscore_app.passes.lattices import Off, in_steps
+from leakscore_app.passes.lattices import OffLattice, round_to_steps
 from leakscore_app.passes.projections import (
     Direction,
+    MeasureOthers,
     OtherMoments,
     Project,
-    Third,
-    Without,
+    ThirdPass,
     cuts_of,
 )
 from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.passes.runner import Passes
 from leakscore_app.passes.scores import (
-    Count,
-    InCells,
+    CellScores,
+    CountAbove,
+    LawCounts,
     ScorePass,
     ScoreRows,
     SparseHistogram,
     Ties,
-    Views,
     WorstRows,
     lower_end,
 )
@@ -106,7 +106,7 @@ class BlockTable(JudgedTable):
         judged, statistic = features_of(opened, passes, options)
         super().__init__(opened, judged, statistic, options=options, say=passes.say)
         self.law = judged.law
-        self._third: Third | None = None
+        self._third: ThirdPass | None = None
 
     def _pass(self, measure: Callable[..., Any], what: str) -> Any:
         return self.passes(self.judged.source, measure, what)
@@ -140,7 +140,7 @@ class BlockTable(JudgedTable):
         order = np.argsort(kept.rows, kind="stable")
         values, rows, n = kept.values[order], kept.rows[order], self.released.n
         crowd = Crowd(self.law, values, rows, n, finite=self.finite)
-        self.population = crowd.joined(sampled.rows[at], sampled.taken(at))
+        self.population = crowd.joined(sampled.rows[at], sampled.take(at))
         dominant = self.population.dominant()[:REFITTED]
         if dominant:
             moments = self._without([frozenset([row]) for row in dominant])
@@ -155,7 +155,7 @@ class BlockTable(JudgedTable):
         together = max(1, _TOGETHER // len(self.law.mean) ** 2)
         moments: list[Moments] = []
         for start in range(0, len(rows), together):
-            excluded = Without(self.law, tuple(rows[start : start + together]))
+            excluded = MeasureOthers(self.law, tuple(rows[start : start + together]))
             others: OtherMoments = self._pass(excluded, "leaving records out")
             moments += others.moments
         return tuple(moments)
@@ -174,7 +174,7 @@ class BlockTable(JudgedTable):
     def sample(self) -> JudgedRows | None:
         """Records that stand for all others, in units of the law."""
         sample = self.scored.sample
-        new = sample.chosen(~np.isin(sample.rows, self.population.numbers))
+        new = sample.select(~np.isin(sample.rows, self.population.numbers))
         return replace(new, different=self.law.scaled(new.different))
 
     def middle(self, about: Sequence[int]) -> int:  # noqa: ARG002
@@ -203,7 +203,7 @@ class BlockTable(JudgedTable):
     ) -> None:
         """Keep the records that are worst by some laws, if the worst score is above the `least`."""
         nothing = (np.zeros(0),) * len(laws), (frozenset[int](),) * len(laws)
-        views: Views = self._pass(Count(tuple(laws), *nothing), what)
+        views: LawCounts = self._pass(CountAbove(tuple(laws), *nothing), what)
         for counted, score in zip(views.counts, least or [0.0] * len(laws), strict=True):
             if counted.kept.scores[0] > score:
                 self.population = self.population.joined(counted.kept.rows, counted.kept.values)
@@ -221,7 +221,7 @@ class BlockTable(JudgedTable):
             bins = tuple(histogram.middle for histogram in self._histograms)
             guesses = tuple(self._guesses.values())
             project = Project(self.law, bins, directions, self._limits, guesses, self.steps)
-        third: Third = self._pass(project, f"projecting records for {what}")
+        third: ThirdPass = self._pass(project, f"projecting records for {what}")
         self._third = self._third or third
         lines = zip(attacks, third.lines, strict=True)
         return [[ProjectedBins(line, attack.step)] for attack, line in lines]
@@ -232,7 +232,7 @@ class BlockTable(JudgedTable):
         sample = self.scored.sample
         away = self.law.scaled(sample.different) - strand.centre
         row = int(self.population.numbers[attack.index])
-        cuts = cuts_of(sample.each(in_steps(away @ strand.weight, attack.step)))
+        cuts = cuts_of(sample.each(round_to_steps(away @ strand.weight, attack.step)))
         return Direction(strand.centre, strand.weight, row, cuts, attack.step)
 
     def likely(self, index: int, others: Sequence[int]) -> list[int]:
@@ -240,7 +240,7 @@ class BlockTable(JudgedTable):
         return list(dict.fromkeys([index, *others]))
 
     @property
-    def _read(self) -> Third:
+    def _read(self) -> ThirdPass:
         """Results of the first pass for the games."""
         if self._third is None:
             raise RuntimeError("games must be played before their pass is asked for")
@@ -257,11 +257,11 @@ class BlockTable(JudgedTable):
         """A sample of the records."""
         return self.scored.sample
 
-    def off_steps(self) -> list[Off]:
+    def off_steps(self) -> list[OffLattice]:
         """Return the records off each of the steps."""
         return [replace(records, rows=records.rows + 1) for records in self._read.off]
 
-    def keep(self, off: Sequence[Off], worst: Sequence[int]) -> None:
+    def keep(self, off: Sequence[OffLattice], worst: Sequence[int]) -> None:
         """Keep the worst records off steps."""
         for records in off:
             chosen = np.isin(records.rows, worst)
@@ -417,7 +417,7 @@ class BlockTable(JudgedTable):
 def _middle(histogram: SparseHistogram, ties: Ties) -> tuple[Doubles, int]:
     """Return the two median scores (one twice, if their number is odd), and a row that has it."""
     size = histogram.total
-    below = histogram.holding((size - 1) // 2)[1]
+    below = histogram.bin_of_rank((size - 1) // 2)[1]
     pairs = [ties.of_rank(rank - below) for rank in ((size - 1) // 2, size // 2)]
     return np.array([score for score, _ in pairs]), pairs[0][1]
 
@@ -460,14 +460,14 @@ def narrowing_in_blocks(
 
 
 def cells_of_blocks(
-    statistic: Statistic, counted: Sequence[InCells], crowd: Crowd, divisor: float
+    statistic: Statistic, counted: Sequence[CellScores], crowd: Crowd, divisor: float
 ) -> Iterator[Cell]:
     """Yield the cells that hold records, in the order of the table.
 
     Parameters
     ----------
     statistic : Statistic
-    counted : sequence of InCells
+    counted : sequence of CellScores
         Of its tables by group, whose thresholds are those of `LEVELS`.
     crowd : Crowd
         The kept records; some have more exact scores.

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from leakscore.leakage import ShapedNoise
 from leakscore.leakage.table_law import TableLaw
 from leakscore.reference import Moments, Reference, SingularCovarianceError, left_out
-from leakscore_app.passes.scores import Count, Views, WorstRows
+from leakscore_app.passes.scores import CountAbove, LawCounts, WorstRows
 from leakscore_app.report._model import Doubles
 from leakscore_app.report.engine.judged import Clipped, Outcome
 from leakscore_app.report.engine.leakage import THRESHOLDS, above, by_level
@@ -395,7 +395,7 @@ def _growth(leverage: float, size: int, count: int, least: float) -> float:
 def outcomes(
     views: Sequence[View],
     crowd: Crowd,
-    count: Callable[[Count], Views],
+    count: Callable[[CountAbove], LawCounts],
     estimate: Estimate,
 ) -> list[Outcome]:
     """Score changed releases.
@@ -416,7 +416,7 @@ def outcomes(
     open_ = [place for place, (view, rows) in pairs if not _is_settled(view, rows)]
     if open_:
         chosen = [views[place] for place in open_]
-        counting = Count(
+        counting = CountAbove(
             tuple(view.law for view in chosen),
             tuple(THRESHOLDS * view.divisor for view in chosen),
             tuple(view.without for view in chosen),

@@ -28,7 +28,7 @@ from leakscore.statistics import (
 from leakscore.typing import Flags
 from leakscore_app._visible import visible
 from leakscore_app.passes.cells import FOLLOWS, MeasureCells
-from leakscore_app.passes.rows import SAMPLED, First, Group, GroupedRecords, first
+from leakscore_app.passes.rows import SAMPLED, CountLevels, FirstPass, GroupedRecords, first_pass
 from leakscore_app.report._model import Doubles
 from leakscore_app.report.engine.pooled import CellsByGroup, GroupedSource, PooledCells, PooledLaw
 from leakscore_app.report.engine.setup import AnalysisOptions
@@ -148,7 +148,7 @@ def levels_of(
     counted : GroupedRecords
     """
     sizes = tuple(map(len, groups.values()))
-    counted: GroupedRecords = passes(source, Group(sizes, crossed), "counting groups")
+    counted: GroupedRecords = passes(source, CountLevels(sizes, crossed), "counting groups")
     levels, numbers = {}, {}
     for (name, given), count in zip(groups.items(), counted.levels, strict=True):
         levels[name] = tuple(given[k] for k in np.flatnonzero(count).tolist())
@@ -289,7 +289,7 @@ class _Needed:
     groups: int
     weights: str | None
 
-    def __call__(self, block: Block) -> First:
+    def __call__(self, block: Block) -> FirstPass:
         """Return the first pass's results of a block; refuse invalid weights."""
         values, numbers = block.values[:, self.columns], block.values[:, self.groups :]
         if self.weights is not None:
@@ -297,7 +297,7 @@ class _Needed:
         absent, infinite = (test(numbers).any(axis=1) for test in (np.isnan, np.isinf))
         values[infinite, -1] = np.inf  # so that it is lost for the reason for which the row is
         values[absent, -1] = np.nan
-        return first(Block(block.number, block.start, values))
+        return first_pass(Block(block.number, block.start, values))
 
 
 def features_of(
@@ -412,7 +412,7 @@ def _judged(
         if isinstance(source.statistic, Counts):
             judged = replace(judged, law=PooledLaw.of_counts(judged.law))
     else:
-        chosen, others = by_cell.moments.named(by_cell.statistic.names, by_cell.numbers)
+        chosen, others = by_cell.moments.feature_names(by_cell.statistic.names, by_cell.numbers)
         judged = replace(
             base,
             source=replace(source, columns=chosen),
@@ -435,7 +435,7 @@ def _judged(
     )
 
 
-def _prepared(features: Features, seen: First | None) -> Statistic:
+def _prepared(features: Features, seen: FirstPass | None) -> Statistic:
     """Prepare a statistic by moments, or by the records of the only block."""
     if seen is not None:
         return features.statistic.prepare(seen.moments)
@@ -480,7 +480,7 @@ def _base_of(
     none = np.empty(0)
     return Judged(
         source=replace(opened.source, columns=()),
-        seen=first(Block(0, 0, none[:, np.newaxis])),
+        seen=first_pass(Block(0, 0, none[:, np.newaxis])),
         law=law_of(none, np.empty((0, 0)), 0, (), np.empty(0, np.intp)),
         columns=(),
         excluded=why,

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from leakscore.statistics import GroupMeans, Statistic
 from leakscore_app._visible import visible
-from leakscore_app.passes.lattices import ColumnSteps, Off, lattices_of, share_of
+from leakscore_app.passes.lattices import ColumnSteps, OffLattice, lattices_of, max_off_share
 from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.report._model import (
     Doubles,
@@ -310,10 +310,10 @@ class JudgedTable(ABC):
         """Lattices of steps on which most values of a column lie."""
         n = self.population.batch_size
         unchecked = why_unchecked(self.released, self.weighted)
-        return () if unchecked else lattices_of(self.every, share_of(n), n)
+        return () if unchecked else lattices_of(self.every, max_off_share(n), n)
 
     @abstractmethod
-    def off_steps(self) -> list[Off]:
+    def off_steps(self) -> list[OffLattice]:
         """Return the records off each of the steps."""
 
     def sums(self) -> Sums:
@@ -328,7 +328,7 @@ class JudgedTable(ABC):
             sample=self.every,
         )
 
-    def keep(self, off: Sequence[Off], worst: Sequence[int]) -> None:  # noqa: B027
+    def keep(self, off: Sequence[OffLattice], worst: Sequence[int]) -> None:  # noqa: B027
         """Keep the worst records off steps, where not all records are in memory."""
 
     # --- changed releases ------------------------------------------------------------------------

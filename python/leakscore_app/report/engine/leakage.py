@@ -13,7 +13,7 @@ from leakscore import tradeoff
 from leakscore.distributions import chi2, ncx2, norm
 from leakscore.numeric import bisect
 from leakscore.statistics import GLM, Cox, Regression
-from leakscore_app.passes.scores import InCells
+from leakscore_app.passes.scores import CellScores
 from leakscore_app.report._model import (
     ALPHA,
     LEVELS,
@@ -407,7 +407,7 @@ def least_size(enough: Callable[[int], bool], size: int, most: int) -> int | Non
 
 
 def cells_named(
-    names: Sequence[str], persons: InCells, leakages: Doubles, records: Sequence[int]
+    names: Sequence[str], persons: CellScores, leakages: Doubles, records: Sequence[int]
 ) -> Iterator[Cell]:
     """Yield the cells of a table by group that hold persons, each with its worst leakage, (K,)."""
     above = persons.above[LEVELS.index(0.5)]

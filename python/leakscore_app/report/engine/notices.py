@@ -33,7 +33,7 @@ def about_records(
             f"every record alone: {say}."
         )
         notices.append(warning("records-of-one", text))
-    several = np.zeros(0, np.int64) if copies is None else copies.several()
+    several = np.zeros(0, np.int64) if copies is None else copies.multiplicities()
     if copies is not None and len(several):
         many, most = f"{int(several.sum())} of {size}", int(several.max())
         if not copies.whole:

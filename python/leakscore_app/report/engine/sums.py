@@ -42,7 +42,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.numeric import by_squaring
-from leakscore_app.passes.lattices import ColumnSteps, Off, decimals_of, share_of
+from leakscore_app.passes.lattices import ColumnSteps, OffLattice, decimals_of, max_off_share
 from leakscore_app.passes.rows import JudgedRows
 from leakscore_app.report._model import ALPHA, Arithmetic, Doubles, Noise, Release, Remainder
 from leakscore_app.report.engine.leakage import Budget
@@ -324,7 +324,7 @@ class Sums:
     records: Integers | None = None
     owners: Integers | None = None
 
-    def arithmetic(self, lattices: Sequence[ColumnSteps], off: Sequence[Off]) -> Arithmetic:
+    def arithmetic(self, lattices: Sequence[ColumnSteps], off: Sequence[OffLattice]) -> Arithmetic:
         """Return the records that remainders reveal, and the rounding that hides them."""
         result = Arithmetic(self._remainders(lattices, off))
         if not self._exceeds(result) or self._shares.max() > self.budget.limit:
@@ -375,13 +375,13 @@ class Sums:
         return self.budget.shares(scores)
 
     def _remainders(
-        self, lattices: Sequence[ColumnSteps], off: Sequence[Off]
+        self, lattices: Sequence[ColumnSteps], off: Sequence[OffLattice]
     ) -> tuple[Remainder, ...]:
         """Return the records with revealing remainders, the worst first."""
         worst: dict[tuple[int, str], Remainder] = {}
         for lattice, records in zip(lattices, off, strict=True):
             share = records.count / self.population.size
-            if 0 < share <= share_of(self.population.batch_size):
+            if 0 < share <= max_off_share(self.population.batch_size):
                 for each in self._of(lattice, records):
                     before = worst.get((each.row, each.column))
                     if before is None or _rank(each) > _rank(before):
@@ -389,7 +389,7 @@ class Sums:
         ordered = sorted(worst.values(), key=lambda each: (-each.advantage, -each.exact, each.row))
         return tuple(ordered[:_LISTED])
 
-    def _of(self, lattice: ColumnSteps, off: Off) -> Iterator[Remainder]:
+    def _of(self, lattice: ColumnSteps, off: OffLattice) -> Iterator[Remainder]:
         law = _Law.of(lattice, off, self)
         column = self.columns[lattice.column]
         remaining = self._after_rounding(column, lattice.width, self.decimals)
@@ -485,14 +485,14 @@ class _Law:
     rows: Integers
 
     @classmethod
-    def of(cls, lattice: ColumnSteps, off: Off, sums: Sums) -> _Law:
+    def of(cls, lattice: ColumnSteps, off: OffLattice, sums: Sums) -> _Law:
         """Take records off a lattice, in units in which most residues are whole numbers."""
         finer = lattice.finer(max(lattice.decimals, decimals_of(off.numbers)))
         owners = off.rows
         if sums.owners is not None and sums.records is not None:
             owners = sums.owners[np.searchsorted(sums.records, off.rows)]
         count = off.count / len(off.rows)
-        step, residues = finer.shown(off.numbers, _POINTS)
+        step, residues = finer.showable_residues(off.numbers, _POINTS)
         return cls(sums, owners, residues, off.numbers, count, step, off.rows)
 
     @property

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from leakscore.leakage.table_law import TableLaw
 from leakscore.statistics import Statistic
 from leakscore_app._visible import listed, no_column, visible
-from leakscore_app.passes.projections import Remaining, Triangle, Triangulate
-from leakscore_app.passes.rows import First, JudgedRows, Lost, first
+from leakscore_app.passes.projections import MeasureUnexplained, Triangle, Triangulate
+from leakscore_app.passes.rows import FirstPass, JudgedRows, UnusableRows, first_pass
 from leakscore_app.passes.runner import run
 from leakscore_app.report._model import Doubles
 from leakscore_app.report.engine.pooled import GroupedSource
@@ -52,7 +52,7 @@ class Judged:
     ----------
     source : Source
         With the columns that are read.
-    seen : First
+    seen : FirstPass
     law : TableLaw
     columns : tuple of str
         The judged columns.
@@ -65,7 +65,7 @@ class Judged:
         Published columns that the report says nothing about.
     published : int
         Number of published columns.
-    groupless : Lost
+    groupless : UnusableRows
         Rows without a group.
     absent, infinite : dict
         Column of the table -> number of its cells that are missing, or infinite.
@@ -74,7 +74,7 @@ class Judged:
     """
 
     source: Source
-    seen: First
+    seen: FirstPass
     law: TableLaw
     columns: tuple[str, ...]
     excluded: Mapping[str, str]
@@ -82,7 +82,7 @@ class Judged:
     counting: tuple[str, ...]
     unjudged: tuple[str, ...]
     published: int
-    groupless: Lost = field(default_factory=lambda: Lost(0, ()))
+    groupless: UnusableRows = field(default_factory=lambda: UnusableRows(0, ()))
     absent: dict[str, int] = field(default_factory=dict)
     infinite: dict[str, int] = field(default_factory=dict)
     by_cell: GroupedSource | None = None
@@ -90,7 +90,7 @@ class Judged:
     @property
     def excluded_rows(self) -> tuple[ExcludedRows, ...]:
         """The rows that are not judged, by reason."""
-        lost: tuple[tuple[str, Lost, dict[str, int]], ...] = (
+        lost: tuple[tuple[str, UnusableRows, dict[str, int]], ...] = (
             ("a value is missing", self.seen.missing, self.absent),
             ("a value is infinite", self.seen.infinite, self.infinite),
             (GROUPLESS, self.groupless, {}),
@@ -133,7 +133,7 @@ def judged_of(
         raise ValueError(too_few(opened.name, 0, 0, {}))
     source = replace(opened.source, columns=tuple(chosen))
     opened = replace(opened, source=source)
-    seen: First = passes(source, first, "reading the table")
+    seen: FirstPass = passes(source, first_pass, "reading the table")
     useless, refused = _useless(opened, seen, requested or (), missing)
     excluded |= useless
     published = [name for name in opened.columns if excluded.get(name) not in NOT_PUBLISHED]
@@ -144,7 +144,7 @@ def judged_of(
         read = tuple(name for name in source.columns if name not in excluded)
         _require_columns(opened, read, excluded)
         source = replace(source, columns=read)
-        seen = passes(source, first, "reading the table again")
+        seen = passes(source, first_pass, "reading the table again")
     kept = [j for j, name in enumerate(source.columns) if name not in excluded]
     _require_columns(opened, kept, excluded)
     _require_rows(opened, seen, source.columns)
@@ -212,7 +212,7 @@ def _chosen_columns(
 
 
 def _useless(
-    opened: Opened, seen: First, requested: Collection[str], missing: str
+    opened: Opened, seen: FirstPass, requested: Collection[str], missing: str
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return columns to exclude (empty ones, row names, those with holes) and those to refuse."""
     names = opened.source.columns
@@ -231,7 +231,7 @@ def _require_columns(opened: Opened, kept: Sequence[Any], excluded: dict[str, st
         raise ValueError(f"{opened.name} has no column of numbers to judge ({reasons})")
 
 
-def _require_rows(opened: Opened, seen: First, names: Sequence[str]) -> None:
+def _require_rows(opened: Opened, seen: FirstPass, names: Sequence[str]) -> None:
     rows = seen.moments.count
     if rows < 3:
         lost = seen.missing.count + seen.infinite.count
@@ -241,7 +241,7 @@ def _require_rows(opened: Opened, seen: First, names: Sequence[str]) -> None:
 def _law(
     opened: Opened,
     source: Source,
-    seen: First,
+    seen: FirstPass,
     kept: list[int],
     passes: Passes,
     excluded: dict[str, str],
@@ -269,7 +269,7 @@ def _law(
         sources = combinations(triangle.triangle)
         if sources:
             explained = Explained.of(triangle.triangle, rounding)
-            rest = Remaining(law, explained, opened.owners)
+            rest = MeasureUnexplained(law, explained, opened.owners)
             remainder: Unexplained = passes(source, rest, "looking at dependent columns")
             remainder.require_spread(opened.name, names)
     excluded |= dependent_columns(names, sources)

@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from leakscore import tradeoff, validation
 from leakscore.statistics import GLM, Cox, Regression
-from leakscore_app.passes.lattices import Off
+from leakscore_app.passes.lattices import OffLattice
 from leakscore_app.passes.rows import JudgedRows, sampled_rows
-from leakscore_app.passes.scores import InCells
+from leakscore_app.passes.scores import CellScores
 from leakscore_app.report._model import (
     ALPHA,
     Batch,
@@ -163,9 +163,9 @@ class WholeTable(JudgedTable):
             model, block, self.columns, rows=rows, published=self.persons, rounds=rounds
         )
 
-    def off_steps(self) -> list[Off]:
+    def off_steps(self) -> list[OffLattice]:
         """Return the records off each of the steps."""
-        return [Off.of(steps, self.every, at_hand=True) for steps in self.steps]
+        return [OffLattice.of(steps, self.every, at_hand=True) for steps in self.steps]
 
     def sums(self) -> Sums:
         """Return the records that arithmetic on the sums may reveal, and their persons."""
@@ -487,5 +487,5 @@ def cells_of(
     """
     for names, of_record in featured.tables:
         cell, person = np.divmod(np.unique(of_record * len(rows) + owner), len(rows))
-        persons = InCells.of(cell, len(names), rows[person], leakage[person], THRESHOLDS)
+        persons = CellScores.of(cell, len(names), rows[person], leakage[person], THRESHOLDS)
         yield from cells_named(names, persons, persons.worst, np.bincount(of_record).tolist())
