@@ -1,14 +1,14 @@
-"""Tables and scores that are spread over a dask cluster: the bits of one process, for any chunks.
+"""Tables and scores on a dask cluster, with the bits of one process for any chunks.
 
 An optional room (extra ``dask``): it imports dask only when it is used. Data are dask arrays or
-dask frames; the work runs wherever dask runs it: on the workers of a ``distributed.Client``, if
-there is one, and in the threads of this process otherwise.
+dask frames. The work runs on the workers of a ``distributed.Client``, if there is one, and
+otherwise in the threads of this process.
 
-Rows are cut into blocks of 65,536, counted from the first row, whatever the chunks are, and what is
-summed over blocks is summed along a fixed binary tree over their numbers. So neither the chunks nor
-the number of workers, nor a task that runs twice, changes a bit. Another CPU family or BLAS may.
+Rows are cut into blocks of 65,536, counted from the first row, whatever the chunks are. Sums over
+blocks follow a fixed binary tree over the blocks' numbers. So neither the chunks nor the number of
+workers, nor a task that runs twice, changes a bit. Another CPU family or BLAS may.
 
-dask sends pickles, and who may send a pickle runs code. Use a cluster of your own only.
+dask sends pickles, and whoever may send a pickle can run code. Use only a cluster that is yours.
 """
 
 from leakscore.dask._audit import audit

@@ -1,4 +1,4 @@
-"""An audit of any number of scores on a cluster: their histogram."""
+"""An audit of any number of scores on a cluster, by their histogram."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from leakscore.dask import blocks, cluster
 from leakscore.typing import Array, Counts, Doubles, Flags
 
 _ENDS = 2**14
-"""Scores of each class that are known at each end."""
+"""Number of largest and of smallest scores of each class that are stored."""
 _SAMPLE = 2**22
-"""Scores between them that are drawn, at most."""
+"""Size of the sample of the other scores, at most."""
 _ALL = 2**12
-"""Ranks from either end at which every score may be a threshold."""
+"""Number of ranks from either end at which every score is a threshold."""
 _PER_E = 1024
-"""Thresholds while the number of scores beyond grows by the factor e."""
+"""Number of thresholds while the number of scores beyond them grows by the factor e."""
 
 
 def audit(scores: Any, member: Any, *, edges: npt.ArrayLike | None = None) -> Audit:
@@ -34,17 +34,18 @@ def audit(scores: Any, member: Any, *, edges: npt.ArrayLike | None = None) -> Au
     member : (T,) dask array or series, or array_like
         Whether the target was a member in that round: bool, or 1 and 0. Both must occur.
     edges : (B+1,) array_like, optional
-        Edges of the bins, ascending, from -inf to inf. Without them the scores are read once more:
-        for their 16,384 largest and smallest of each class and a sample of the rest, from which
-        come some 40,000 edges; beyond an edge lies 0.1 % fewer of a class than beyond the one
-        before it, and each of the 4,096 outermost scores has its own bin.
+        Edges of the bins, ascending, from -inf to inf. Without them the scores are read once more,
+        for the 16,384 largest and smallest of each class and a sample of the others. These give
+        about 40,000 edges: beyond an edge lie 0.1 % fewer scores of a class than beyond the edge
+        before it, and each of the 4,096 outermost scores has a bin by itself.
 
     Returns
     -------
     Audit
-        As of `Audit.from_counts`: coarse bins cost sharpness, never validity. The same counts for
-        any chunks and any number of workers. Up to 8,192 different scores of each class it is the
-        audit of the scores themselves; then `Audit.from_rounds` on one machine is enough.
+        As of `Audit.from_counts`: coarse bins cost sharpness, never validity. The counts are the
+        same for any chunks and any number of workers. Up to 8,192 distinct scores of each class it
+        equals the audit of the scores themselves; then `Audit.from_rounds` on one machine is
+        enough.
 
     Raises
     ------
@@ -73,14 +74,14 @@ def audit(scores: Any, member: Any, *, edges: npt.ArrayLike | None = None) -> Au
             f"edges from {float(bounds[0])!r} to {float(bounds[-1])!r} must reach from -inf "
             "to inf: scores outside would be dropped"
         )
-    counted, at = cluster.dask().delayed(_counted), cluster.dask().delayed(bounds)
-    counts = cluster.compute(blocks.root([counted(*pair, at) for pair in pairs], add))[0]
+    count, at = cluster.dask().delayed(_count), cluster.dask().delayed(bounds)
+    counts = cluster.compute(blocks.root([count(*pair, at) for pair in pairs], add))[0]
     _require_both(counts.sum(axis=1))
     return Audit.from_counts(bounds, *counts)
 
 
 def _rounds(scores: Any, member: Any) -> tuple[Any, Any]:
-    """Return both as dask arrays with the same chunks, none of them empty."""
+    """Return scores and memberships as dask arrays with the same chunks, none empty."""
     values = blocks.vector("scores", scores)
     if blocks.is_dask(member):
         inside = blocks.vector("member", member)
@@ -106,8 +107,8 @@ def _require_both(totals: Counts) -> None:
 # --- tasks ----------------------------------------------------------------------------------------
 
 
-def _read(scores: Array, member: Array) -> tuple[Doubles, Flags]:
-    """Return some rounds, refused as `Audit.from_rounds` refuses them."""
+def _checked_rounds(scores: Array, member: Array) -> tuple[Doubles, Flags]:
+    """Return the rounds of a block, checked as by `Audit.from_rounds`."""
     values = validation.sample("scores", np.asarray(scores)).astype(np.float64)
     if np.isnan(values).any():
         raise ValueError("scores must hold no NaN")
@@ -115,9 +116,9 @@ def _read(scores: Array, member: Array) -> tuple[Doubles, Flags]:
     return values, validation.flags("member", np.asarray(member), values.size)
 
 
-def _counted(scores: Array, member: Array, edges: Doubles) -> Counts:
+def _count(scores: Array, member: Array, edges: Doubles) -> Counts:
     """Count members and non-members per bin: a score at an edge belongs to the bin above."""
-    values, inside = _read(scores, member)
+    values, inside = _checked_rounds(scores, member)
     result = np.empty((2, edges.size - 1), dtype=np.int64)
     for row, which in zip(result, (inside, ~inside), strict=True):
         below = np.searchsorted(np.sort(values[which]), edges[1:-1], side="left")
@@ -129,8 +130,8 @@ def _counted(scores: Array, member: Array, edges: Doubles) -> Counts:
 
 
 @dataclass(frozen=True)
-class _SeenScores:
-    """Of one class: its number, the scores at both ends, and a sample of all, each ascending."""
+class _Extremes:
+    """Number of scores of a class, the extreme ones, and a sample of all, each ascending."""
 
     count: int
     low: Doubles
@@ -138,20 +139,20 @@ class _SeenScores:
     sample: Doubles
 
     @classmethod
-    def of(cls, scores: Doubles, drawn: Flags) -> _SeenScores:
+    def of(cls, scores: Doubles, sampled: Flags) -> _Extremes:
         ordered = np.sort(scores)
         ends = ordered[:_ENDS].copy(), ordered[-_ENDS:].copy()
-        return cls(scores.size, *ends, np.sort(scores[drawn]))
+        return cls(scores.size, *ends, np.sort(scores[sampled]))
 
-    def merge(self, other: _SeenScores) -> _SeenScores:
+    def merge(self, other: _Extremes) -> _Extremes:
         low, high, sample = (
             np.sort(np.concatenate([getattr(self, name), getattr(other, name)]))
             for name in ("low", "high", "sample")
         )
-        return _SeenScores(self.count + other.count, low[:_ENDS], high[-_ENDS:], sample)
+        return _Extremes(self.count + other.count, low[:_ENDS], high[-_ENDS:], sample)
 
     def thresholds(self, step: int) -> Doubles:
-        """Return scores between which 0.1 % of what lies beyond them changes class at most."""
+        """Return thresholds; from one to the next, 0.1 % of the scores beyond change at most."""
         if self.count <= _ENDS:
             values, ranks = self.low, np.arange(self.count, dtype=np.float64)
         else:
@@ -162,23 +163,24 @@ class _SeenScores:
             above = self.count - high.size + np.arange(high.size, dtype=np.float64)
             ranks = np.concatenate([np.arange(low.size, dtype=np.float64), middle, above])
         return np.union1d(
-            values[_thinned(ranks)], values[_thinned(self.count - 1 - ranks[::-1])[::-1]]
+            values[_spaced_ranks(ranks)], values[_spaced_ranks(self.count - 1 - ranks[::-1])[::-1]]
         )
 
 
-def _thinned(ranks: Doubles) -> Flags:
-    """Choose all ranks up to _ALL, and of those beyond the first of each step in the logarithm."""
+def _spaced_ranks(ranks: Doubles) -> Flags:
+    """Choose all ranks up to _ALL, and beyond them the first in each step of the logarithm."""
     steps = np.floor(_PER_E * np.log(np.maximum(ranks, 0.0) + 1.0))
     return np.asarray((ranks < _ALL) | (np.diff(steps, prepend=-1.0) > 0))
 
 
 def _edges(values: Any, pairs: list[Any]) -> Doubles:
-    """Return edges that depend on the scores only, not on how they are cut."""
-    step = _prime(-(-values.shape[0] // _SAMPLE))
-    seen = cluster.dask().delayed(_seen)
+    """Return edges that depend on the scores only, not on the chunks."""
+    step = _prime_step(-(-values.shape[0] // _SAMPLE))
+    measure = cluster.dask().delayed(_measure)
     starts = np.concatenate([[0], np.cumsum(values.chunks[0])]).tolist()
-    leaves = [seen(*pair, -start % step, step) for pair, start in zip(pairs, starts, strict=False)]
-    both = cluster.compute(blocks.root(leaves, _merged))[0]
+    rounds = zip(pairs, starts, strict=False)
+    leaves = [measure(*pair, -start % step, step) for pair, start in rounds]
+    both = cluster.compute(blocks.root(leaves, _merge))[0]
     _require_both(np.array([each.count for each in both]))
     inner = np.unique(np.concatenate([each.thresholds(step) for each in both]))
     finite = inner[np.isfinite(inner)]
@@ -187,25 +189,25 @@ def _edges(values: Any, pairs: list[Any]) -> Doubles:
     return np.concatenate([[-np.inf], finite[np.isfinite(finite)], [np.inf]])
 
 
-def _seen(scores: Array, member: Array, first: int, step: int) -> tuple[_SeenScores, _SeenScores]:
-    """Look at some rounds; every `step`-th of all rounds is drawn, here from `first` on."""
-    values, inside = _read(scores, member)
-    drawn = np.zeros(values.size, dtype=np.bool_)
-    drawn[first::step] = True
+def _measure(scores: Array, member: Array, first: int, step: int) -> tuple[_Extremes, _Extremes]:
+    """Survey the rounds of a block; every `step`-th round, from `first` on, is in the sample."""
+    values, inside = _checked_rounds(scores, member)
+    sampled = np.zeros(values.size, dtype=np.bool_)
+    sampled[first::step] = True
     return (
-        _SeenScores.of(values[inside], drawn[inside]),
-        _SeenScores.of(values[~inside], drawn[~inside]),
+        _Extremes.of(values[inside], sampled[inside]),
+        _Extremes.of(values[~inside], sampled[~inside]),
     )
 
 
-def _merged(
-    first: tuple[_SeenScores, _SeenScores], second: tuple[_SeenScores, _SeenScores]
-) -> tuple[_SeenScores, _SeenScores]:
+def _merge(
+    first: tuple[_Extremes, _Extremes], second: tuple[_Extremes, _Extremes]
+) -> tuple[_Extremes, _Extremes]:
     return first[0].merge(second[0]), first[1].merge(second[1])
 
 
-def _prime(least: int) -> int:
-    """Return 1, or the smallest prime from `least` on: rounds that alternate do not resonate."""
+def _prime_step(least: int) -> int:
+    """Return 1, or the smallest prime from `least` on, so that no period of rounds biases it."""
     while least > 1 and any(least % k == 0 for k in range(2, int(least**0.5) + 1)):
         least += 1
     return max(least, 1)

@@ -1,4 +1,4 @@
-"""Mean and covariance of a table on a cluster."""
+"""Mean, covariance and leakage scores of a table on a cluster."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def moments(data: Any, cov: Literal["full", "diagonal"] = "full") -> Moments:
     Parameters
     ----------
     data : (n0, d) dask array or dask frame
-        One record a row. A frame is read once more for the lengths of its partitions.
+        One record a row. A frame is read once more, for the lengths of its partitions.
     cov : {"full", "diagonal"}
         The whole covariance matrix, or the variances alone.
 
@@ -77,20 +77,20 @@ def moments_of(table: Any, cov: Literal["full", "diagonal"]) -> Moments:
 
 def row_tree(table: Any, cov: Literal["full", "diagonal"]) -> list[list[Any]]:
     """Return the tree of tasks that merges the moments of the blocks of a cut table."""
-    seen, merged = (cluster.dask().delayed(task) for task in (_seen, _merged))
-    leaves = [seen(part, table.dtype, cov) for part in blocks.tasks(table)]
-    return blocks.levels(leaves, merged)
+    measure, merge = (cluster.dask().delayed(task) for task in (_block_moments, _merge_copies))
+    leaves = [measure(part, table.dtype, cov) for part in blocks.tasks(table)]
+    return blocks.levels(leaves, merge)
 
 
-def _seen(part: Any, dtype: Any, cov: Literal["full", "diagonal"]) -> Moments:
+def _block_moments(part: Any, dtype: Any, cov: Literal["full", "diagonal"]) -> Moments:
     rows = blocks.block(part, dtype)
     result = Moments(rows.shape[1], cov)
     result.update(rows)
     return result
 
 
-def _merged(first: Moments, second: Moments) -> Moments:
-    """Merge into a copy: a task that runs twice must find its arguments as they were."""
+def _merge_copies(first: Moments, second: Moments) -> Moments:
+    """Merge into a copy: a task that runs twice needs unchanged arguments."""
     result = copy.copy(first)  # its arrays are replaced, never written to
     result.merge(second)
     return result
@@ -111,9 +111,9 @@ def fit(
     data : (n0, d) dask array or dask frame
         One record a row, n0 >= 2.
     cov : {"full", "diagonal", "low-rank"}
-        As in `Reference.fit`. With "low-rank" the table is cut into blocks of columns; the workers
-        make their Gram matrices, and this process receives the rows themselves, which such a
-        reference holds, and 8 n0^2 bytes; `fit_columns` leaves the rows where they are.
+        As in `Reference.fit`. With "low-rank" the table is cut into blocks of columns. The workers
+        compute their Gram matrices. This process receives these, 8 n0^2 bytes, and the rows, which
+        such a reference stores; `fit_columns` leaves the rows on the workers.
     shrinkage : float in [0, 1], "auto", "ledoit-wolf", "oas" or None
         As in `Reference.fit`. With cov="full", "auto" and "ledoit-wolf" read the data twice.
     ridge : float
@@ -124,10 +124,10 @@ def fit(
     Returns
     -------
     Reference
-        The same bits for any chunks and any number of workers. Those of `Reference.fit` of a table
-        of one block: 65,536 rows; with "low-rank", as many columns as rows or 2^25 / n0. Large
-        float32 tables, which `Reference.fit` may sum in float32, are summed in float64 here unless
-        "low-rank".
+        The same bits for any chunks and any number of workers. A table of one block has the bits of
+        `Reference.fit`; a block is 65,536 rows, with "low-rank" as many columns as rows or
+        2^25 / n0. Large float32 tables, which `Reference.fit` may sum in float32, are summed in
+        float64 here unless "low-rank".
 
     Raises
     ------
@@ -148,11 +148,11 @@ def fit(
     array([1., 4.])
     """
     validation.choice("cov", cov, ("full", "diagonal", "low-rank"))
-    options, table = (shrinkage, ridge, ddof), _rows_of(data)
+    options, table = (shrinkage, ridge, ddof), _fit_table(data)
     if cov == "low-rank":
-        cut, sums = _summed(table, options, table.dtype)
+        cut, sums = _gram_tasks(table, options, table.dtype)
         parts = blocks.tasks(cut)
-        # In one graph: the rows are read once.
+        # One graph for both, so that the rows are read once.
         whole, *columns = cluster.compute(sums, *parts)
         rows = [blocks.block(each, table.dtype) for each in columns]
         return with_columns(cast("ColumnGram", whole), rows).reference()
@@ -160,24 +160,24 @@ def fit(
     return reference_of(moments_of(table, cov), table, options)
 
 
-def _rows_of(data: Any) -> Any:
-    """Return a table of two rows at least."""
+def _fit_table(data: Any) -> Any:
+    """Return the table of a fit, of two rows at least."""
     table = blocks.table("data", data)
     if table.shape[0] < 2:
         raise ValueError(f"data of shape {table.shape} must have at least 2 rows")
     return table
 
 
-def reference_of(seen: Moments, table: Any, options: Options) -> Reference:
-    """Return the reference of moments; rules that need the rows read the table again."""
+def reference_of(moments: Moments, table: Any, options: Options) -> Reference:
+    """Return the reference of moments; shrinkage rules that need the rows read the table again."""
 
     def products(rule: str, weights: Doubles) -> float:
-        summed, at = cluster.dask().delayed(_products), cluster.dask().delayed((seen, weights))
+        measure, at = cluster.dask().delayed(_products), cluster.dask().delayed((moments, weights))
         parts = blocks.tasks(blocks.by_rows(table))
-        leaves = [summed(part, table.dtype, at, rule) for part in parts]
+        leaves = [measure(part, table.dtype, at, rule) for part in parts]
         return float(cluster.compute(blocks.root(leaves, add))[0])
 
-    return reference_of_moments(seen, options, products)
+    return reference_of_moments(moments, options, products)
 
 
 def _products(part: Any, dtype: Any, at: tuple[Moments, Doubles], rule: str) -> float:
@@ -187,15 +187,15 @@ def _products(part: Any, dtype: Any, at: tuple[Moments, Doubles], rule: str) -> 
 # --- low rank -------------------------------------------------------------------------------------
 
 
-def _summed(table: Any, options: Options, dtype: Any) -> tuple[Any, Any]:
-    """Return the table cut by columns, and the task of its sums; refuse wrong options before."""
+def _gram_tasks(table: Any, options: Options, dtype: Any) -> tuple[Any, Any]:
+    """Return the table cut by columns, and the task of its Gram matrix; refuse wrong options."""
     shrinkage, ridge, ddof = cast("Any", options)
     rule: Any = "auto" if shrinkage is None else shrinkage
     empty = partial(ColumnGram, table.shape[0], shrinkage=rule, ridge=ridge, ddof=ddof)
-    empty()
+    empty()  # refuses wrong options before any work
     cut = table.rechunk({0: -1, 1: columns_of(table.shape[0])})
-    seen = cluster.dask().delayed(_gram)
-    return cut, blocks.root([seen(part, dtype, empty) for part in blocks.tasks(cut)], _joined)
+    measure = cluster.dask().delayed(_gram)
+    return cut, blocks.root([measure(part, dtype, empty) for part in blocks.tasks(cut)], _merge)
 
 
 def fit_columns(
@@ -205,12 +205,12 @@ def fit_columns(
     ridge: float = 0.0,
     ddof: int = 0,
 ) -> ColumnReference:
-    """Estimate mean and low-rank covariance of rows that stay where they are.
+    """Estimate mean and low-rank covariance of rows that stay on the workers.
 
     Parameters
     ----------
     data : (n0, d) dask array or dask frame
-        One record a row, n0 >= 2: as gradients, few rows of many columns. It is cut into blocks of
+        One record a row, n0 >= 2: few rows of many columns, as gradients. It is cut into blocks of
         columns.
     shrinkage : float in [0, 1], "auto" or None
         As in `Reference.fit` with cov="low-rank", where None is "auto".
@@ -222,8 +222,8 @@ def fit_columns(
     Returns
     -------
     ColumnReference
-        For `score`. This process receives two numbers of each column and 8 n0^2 bytes. The same
-        bits for any chunks and any number of workers.
+        For `score`. This process receives two numbers for each column, and 8 n0^2 bytes. The bits
+        are the same for any chunks and any number of workers.
 
     Raises
     ------
@@ -245,14 +245,14 @@ def fit_columns(
     >>> scores.compute().round(3)
     array([ 0.025, -0.175])
     """
-    # In float64: sums in float32 would have to be corrected with the rows at hand.
-    cut, task = _summed(_rows_of(data), (shrinkage, ridge, ddof), np.float64)
+    # float64: correcting sums in float32 would need the rows in this process.
+    cut, task = _gram_tasks(_fit_table(data), (shrinkage, ridge, ddof), np.float64)
     sums = cast("ColumnGram", cluster.compute(task)[0])
     return ColumnReference(cut, *estimate(sums))
 
 
 def columns_of(rows: int) -> int:
-    """Return how many columns a block has: its Gram matrix is not larger than the block."""
+    """Return the number of columns of a block: its Gram matrix must not exceed the block."""
     return max(rows, _NUMBERS // rows)
 
 
@@ -262,7 +262,7 @@ def _gram(part: Array, dtype: Any, empty: Callable[[], ColumnGram]) -> ColumnGra
     return with_columns(gram, ())
 
 
-def _joined(first: ColumnGram, second: ColumnGram) -> ColumnGram:
+def _merge(first: ColumnGram, second: ColumnGram) -> ColumnGram:
     result = with_columns(first, ())
     result.merge(second)
     return result
@@ -276,7 +276,7 @@ def leave_one_out(
     Parameters
     ----------
     data : (n0, d) dask array or dask frame
-        One record a row, with n0 > d and no column that follows from others. It is read twice: for
+        One record a row, n0 > d, without a column that follows from others. It is read twice: for
         the covariance, and for the scores.
     n : int
         Number of records averaged in the release, at least 2.
@@ -287,7 +287,7 @@ def leave_one_out(
     -------
     (n0,) dask array of float64
         m of each row, as by `leakage.leave_one_out` with the full covariance, in chunks of 65,536.
-        The work is done when this function returns: the scores stay on the workers, 8 bytes a row.
+        When this function returns, the work is done; the scores are on the workers, 8 bytes a row.
 
     Raises
     ------
@@ -302,9 +302,9 @@ def leave_one_out(
 
     Notes
     -----
-    The bits are the same for any chunks and any number of workers. A row with more than 0.999 of
-    the variance in some direction is compared with moments of the other rows that never held it,
-    as the closed form would lose digits; then the data are read a third time.
+    The bits are the same for any chunks and any number of workers. For a row with more than 0.999
+    of the variance in a direction the closed form would lose digits. It is compared with moments
+    summed over the other rows; then the data are read a third time.
 
     Examples
     --------
@@ -329,17 +329,17 @@ def leave_one_out(
     merges = row_tree(cut, "full")
     reference = cluster.compute(merges[-1][0])[0].reference()
     reference.invertible()
-    # The reference is a task of its own, so that a worker receives it once; its fit knows n0.
+    # The reference is a separate task, so that a worker receives it once; its fit has n0.
     at = cluster.dask().delayed(reference)
     options = {"drop_axis": 1, "dtype": np.float64, "meta": np.empty(0)}
     shares = cluster.persist(cut.map_blocks(_shares, given=cut.dtype, reference=at, **options))
-    exact = _without_each(cut, merges, shares)
+    exact = _dominant_distances(cut, merges, shares)
     return shares.map_blocks(_scores, reference=at, divisor=divisor, exact=exact, dtype=np.float64)
 
 
 def _shares(part: Array, given: Any, reference: Reference) -> Doubles:
     fit = left_out.fit_of(reference)
-    if fit.rows - 1 <= reference.dim:  # no covariance is left without any one row
+    if fit.rows - 1 <= reference.dim:  # without any row the covariance is singular
         return np.full(len(part), np.inf)
     return left_out.shares(blocks.block(part, given), reference, fit)
 
@@ -359,23 +359,23 @@ def _scores(
     return np.asarray(result / divisor)
 
 
-def _without_each(
+def _dominant_distances(
     cut: Any, merges: list[list[Any]], shares: Any
 ) -> dict[int, tuple[Array, Doubles]]:
-    """Return the distances of dominant rows from the others, by block: places and distances."""
+    """Return distances of dominant rows from the others: block -> (places, distances)."""
     finite = np.isfinite(shares) & (shares > left_out.DOMINANT)
     numbers = cluster.compute(cluster.dask().array.flatnonzero(finite))[0]
     which, places = np.divmod(np.sort(numbers), blocks.ROWS)
     if not numbers.size:
         return {}
-    without, merge, away = (
-        cluster.dask().delayed(task) for task in (_seen_without, _merged, _distance)
+    measure, merge, distance = (
+        cluster.dask().delayed(task) for task in (_moments_without, _merge_copies, _distance)
     )
     parts = blocks.tasks(cut)
     distances = cluster.compute(
         *(
-            away(
-                blocks.root_with(merges, block, without(parts[block], cut.dtype, place), merge),
+            distance(
+                blocks.root_with(merges, block, measure(parts[block], cut.dtype, place), merge),
                 parts[block],
                 cut.dtype,
                 place,
@@ -387,7 +387,7 @@ def _without_each(
     return {int(b): (places[which == b], values[which == b]) for b in np.unique(which)}
 
 
-def _seen_without(part: Array, dtype: Any, place: int) -> Moments:
+def _moments_without(part: Array, dtype: Any, place: int) -> Moments:
     others = np.delete(blocks.block(part, dtype), place, axis=0)
     moments = Moments(part.shape[1])
     if len(others):

@@ -1,12 +1,12 @@
 """Membership scores of many targets, or in many releases, on a cluster.
 
-A `Reference` scores blocks of rows on the workers. The rows behind a `ColumnReference` stay on the
-workers themselves, cut into blocks of columns. A score of a release x and a target z needs e'C^-1 f
-for the differences e, f from the mean. With C = D + s F'F (F the n0 centred rows) and
+With a `Reference`, workers score blocks of rows. The rows behind a `ColumnReference` stay on the
+workers, cut into blocks of columns. A score of a release x and a target z needs e'C^-1 f for the
+differences e, f from the mean. With C = D + s F'F (F the n0 centred rows) and
 q = S^-1 F D^-1 e, S = I + s F D^-1 F', the solution is w = D^-1 (e - s F'q) (Woodbury), and
 e'C^-1 f = w_e' D w_f + s q_e'q_f, a sum without cancellation. So the rows are read once for S, and
-twice for scores: for F D^-1 e, and for the products of w. What is summed over blocks of columns has
-n0^2, n0 (T + k) or T k numbers.
+twice for scores: for F D^-1 e, and for the products of w. Sums over blocks of columns have n0^2,
+n0 (T + k) or T k numbers.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _BY_COLUMNS = ("covariance_score", "gaussian_llr")
 
 
 class ColumnReference:
-    """Mean and covariance of rows that stay where they are, from `fit_columns`.
+    """Mean and covariance of rows that stay on the workers, from `fit_columns`.
 
-    `score` takes it as `reference`. This process holds two numbers of each column and the n0 x n0
+    `score` takes it as `reference`. This process stores two numbers for each column and the n0 x n0
     Gram matrix.
 
     Attributes
     ----------
     dim, n_reference : int
     shrinkage : float
-        The intensity.
+        The intensity of the shrinkage.
 
     Examples
     --------
@@ -66,9 +66,9 @@ class ColumnReference:
         return f"ColumnReference(dim={self.dim}, n_reference={self.n_reference})"
 
     def leave_one_out(self, n: int) -> Doubles:
-        """Leakage score of each of the rows, each against the others.
+        """Leakage score of each row against the others.
 
-        From the Gram matrix alone: no row is read again.
+        It needs the Gram matrix alone: no row is read again.
 
         Parameters
         ----------
@@ -107,25 +107,25 @@ class ColumnReference:
     def _score(self, name: str, observed: Any, target: Any, *, n: int, paired: bool) -> Any:
         """Return scores (T, k), or (T,) if paired, as a dask array."""
         chunks = {0: -1, 1: self._cut.chunks[1]}
-        laid = [array.rechunk(chunks) for array in (observed, target)]
-        shapes = [array.shape[0] for array in laid]
+        cut = [array.rechunk(chunks) for array in (observed, target)]
+        shapes = [array.shape[0] for array in cut]
         delayed, scale = cluster.dask().delayed, self._covariance.scale
-        seen, weighed, final = map(delayed, (_seen, _weighed, _final))
-        tasks = (blocks.tasks(array) for array in (self._cut, *laid))
+        reduce, products, finish = map(delayed, (_reduce, _weighted_products, _finish))
+        tasks = (blocks.tasks(array) for array in (self._cut, *cut))
         parts = list(zip(*tasks, self._slices(), strict=True))
-        # At once: in one graph with the second reading, every block would wait for that in memory.
-        first = cluster.compute(blocks.root([seen(*part) for part in parts], _added))[0]
+        # Computed now: in one graph with the second reading all blocks would wait in memory.
+        first = cluster.compute(blocks.root([reduce(*part) for part in parts], _add))[0]
         solved = delayed(self._capacity.solve(first))
-        leaves = [weighed(*part, solved, scale, paired) for part in parts]
-        second = blocks.root(leaves, _added)
+        leaves = [products(*part, solved, scale, paired) for part in parts]
+        second = blocks.root(leaves, _add)
         call = {"name": name, "n": n, "dim": self.dim, "scale": scale, "paired": paired}
         shape = (shapes[0],) if paired else tuple(shapes)
         return cluster.dask().array.from_delayed(
-            final(second, solved, shapes[0], call), shape=shape, dtype=np.float64
+            finish(second, solved, shapes[0], call), shape=shape, dtype=np.float64
         )
 
     def _slices(self) -> list[Any]:
-        """Return mean and diagonal of each block of columns, as tasks of their own."""
+        """Return a task with mean and diagonal for each block of columns."""
         pairs = zip(self._blocks[:-1], self._blocks[1:], strict=True)
         law = self._mean, self._covariance.diagonal
         return [
@@ -151,12 +151,12 @@ def score(
     observed : (d,) or (T, d) array_like, dask array or dask frame
         Released means, one a row.
     target : (d,) or (k, d) array_like, dask array or dask frame
-        Records whose membership is asked for, one a row. This, or `observed`, or both are of dask.
+        Records whose membership is in question, one a row. This or `observed` must be of dask.
     reference : Reference or ColumnReference
-        Mean and covariance of one record, from `fit` or given. With the latter, whose rows stay on
-        the workers, `observed` and `target` are cut by columns as well and may be arrays; there is
-        neither noise nor another notion of neighbours, and no "edgeworth_llr". The first of two
-        readings of the rows is done when this function returns.
+        Mean and covariance of one record. The rows of a `ColumnReference` stay on the workers:
+        `observed` and `target` are then cut by columns, too, and may be arrays. It takes neither
+        noise nor `neighbours`, and no "edgeworth_llr". When this function returns, the first of two
+        readings of its rows is done.
     n : int
         Number of records averaged, at least 2.
     **options
@@ -165,7 +165,7 @@ def score(
     Returns
     -------
     (T,), (k,) or (T, k) dask array of float64
-        Scores; larger means member. Nothing is computed before the array is.
+        Scores; larger means member. They are computed when the array is.
 
     Raises
     ------
@@ -177,8 +177,8 @@ def score(
 
     Notes
     -----
-    The blocks are of 65,536 rows, and of fewer where a block would have more than 2^26 numbers. So
-    the bits are the same for any chunks and any number of workers.
+    A block has 65,536 rows, or fewer if it would have more than 2^26 numbers. So the bits are the
+    same for any chunks and any number of workers.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def score(
         return _by_columns(name, observed, target, reference=reference, n=n, options=options)
     validation.instance("reference", reference, Reference)
     mean = reference.mean[np.newaxis]
-    getattr(scores, name)(mean, mean, reference, n, **options)  # refuses what is wrong at once
+    getattr(scores, name)(mean, mean, reference, n, **options)  # refuses wrong arguments now
     if not (blocks.is_dask(observed) or blocks.is_dask(target)):
         raise TypeError(
             f"observed or target must be a dask array or frame: leakscore.scores.{name} "
@@ -207,7 +207,7 @@ def score(
         require_pairs(x, z)
     sides = "i" if paired else "j"
     result = cluster.dask().array.blockwise(
-        _scored,
+        _score_blocks,
         "i" if paired else "ij",
         *(x, "ik", z, sides + "k"),
         concatenate=True,
@@ -217,7 +217,7 @@ def score(
         given=(x.dtype, z.dtype),
         call={"name": name, "n": n, **options},
     )
-    return result if paired else _shaped(result, observed, target)
+    return result if paired else _drop_axes(result, observed, target)
 
 
 def _by_columns(
@@ -245,17 +245,17 @@ def _by_columns(
     if paired:
         require_pairs(x, z)
     result = reference._score(name, x, z, n=n, paired=paired)
-    return result if paired else _shaped(result, observed, target)
+    return result if paired else _drop_axes(result, observed, target)
 
 
-def _shaped(result: Any, observed: Any, target: Any) -> Any:
+def _drop_axes(result: Any, observed: Any, target: Any) -> Any:
     if np.ndim(target) == 1:
         return result[:, 0]
     return result[0] if np.ndim(observed) == 1 else result
 
 
 def _rows(name: str, given: Any, dim: int, *, by_rows: bool = True) -> Any:
-    """Return an argument as a dask array of whole rows, cut into blocks that its shape decides."""
+    """Return an argument as a dask array, cut into blocks of rows that depend on its shape only."""
     if blocks.is_dask(given):
         table = blocks.table(name, given)
     else:
@@ -268,7 +268,7 @@ def _rows(name: str, given: Any, dim: int, *, by_rows: bool = True) -> Any:
     return blocks.by_rows(table, blocks.rows_of(dim)) if by_rows else table
 
 
-def _scored(
+def _score_blocks(
     x: Array, z: Array, reference: Reference, given: tuple[Any, Any], call: dict[str, Any]
 ) -> Doubles:
     rows = blocks.block(x, given[0]), blocks.block(z, given[1])
@@ -279,8 +279,8 @@ def _scored(
 # --- tasks on blocks of columns -------------------------------------------------------------------
 
 
-def _away(x: Array, z: Array, mean: Doubles) -> Doubles:
-    """Return releases and targets, less the mean."""
+def _centred(x: Array, z: Array, mean: Doubles) -> Doubles:
+    """Return releases and targets minus the mean."""
     both = np.concatenate([np.asarray(x, np.float64), np.asarray(z, np.float64)])
     if not np.isfinite(both).all():
         which = "target" if np.isfinite(x).all() else "observed"
@@ -288,20 +288,20 @@ def _away(x: Array, z: Array, mean: Doubles) -> Doubles:
     return np.asarray(both - mean)
 
 
-def _seen(rows: Array, x: Array, z: Array, law: tuple[Doubles, Doubles]) -> Doubles:
+def _reduce(rows: Array, x: Array, z: Array, law: tuple[Doubles, Doubles]) -> Doubles:
     """Return F D^-1 e of one block of columns, (T + k, n0)."""
     mean, diagonal = law
     with single_threaded_blas():
-        return np.asarray((_away(x, z, mean) / diagonal) @ (rows.astype(np.float64) - mean).T)
+        return np.asarray((_centred(x, z, mean) / diagonal) @ (rows.astype(np.float64) - mean).T)
 
 
-def _added(first: Any, second: Any) -> Any:
+def _add(first: Any, second: Any) -> Any:
     if isinstance(first, tuple):
         return tuple(value + more for value, more in zip(first, second, strict=True))
     return first + second
 
 
-def _weighed(
+def _weighted_products(
     rows: Array,
     x: Array,
     z: Array,
@@ -310,13 +310,13 @@ def _weighed(
     scale: float,
     paired: bool,
 ) -> tuple[Doubles, Doubles, Doubles]:
-    """Return w'D w of releases, of targets and of pairs of both, over one block of columns."""
+    """Return w'D w of releases, of targets and of their pairs, over one block of columns."""
     mean, diagonal = law
     with single_threaded_blas():
-        away = _away(x, z, mean) - scale * dual @ (rows.astype(np.float64) - mean)
-        away /= np.sqrt(diagonal)
-        releases, targets = away[: len(x)], away[len(x) :]
-        squares = np.einsum("ij,ij->i", away, away)
+        scaled = _centred(x, z, mean) - scale * dual @ (rows.astype(np.float64) - mean)
+        scaled /= np.sqrt(diagonal)
+        releases, targets = scaled[: len(x)], scaled[len(x) :]
+        squares = np.einsum("ij,ij->i", scaled, scaled)
         both = _pairs(releases, targets, paired)
     return squares[: len(x)], squares[len(x) :], both
 
@@ -325,10 +325,10 @@ def _pairs(releases: Doubles, targets: Doubles, paired: bool) -> Doubles:
     return np.asarray(np.einsum("ij,ij->i", releases, targets) if paired else releases @ targets.T)
 
 
-def _final(
+def _finish(
     sums: tuple[Doubles, Doubles, Doubles], dual: Doubles, count: int, call: dict[str, Any]
 ) -> Doubles:
-    """Return the scores from the products of all columns."""
+    """Return the scores from the products summed over all columns."""
     releases, targets = dual[:count], dual[count:]
     squares = [np.einsum("ij,ij->i", rows, rows) for rows in (releases, targets)]
     n, dim, scale = call["n"], call["dim"], call["scale"]

@@ -1,4 +1,4 @@
-"""Blocks of dask arrays that do not depend on chunks, and the tree that merges their results."""
+"""Blocks of dask arrays, whatever the chunks, and the tree that merges their results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from leakscore.typing import Array
 ROWS = 65_536
 """Rows of a block."""
 NUMBERS = 2**26
-"""Numbers of a block where the rows need not be 65,536: half a gigabyte of float64."""
+"""Numbers of a block, at most, if it need not have 65,536 rows: half a gigabyte of float64."""
 
 _REAL = "iufb"
 
@@ -22,12 +22,12 @@ _REAL = "iufb"
 def table(name: str, data: Any) -> Any:
     """Return a dask array of two axes with known chunks and real numbers.
 
-    Only lengths that are not known, as those of a frame's partitions, are computed here.
+    Nothing is computed but unknown lengths, as of a frame's partitions.
     """
-    array = _array(name, data)
+    array = _dask_array(name, data)
     if array.ndim != 2:
         raise ValueError(f"{name} of shape {array.shape} must have 2 axes")
-    array = _known(array)
+    array = _with_chunk_sizes(array)
     if 0 in array.shape:
         raise ValueError(f"{name} of shape {array.shape} must have a row and a column")
     return array
@@ -35,18 +35,18 @@ def table(name: str, data: Any) -> Any:
 
 def vector(name: str, data: Any) -> Any:
     """Return a dask array of one axis with known chunks and real numbers."""
-    array = _array(name, data)
+    array = _dask_array(name, data)
     if array.ndim != 1:
         raise ValueError(f"{name} of shape {array.shape} must have 1 axis")
-    return _known(array)
+    return _with_chunk_sizes(array)
 
 
 def is_dask(data: Any) -> bool:
-    """Whether this is a dask array, frame or series."""
+    """Whether `data` is a dask array, frame or series."""
     return isinstance(data, cluster.dask().array.Array) or hasattr(data, "to_dask_array")
 
 
-def _array(name: str, data: Any) -> Any:
+def _dask_array(name: str, data: Any) -> Any:
     if not is_dask(data):
         raise TypeError(
             f"{name} of type {type(data).__name__} must be a dask array or frame: arrays in "
@@ -62,7 +62,7 @@ def _array(name: str, data: Any) -> Any:
 
 
 def _require_numbers(name: str, frame: Any) -> None:
-    """Name the first column that holds no numbers."""
+    """Refuse a frame with a column that holds no numbers, and name it."""
     dtypes = frame.dtypes if frame.ndim == 2 else {name: frame.dtype}
     for column, dtype in dict(dtypes).items():
         if not isinstance(dtype, np.dtype) or dtype.kind not in _REAL:
@@ -72,7 +72,7 @@ def _require_numbers(name: str, frame: Any) -> None:
             )
 
 
-def _known(array: Any) -> Any:
+def _with_chunk_sizes(array: Any) -> Any:
     if any(math.isnan(size) for size in array.shape):
         with cluster.explain_lost_cluster():
             array = array.copy().compute_chunk_sizes()
@@ -80,12 +80,12 @@ def _known(array: Any) -> Any:
 
 
 def by_rows(array: Any, rows: int | None = None) -> Any:
-    """Return the array cut into blocks of whole rows: 65,536, or as many as are given."""
+    """Return the array cut into blocks of whole rows, 65,536 by default."""
     return array.rechunk({0: rows or ROWS, 1: -1})
 
 
 def rows_of(width: int) -> int:
-    """Return how many rows a block has that is not summed: fewer where they are wide."""
+    """Return the number of rows of a block that is not summed: fewer if they are wide."""
     return max(1, min(ROWS, NUMBERS // width))
 
 
@@ -95,7 +95,7 @@ def tasks(array: Any) -> list[Any]:
 
 
 def block(part: Any, dtype: Any) -> Array:
-    """Return a block in one layout and one dtype, whatever it was read from."""
+    """Return a block as a read-only, contiguous array of a dtype."""
     values: Array = np.ascontiguousarray(part, dtype=dtype).view()
     values.flags.writeable = False
     return values
@@ -120,7 +120,7 @@ def root(leaves: Sequence[Any], merge: Callable[[Any, Any], Any]) -> Any:
 def root_with(
     tree: list[list[Any]], place: int, leaf: Any, merge: Callable[[Any, Any], Any]
 ) -> Any:
-    """Return the root of a tree in which one leaf is another: only the way up to it is new."""
+    """Return the root of a tree with one leaf replaced; only the nodes above it are new."""
     node = leaf
     for level in tree[:-1]:
         changed = [*level[place - place % 2 : place], node, *level[place + 1 :][: 1 - place % 2]]

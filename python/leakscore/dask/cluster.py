@@ -1,4 +1,4 @@
-"""The cluster that dask runs tasks on: what is asked of it, and what is said when it fails."""
+"""The cluster that dask runs tasks on: its start, its checks, and its failures in one line."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any
 _PATIENCE = "10s"
 _NETWORKS = ("tcp", "tls", "ws", "wss", "ucx")
 _LAST_PORT = 65_535
-_CRITICAL = 50  # the level of logging: what a report must say, it says itself
+_CRITICAL = 50  # level of logging: errors of the cluster reach the user as ClusterError
 
 
 class ClusterError(RuntimeError):
-    """The cluster cannot do the work: it was lost, or its workers hold another leakscore.
+    """The cluster cannot do the work: it was lost, or its workers have another leakscore.
 
     Examples
     --------
@@ -31,7 +31,7 @@ class ClusterError(RuntimeError):
 
 
 def dask() -> Any:
-    """Return dask, or say how to install it."""
+    """Return dask; without it the error says how to install it."""
     try:
         import dask.array
     except ImportError as problem:
@@ -40,7 +40,7 @@ def dask() -> Any:
 
 
 def distributed() -> Any:
-    """Return dask.distributed, which the extra installs too."""
+    """Return dask.distributed, which the extra installs, too."""
     return importlib.import_module("distributed")
 
 
@@ -52,7 +52,7 @@ def compute(*tasks: Any) -> tuple[Any, ...]:
 
 
 def persist(collection: Any) -> Any:
-    """Return a collection whose parts are computed and stay where they are."""
+    """Return a computed collection whose parts stay on the workers."""
     with explain_lost_cluster():
         check_workers()
         persisted = dask().persist(collection)[0]
@@ -60,7 +60,7 @@ def persist(collection: Any) -> Any:
             distributed().wait(persisted)
             for future in distributed().futures_of(persisted):
                 if future.status != "finished":
-                    future.result()  # raises what the task raised
+                    future.result()  # raises the task's error
         return persisted
 
 
@@ -76,7 +76,7 @@ def current() -> Any:
 
 @contextmanager
 def open_cluster(*, workers: int | None = None, scheduler: str | None = None) -> Iterator[Any]:
-    """Yield a client of a cluster: of new processes on this machine, or of a scheduler that runs.
+    """Yield a client of a cluster: new processes on this machine, or a running scheduler.
 
     Parameters
     ----------
@@ -117,14 +117,14 @@ def open_cluster(*, workers: int | None = None, scheduler: str | None = None) ->
 
 @contextmanager
 def _interrupts_blocked() -> Iterator[None]:
-    """Keep Ctrl-C back; threads that begin in this block, and processes that they start, for good.
+    """Block Ctrl-C; threads and processes that start in this context never receive it.
 
-    A terminal sends it to workers too, each of which would print where it was.
+    A terminal sends it to the workers, too, and each would print a traceback.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    resource_tracker.ensure_running()  # else it lets the signal through when a process is started
+    resource_tracker.ensure_running()  # its start would unblock the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
@@ -133,7 +133,7 @@ def _interrupts_blocked() -> Iterator[None]:
 
 
 def _require_address(address: str) -> None:
-    """Refuse what no client can reach, before it tries: it would print what went wrong later."""
+    """Refuse an invalid address now: a client that fails with it prints a traceback later."""
     module = distributed()
     try:
         scheme, place = module.comm.parse_address(address)
@@ -146,16 +146,16 @@ def _require_address(address: str) -> None:
 
 
 def check_workers(client: Any = None) -> None:
-    """Refuse workers that hold another version of leakscore, or none."""
+    """Refuse workers with another version of leakscore, or none."""
     client = current() if client is None else client
     if client is None:
         return
     ours = importlib.metadata.version("leakscore")
     try:
-        # A function of the standard library, which a worker without leakscore has too.
+        # A function of the standard library: a worker without leakscore has it, too.
         versions = client.run(importlib.metadata.version, "leakscore", on_error="return")
     except OSError as problem:
-        raise _lost(client, problem) from problem
+        raise _cluster_error(client, problem) from problem
     if not versions:
         raise ClusterError(f"There must be workers at {_address(client)}: the scheduler has none")
     for worker, version in versions.items():
@@ -168,14 +168,14 @@ def check_workers(client: Any = None) -> None:
 
 @contextmanager
 def explain_lost_cluster(client: Any = None) -> Iterator[None]:
-    """Say in one line that a cluster was lost; errors of tasks stay what they are."""
+    """Turn the errors of a lost cluster into one line; errors of tasks pass unchanged."""
     try:
         yield
     except Exception as problem:
         client = current() if client is None else client
         if client is None or not _is_lost(problem):
             raise
-        raise _lost(client, problem) from problem
+        raise _cluster_error(client, problem) from problem
 
 
 def _is_lost(problem: BaseException) -> bool:
@@ -185,7 +185,7 @@ def _is_lost(problem: BaseException) -> bool:
     )
 
 
-def _lost(client: Any, problem: BaseException) -> ClusterError:
+def _cluster_error(client: Any, problem: BaseException) -> ClusterError:
     if type(problem).__name__ == "KilledWorker":
         why = "several workers died at the same task, perhaps for want of memory"
     else:
