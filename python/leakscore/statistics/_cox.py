@@ -11,67 +11,69 @@ import numpy as np
 import numpy.typing as npt
 
 from leakscore.statistics._models import Curvature, FittedModel
-from leakscore.statistics._regression import FARTHEST, GONE, STEPS, Equations, solved
+from leakscore.statistics._regression import FARTHEST, NEGLIGIBLE, STEPS, Equations, newton_steps
 from leakscore.typing import Doubles, Flags
 
 
 @dataclass(frozen=True)
 class _Events:
-    """Risk sets at each event, of the records in the order of their times.
+    """Risk sets at each of E events, in the order of time.
 
-    Of tied events each takes a growing share of the others out of the risk set (Efron 1977).
+    Of k tied events, the j-th takes a share (j - 1) / k of all of them out of the risk set (Efron
+    1977).
     """
 
     times: Doubles  # (E,) of the events, increasing
-    shares: Doubles  # (E,) of the tied events that have left
+    shares: Doubles  # (E,) of the tied events that have left the risk set
     totals: Doubles  # (E,) sum of the hazards at risk
-    means: Doubles  # (E, p) of the predictors at risk, by hazard
+    means: Doubles  # (E, p) means of the predictors at risk, weighted by hazard
 
     @classmethod
     def of(cls, time: Doubles, event: Flags, x: Doubles, hazard: Doubles) -> _Events:
         """Sum over the records at risk, from the last time to the first."""
-        order = np.argsort(time, kind="stable")
-        weighted = hazard[order, None] * x[order]
-        above = np.cumsum(hazard[order][::-1])[::-1], np.cumsum(weighted[::-1], axis=0)[::-1]
-        dying = np.flatnonzero(event[order])
-        times = time[order][dying]
-        first = np.searchsorted(time[order], times, side="left")  # the first that is at risk
+        by_time = np.argsort(time, kind="stable")
+        weighted = hazard[by_time, None] * x[by_time]
+        at_risk = np.cumsum(hazard[by_time][::-1])[::-1], np.cumsum(weighted[::-1], axis=0)[::-1]
+        events = np.flatnonzero(event[by_time])
+        times = time[by_time][events]
+        first = np.searchsorted(time[by_time], times, side="left")  # the first that is at risk
         distinct, start, group = np.unique(times, return_index=True, return_inverse=True)
         counts = np.diff(np.append(start, len(times)))
         shares = (np.arange(len(times)) - start[group]) / counts[group]
-        lost = np.add.reduceat(hazard[order][dying], start) if len(distinct) else times
-        lost_x = np.add.reduceat(weighted[dying], start, axis=0) if len(distinct) else weighted[:0]
-        totals = above[0][first] - shares * lost[group]
-        sums = above[1][first] - shares[:, None] * lost_x[group]
+        tied = np.add.reduceat(hazard[by_time][events], start) if len(distinct) else times
+        tied_x = np.add.reduceat(weighted[events], start, axis=0) if len(distinct) else weighted[:0]
+        totals = at_risk[0][first] - shares * tied[group]
+        sums = at_risk[1][first] - shares[:, None] * tied_x[group]
         return cls(times, shares, totals, sums / totals[:, None])
 
     def rates(self, time: Doubles, event: Flags) -> Doubles:
-        """Return of each record the sum of 1 / total while it is at risk, (k,)."""
+        """Return the sum of 1 / total over the events at which each record is at risk, (k,)."""
         return self._while_at_risk((1.0 / self.totals)[:, None], time, event)[:, 0]
 
     def _while_at_risk(self, terms: Doubles, time: Doubles, event: Flags) -> Doubles:
-        """Return of each record the sum of the terms of the events at which it is at risk."""
+        """Return, for each record, the sum of the terms of the events at which it is at risk."""
         low, high = (np.searchsorted(self.times, time, side=side) for side in ("left", "right"))
-        tied = _running(self.shares[:, None] * terms)
-        return np.asarray(_running(terms)[high] - event[:, None] * (tied[high] - tied[low]))
+        tied = _cumulative(self.shares[:, None] * terms)
+        return np.asarray(_cumulative(terms)[high] - event[:, None] * (tied[high] - tied[low]))
 
     def sums(self, time: Doubles, event: Flags) -> tuple[Doubles, Doubles, Doubles]:
-        """Return of each record the sum of 1 / total and of mean / total while it is at risk.
+        """Return, for each record, three sums over the events at which it is at risk.
 
-        Then the mean of the means at its own event, 0 without one.
+        Of 1 / total, of mean / total, and the average of the means at its own time of event (0
+        without an event).
         """
         inverse = 1.0 / self.totals
         terms = np.column_stack([inverse, self.means * inverse[:, None]])
         whole = self._while_at_risk(terms, time, event)
         low, high = (np.searchsorted(self.times, time, side=side) for side in ("left", "right"))
-        means = _running(self.means)
+        means = _cumulative(self.means)
         ties = np.where(event, np.maximum(high - low, 1), 1)[:, None]
         at = event[:, None] * (means[high] - means[low]) / ties
         return whole[:, 0], whole[:, 1:], at
 
 
-def _running(terms: Doubles) -> Doubles:
-    """Return sums of the first 0, 1, 2, ... rows."""
+def _cumulative(terms: Doubles) -> Doubles:
+    """Return the sums of the first 0, 1, 2, ... rows."""
     return np.concatenate([np.zeros((1, terms.shape[1])), np.cumsum(terms, axis=0)])
 
 
@@ -79,8 +81,8 @@ def _running(terms: Doubles) -> Doubles:
 class _RiskSets(Equations):
     """Equations of a Cox model; `rows` are the predictors less their mean while at risk.
 
-    Of tied events, as of a record that a sample holds twice, each takes the mean of Efron's shares
-    out of the risk set.
+    At tied events, as of a record that a sample has twice, each event takes the mean of Efron's
+    shares out of the risk set.
 
     Attributes
     ----------
@@ -89,7 +91,7 @@ class _RiskSets(Equations):
     hazards : (N,) ndarray
     time, event : (N,) ndarray
     residuals : (N, q) ndarray
-        Of the scores, while at risk and at the event.
+        Score residuals, in the units of `rows`.
     """
 
     x: Doubles
@@ -103,43 +105,44 @@ class _RiskSets(Equations):
         return np.argsort(-self.time, kind="stable")
 
     def shifts(self, owners: npt.NDArray[np.intp] | None = None) -> Doubles:
-        """See `Equations`; steps of records add up to those of persons."""
+        """See `Equations`; the steps of a person's records add up."""
         del owners
         gain = self.curvatures * np.einsum("ij,ij->i", self.rows, self.residuals)
-        gain /= np.maximum(1.0 - self.leverages, GONE)
+        gain /= np.maximum(1.0 - self.leverages, NEGLIGIBLE)
         return np.asarray(self.residuals + gain[:, None] * self.rows)
 
     def _step(self, weights: Doubles, moves: Doubles) -> Doubles:
-        """See `Equations`; of samples of records whose times do not grow."""
+        """See `Equations`; works on records in decreasing order of time."""
         x, event, weights = self.x[self._order], self.event[self._order], weights[:, self._order]
         moved = moves @ x.T
         top = moved.max(axis=1, keepdims=True)
         hazards = weights * self.hazards[self._order] * np.exp(moved - top)
-        # The first records of each time, and the time of each record.
-        starts, of = np.unique(-self.time[self._order], return_index=True, return_inverse=True)[1:]
+        # The first record at each distinct time, and the number of the time of each record.
+        times = -self.time[self._order]
+        starts, group = np.unique(times, return_index=True, return_inverse=True)[1:]
         ends, upper = np.append(starts[1:], len(x)) - 1, np.triu_indices(x.shape[1])
-        dying = weights * event
-        deaths = np.add.reduceat(dying, starts, axis=1)
+        event_weights = weights * event
+        deaths = np.add.reduceat(event_weights, starts, axis=1)
         shares = np.maximum(deaths - 1, 0) / (2 * np.maximum(deaths, 1))
 
         def at_risk(terms: Doubles) -> Doubles:
-            lost = np.add.reduceat(terms * event, starts, axis=1)
-            return np.asarray(np.cumsum(terms, axis=1)[:, ends] - shares * lost)
+            tied = np.add.reduceat(terms * event, starts, axis=1)
+            return np.asarray(np.cumsum(terms, axis=1)[:, ends] - shares * tied)
 
         totals = np.where(deaths > 0, at_risk(hazards), 1.0)
         rates = deaths / totals
         means = np.stack([at_risk(hazards * column) / totals for column in x.T], axis=2)
         later = np.cumsum(rates[:, ::-1], axis=1)[:, ::-1]
-        compensators = hazards * (later[:, of] - event * (rates * shares)[:, of])
+        compensators = hazards * (later[:, group] - event * (rates * shares)[:, group])
         curvatures = -(means * deaths[:, :, None]).swapaxes(1, 2) @ means
         products = compensators @ (x[:, upper[0]] * x[:, upper[1]])
         curvatures[:, upper[0], upper[1]] += products
         curvatures[:, upper[1], upper[0]] = curvatures[:, upper[0], upper[1]]
-        step = solved(curvatures, (dying - compensators) @ x)
+        step = newton_steps(curvatures, (event_weights - compensators) @ x)
         return np.asarray(step / np.maximum(1.0, self._length(step, weights) / FARTHEST)[:, None])
 
     def _length(self, step: Doubles, weights: Doubles) -> Doubles:  # noqa: ARG002
-        """See `Equations`; hazards have no level."""
+        """See `Equations`; a shift common to all linear predictors changes nothing."""
         return np.asarray(np.ptp(step @ self.x.T, axis=1))
 
 
@@ -147,26 +150,26 @@ class _RiskSets(Equations):
 class Cox(FittedModel):
     """Coefficients of Cox's proportional hazards model, with Efron's treatment of ties.
 
-    phi(z) = N H^-1 u, with u the score residual of the record and H the information of all N: one
-    step, the record's dfbeta. For the records that leak most by it, phi is N times the exact
-    difference to a refit without the record.
+    phi(z) = N H^-1 u, with u the score residual of the record and H the information of all N. This
+    is one Newton step, the record's dfbeta. For the records that leak most by it, phi is N times
+    the exact difference to a refit without the record.
 
     Parameters
     ----------
     time : str
-        The column of the time of the event, or until which there was none.
+        The column of the time of the event, or of censoring.
     event : str
-        The column that is 1 where the event was at that time, and 0 where it was not seen. A column
-        of two categories is 0 for the first and 1 for the second.
+        The column that is 1 where the event happened at that time, and 0 where the record was
+        censored. A column of two categories is 0 for the first and 1 for the second.
     by : str or sequence of str, optional
         Predictors that are categories.
 
     Notes
     -----
     The other columns are predictors; one of categories has an indicator for each level but the
-    first. Baseline hazards, survival curves and residuals are other releases: a step of a survival
-    curve is the time of a person's event. T. Therneau and P. Grambsch, Modeling Survival Data
-    (2000), section 7.1, has the residuals; B. Efron (1977) the ties.
+    first. Baseline hazards, survival curves and residuals are other releases: each step of a
+    survival curve is the time of a person's event. The residuals are in T. Therneau and P.
+    Grambsch, Modeling Survival Data (2000), section 7.1, the treatment of ties in B. Efron (1977).
 
     Examples
     --------
@@ -192,7 +195,7 @@ class Cox(FittedModel):
         return lambda event: (event == 0) | (event == 1), "0 or 1"
 
     def _times(self, values: Doubles) -> tuple[Doubles, Flags]:
-        return self._role("time", values), np.asarray(self._role("event", values) == 1)
+        return self._column("time", values), np.asarray(self._column("event", values) == 1)
 
     def _start(self, values: Doubles, width: int) -> Doubles:
         if not self._times(values)[1].any():
@@ -216,11 +219,11 @@ class Cox(FittedModel):
                 rates = events.rates(time, event)
                 gradient = events.means.sum(axis=0) - x[event].sum(axis=0)
                 hessian = (x.T * (hazard * rates)) @ x - events.means.T @ events.means
-                return Curvature(value, gradient, hessian).checked()
+                return Curvature(value, gradient, hessian).infinite_if_invalid()
 
         return likelihood
 
-    def _completed(self, data: Doubles, design: Doubles) -> Cox:
+    def _complete_fit(self, data: Doubles, design: Doubles) -> Cox:
         time, event = self._times(data)
         hazard = np.exp(design @ self._fitted().coefficients)
         return replace(self, _events=_Events.of(time, event, design, hazard))
@@ -238,7 +241,7 @@ class Cox(FittedModel):
             rows,
             event - weight,
             weight,
-            self._unscaled(fit.root.T),
+            self._to_units(fit.root.T),
             x=x @ fit.root,
             hazards=hazards,
             time=time,

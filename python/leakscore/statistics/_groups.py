@@ -25,13 +25,13 @@ class _Cells(ByLevels):
 
     def _require(self) -> None:
         cells = prod(self._sizes())
-        if cells * (1 + len(self._inside())) > _MOST_CELLS:
+        if cells * (1 + len(self._averaged())) > _MOST_CELLS:
             raise ValueError(
                 f"by={self.by} must have fewer than {cells} cells: publish coarser groups"
             )
 
-    def _inside(self) -> list[int]:
-        """Return the columns of numbers of which every cell has a mean."""
+    def _averaged(self) -> list[int]:
+        """Return the columns whose mean in every cell is published."""
         return []
 
     @property
@@ -41,7 +41,7 @@ class _Cells(ByLevels):
         return tuple(", ".join(parts) for parts in product(*levels))
 
     def cell_of(self, block: npt.ArrayLike) -> npt.NDArray[np.intp]:
-        """Return the number of each record's cell, -1 where it is not known."""
+        """Return the number of each record's cell, -1 where a category is missing."""
         values = np.asarray(block, dtype=np.float64)
         codes = np.zeros(len(values))
         for name, size in zip(self.by, self._sizes(), strict=True):
@@ -123,13 +123,13 @@ class GroupMeans(_Cells):
         "The means by {by} and the counts of n = {records} records ({numbers} in all)"
     )
 
-    def _inside(self) -> list[int]:
-        return self._numbers()
+    def _averaged(self) -> list[int]:
+        return self._numeric()
 
     @property
     def names(self) -> tuple[str, ...]:
         """The cells but the first, then every column within every cell."""
-        inside = [f"{self.columns[j]} where {cell}" for cell in self.cells for j in self._numbers()]
+        inside = [f"{self.columns[j]} where {cell}" for cell in self.cells for j in self._numeric()]
         return (*self.cells[1:], *inside)
 
     def units(self, means: npt.ArrayLike, n: int) -> Doubles:
@@ -148,7 +148,7 @@ class GroupMeans(_Cells):
         first = 1.0 - others.sum()
         shares = np.concatenate([[first if first > _ROUNDING else 0.0], others])
         with np.errstate(divide="ignore"):
-            inside = np.repeat(1.0 / shares, len(self._inside()))
+            inside = np.repeat(1.0 / shares, len(self._averaged()))
         return np.concatenate([np.full(len(others), float(n)), inside])
 
     def jacobian(self, means: npt.ArrayLike, n: int) -> Doubles:
@@ -165,7 +165,7 @@ class GroupMeans(_Cells):
         """
         units, numbers, counts = self.units(means, n), self.estimates(means, n), len(self.cells) - 1
         slopes = np.diag(units)
-        shape = counts + 1, len(self._inside())
+        shape = counts + 1, len(self._averaged())
         within, by_count = np.zeros((*shape, counts)), (units * numbers)[counts:].reshape(shape)
         within[0] = by_count[0][:, np.newaxis]  # the first count is n less the others
         cell = np.arange(counts)
@@ -175,22 +175,22 @@ class GroupMeans(_Cells):
 
     def _features(self, values: Doubles) -> Doubles:
         inside = self._indicators(values)
-        numbers = values[:, self._numbers()]
+        numbers = values[:, self._numeric()]
         within = inside[:, :, None] * numbers[:, None, :]
         return np.concatenate([inside[:, 1:], within.reshape(len(values), -1)], axis=1)
 
 
 @dataclass(frozen=True)
 class Several(Statistic):
-    """Several statistics of the same records at once: all their features beside each other.
+    """Several statistics of the same records, with the features of all.
 
-    Tables by two columns that are not crossed, or totals beside subgroups, tell together what
-    follows from them by subtraction. `leakscore_app.analyse` leaves out what follows from others.
+    Tables by two columns that are not crossed, or totals with subgroups, also publish what follows
+    from them by subtraction. `leakscore_app.analyse` leaves out features that follow from others.
 
     Parameters
     ----------
     parts : sequence of Statistic
-        A feature that two of them have by the same name is that of the first.
+        If two have a feature of the same name, that of the first is taken.
 
     Examples
     --------
@@ -205,7 +205,7 @@ class Several(Statistic):
     kind: ClassVar[str] = "several"
 
     def __post_init__(self) -> None:
-        """Refuse what is no statistic."""
+        """Refuse parts that are not statistics."""
         parts: tuple[Any, ...] = tuple(self.parts)
         for part in parts:
             if not isinstance(part, Statistic) or isinstance(part, Several):
@@ -232,16 +232,16 @@ class Several(Statistic):
         -------
         Several
         """
-        given = levels or {}
+        mapping = levels or {}
         bound = []
         for part in self.parts:
             named = names_of(getattr(part, "by", ()))
-            options = {name: of for name, of in given.items() if name in named}
-            bound.append(part.on([n for n in columns if n not in given or n in options], options))
+            options = {name: of for name, of in mapping.items() if name in named}
+            bound.append(part.on([n for n in columns if n not in mapping or n in options], options))
         return super(Several, replace(self, parts=tuple(bound))).on(columns, levels)
 
     def prepare(self, values: npt.ArrayLike | Moments) -> Several:
-        """Return the statistic with what the parts need to know of the records.
+        """Return the statistic with each part prepared.
 
         Parameters
         ----------
@@ -253,12 +253,12 @@ class Several(Statistic):
         """
         if not isinstance(values, Moments):
             values = self._checked(values)
-        given: list[Moments | Doubles] = [
+        blocks: list[Moments | Doubles] = [
             values.part(at) if isinstance(values, Moments) else values[:, at]
             for _, at in self.tables
         ]
-        parts = zip(self.parts, given, strict=True)
-        return replace(self, parts=tuple(part.prepare(each) for part, each in parts))
+        parts = zip(self.parts, blocks, strict=True)
+        return replace(self, parts=tuple(part.prepare(block) for part, block in parts))
 
     def units(self, means: npt.ArrayLike, n: int) -> Doubles:
         """Return the units of the parts; see `Statistic.units`.
@@ -300,18 +300,18 @@ class Several(Statistic):
     def published(self, records: int, columns: str) -> str:
         """Say what is published, as the start of a sentence."""
         del columns  # each part has its own
-        parts = [part.published(records, _numbers(len(part.names))) for part in self.parts]
+        parts = [part.published(records, _count_of_columns(len(part.names))) for part in self.parts]
         lower = [f"{part[:1].lower()}{part[1:]}" for part in parts]
         return f"Together {', and '.join(lower)}"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Those of the parts."""
+        """Names of the features of the parts, each once."""
         return tuple(dict.fromkeys(name for part in self.parts for name in part.names))
 
     @property
     def tables(self) -> tuple[tuple[Statistic, list[int]], ...]:
-        """The parts, and where in a block the columns of each are."""
+        """The parts, each with the indices of its columns in a block."""
         return tuple((part, [*map(self.columns.index, part.columns)]) for part in self.parts)
 
     def _require(self) -> None:
@@ -319,18 +319,18 @@ class Several(Statistic):
             raise ValueError("parts=() must hold a statistic")
 
     def _features(self, values: Doubles) -> Doubles:
-        return self._beside(part.features(values[:, at]) for part, at in self.tables)
+        return self._join_columns(part.features(values[:, at]) for part, at in self.tables)
 
     def _features_of(self, values: Doubles, owners: npt.NDArray[np.intp]) -> Doubles:
-        return self._beside(part.features(values[:, at], owners) for part, at in self.tables)
+        return self._join_columns(part.features(values[:, at], owners) for part, at in self.tables)
 
-    def _beside(self, blocks: Iterable[Doubles]) -> Doubles:
-        """Put the columns of the parts beside each other, each name once."""
+    def _join_columns(self, blocks: Iterable[Doubles]) -> Doubles:
+        """Join the features of the parts, each name once."""
         layout = zip(self._layout(), blocks, strict=True)
         return np.concatenate([block[:, new] for (_, _, new), block in layout], axis=1)
 
     def _layout(self) -> Iterator[tuple[Statistic, npt.NDArray[np.intp], Flags]]:
-        """Yield each part, where its features are in `names`, and which no earlier part has."""
+        """Yield each part, the places of its features in `names`, and which of them are new."""
         place: dict[str, int] = {}
         for part in self.parts:
             before = len(place)
@@ -338,5 +338,5 @@ class Several(Statistic):
             yield part, at, at >= before
 
 
-def _numbers(size: int) -> str:
+def _count_of_columns(size: int) -> str:
     return f"{size} column{'' if size == 1 else 's'}"

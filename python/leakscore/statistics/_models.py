@@ -1,7 +1,7 @@
 """Coefficients of models that maximise a likelihood: generalised linear models.
 
-What a record shifts a coefficient by is one Newton step from the fit to all records, and an exact
-refit without the record for those records that leak most by the step.
+The shift of a coefficient by a record is one Newton step from the fit to all records. For the
+records that leak most by this step, it is an exact refit without the record.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ from leakscore.typing import Doubles, Flags
 Family = Literal["gaussian", "binomial", "poisson", "gamma"]
 Self_ = TypeVar("Self_", bound="FittedModel")
 
-_REFITTED = 20  # records without which the fit is repeated exactly, beside those
-_MOST_SHARE = 0.5  # that have so much of what all records shift the coefficients by along a line
-_MOST_LEVERAGE = 0.25  # or have such a leverage: at most four times as many as coefficients
-_FLAT = 1e-8  # of the curvature at the start: the likelihood has no maximum
-_CONVERGED = 1e-9  # a step so small, beside coefficients of standardised predictors
+# The fit is repeated without at least so many records, and without each record that has
+_LEAST_REFITS = 20
+_MOST_SHARE = 0.5  # more than this share of all shifts of the coefficients along some line, or
+_MOST_LEVERAGE = 0.25  # a larger leverage: at most four times as many records as coefficients
+_FLAT = 1e-8  # at this share of the curvature at the start the likelihood has no maximum
+_CONVERGED = 1e-9  # largest last step, relative to coefficients of standardised predictors
 _MOST_STEPS = 100
 
 
 class _NoMaximumError(ValueError):
-    """The likelihood has no maximum: it grows, or stays, along a direction of the coefficients."""
+    """The likelihood has no maximum: it does not fall along a direction of the coefficients."""
 
     def __init__(self, direction: Doubles) -> None:
         super().__init__("the likelihood has no maximum")
@@ -53,8 +54,8 @@ class Curvature(NamedTuple):
     gradient: Doubles
     hessian: Doubles
 
-    def checked(self) -> Curvature:
-        """Return the same, infinite where a part of it is not finite."""
+    def infinite_if_invalid(self) -> Curvature:
+        """Return an infinite value instead if a part is not finite."""
         finite = np.isfinite(self.value) and np.isfinite(self.gradient).all()
         if finite and np.isfinite(self.hessian).all():
             return self
@@ -62,36 +63,36 @@ class Curvature(NamedTuple):
         return Curvature(np.inf, np.zeros(size), np.eye(size))
 
 
-def _maximum(
+def _maximise(
     likelihood: Callable[[Doubles], Curvature], starts: Sequence[Doubles], scale: Doubles
 ) -> tuple[Doubles, Doubles]:
     """Return the coefficients of the least negative log-likelihood, and its Hessian there.
 
-    Newton's method with halved steps from the best start; both likelihoods are convex. Where data
-    are separated the curvature along some direction falls by e with each step, and never ends: it
-    is held against the square of `scale`.
+    Newton's method with halved steps from the best start; both likelihoods are convex. Where the
+    predictors separate the outcomes, the curvature along some direction falls by the factor e with
+    each step, without end. It is compared with the square of `scale`.
     """
-    start, here = min(
+    start, current = min(
         ((point, likelihood(point)) for point in starts), key=lambda pair: pair[1].value
     )
     point = start
     for _ in range(_MOST_STEPS):
-        if not np.isfinite(here.value):
+        if not np.isfinite(current.value):
             break
-        values, vectors = np.linalg.eigh(here.hessian / np.outer(scale, scale))
+        values, vectors = np.linalg.eigh(current.hessian / np.outer(scale, scale))
         if values[0] <= _FLAT:
             raise _NoMaximumError(point - start if (point != start).any() else vectors[:, 0])
-        step = -np.linalg.solve(here.hessian, here.gradient)
-        share, after = 1.0, likelihood(point + step)
-        # Newton's next step would square the error. Of so short a one the likelihood is rounding.
+        step = -np.linalg.solve(current.hessian, current.gradient)
+        share, trial = 1.0, likelihood(point + step)
+        # Newton's next step would square the error; the likelihood's change would be rounding.
         converged = np.abs(step).max() <= _CONVERGED * (1.0 + np.abs(point + step).max())
-        rise = 1e-12 * abs(here.value)
-        while not converged and share > 1e-9 and not after.value <= here.value + rise:
+        rise = 1e-12 * abs(current.value)
+        while not converged and share > 1e-9 and not trial.value <= current.value + rise:
             share *= 0.5
-            after = likelihood(point + share * step)
-        point, here = point + share * step, after
+            trial = likelihood(point + share * step)
+        point, current = point + share * step, trial
         if converged:
-            return point, here.hessian
+            return point, current.hessian
     raise _NoMaximumError(point - start)
 
 
@@ -100,7 +101,7 @@ class _ModelFit(Fit):
     """A likelihood's maximum, in units of the predictors' standard deviations.
 
     The response is in units of `unit`, and `root` is a factor of the inverse information.
-    `refitted` are the rows without which the fit was repeated, their records, and these records'
+    `refitted` are the row numbers without which the fit was repeated, their records, and their
     exact features.
     """
 
@@ -113,7 +114,7 @@ class _ModelFit(Fit):
 
 @dataclass(frozen=True)
 class FittedModel(Coefficients[_ModelFit]):
-    """Coefficients that maximise a likelihood, by what each record shifts them."""
+    """Coefficients that maximise a likelihood, by how far each record shifts them."""
 
     roles: ClassVar[tuple[str, str]]
     """The arguments that name the column of outcomes, and one of numbers."""
@@ -126,7 +127,7 @@ class FittedModel(Coefficients[_ModelFit]):
 
     @abstractmethod
     def _range(self) -> tuple[Callable[[Any], Any], str]:
-        """Return which values an outcome may have, and in words."""
+        """Return a test of the values that an outcome may have, and their description."""
 
     @abstractmethod
     def _likelihood(
@@ -136,11 +137,11 @@ class FittedModel(Coefficients[_ModelFit]):
 
     @abstractmethod
     def _start(self, values: Doubles, width: int) -> Doubles:
-        """Return coefficients from which Newton's method begins."""
+        """Return the coefficients where Newton's method begins."""
 
     @abstractmethod
-    def _completed(self: Self_, data: Doubles, design: Doubles) -> Self_:
-        """Refuse a fit of which nothing is left, and add what steps need of all records."""
+    def _complete_fit(self: Self_, data: Doubles, design: Doubles) -> Self_:
+        """Refuse a fit without residuals; add what Newton steps need of all records."""
 
     def _require(self) -> None:
         for name in self.apart:
@@ -163,26 +164,26 @@ class FittedModel(Coefficients[_ModelFit]):
 
     @property
     def apart(self) -> tuple[str, ...]:
-        """The columns that are no predictors."""
+        """The columns that are not predictors."""
         names = (getattr(self, role) for role in self.roles)
         return tuple(name for name in names if name is not None)
 
-    def _role(self, role: str, values: Doubles) -> Doubles:
-        """Return the column that an argument names."""
+    def _column(self, role: str, values: Doubles) -> Doubles:
+        """Return the column that the argument `role` names."""
         return values[:, self._index(role, getattr(self, role))]
 
     def _require_outcomes(self, values: Doubles) -> None:
-        role, (inside, words) = self.roles[0], self._range()
-        outcomes = self._role(role, values)
-        good = inside(outcomes)
+        role, (allowed, text) = self.roles[0], self._range()
+        outcomes = self._column(role, values)
+        good = allowed(outcomes)
         if not good.all():
             row = int((~good).argmax())
             raise ValueError(
-                f"{role}={getattr(self, role)!r} must be {words}, not {float(outcomes[row])!r} in "
+                f"{role}={getattr(self, role)!r} must be {text}, not {float(outcomes[row])!r} in "
                 f"record {row + 1} (counting from 1)"
             )
 
-    def _predicting(self) -> list[str]:
+    def _predictor_names(self) -> list[str]:
         return [name for name, _, _ in self._predictors()]
 
     @property
@@ -193,13 +194,13 @@ class FittedModel(Coefficients[_ModelFit]):
         -------
         (D,) ndarray of float64
         """
-        return np.asarray(self._unscaled(self._fitted().coefficients[None])[0])
+        return np.asarray(self._to_units(self._fitted().coefficients[None])[0])
 
     def prepare(self: Self_, values: npt.ArrayLike | Moments) -> Self_:
         """Fit the coefficients, and fit them again without each of the records that leak most.
 
-        These are 20, all with more than half of what the records shift the coefficients by along
-        some line, and all with a leverage above a quarter.
+        These are at least 20 records. Among them are all that make more than half of the squared
+        shifts of the coefficients along some line, and all with a leverage above a quarter.
 
         Parameters
         ----------
@@ -223,7 +224,7 @@ class FittedModel(Coefficients[_ModelFit]):
             raise TypeError(f"values=Moments must be records: a {self.kind} fit needs all")
         data = validation.finite("values", self._checked(values))
         self._require_outcomes(data)
-        means, scales = self._standards(data)
+        means, scales = self._means_and_scales(data)
         empty = _ModelFit(means, len(data), scales, self._unit(data))
         bare = replace(self, _fit=empty)
         design = bare._design(data)
@@ -232,9 +233,9 @@ class FittedModel(Coefficients[_ModelFit]):
         null = bare._start(data, design.shape[1])
         scale = np.sqrt(np.maximum(np.diag(likelihood(null).hessian), np.finfo(float).tiny))
         try:
-            point, hessian = _maximum(likelihood, [null], scale)
+            point, hessian = _maximise(likelihood, [null], scale)
         except _NoMaximumError as error:
-            column = self._named(self._slopes(error.direction))
+            column = self._main_name(self._slope_part(error.direction))
             raise ValueError(
                 f"The fit must have finite coefficients: column {column!r}, perhaps "
                 "with others, separates the outcomes: "
@@ -242,45 +243,45 @@ class FittedModel(Coefficients[_ModelFit]):
             ) from None
         root: Doubles = np.asarray(np.linalg.cholesky(np.linalg.inv(hessian)), dtype=np.float64)
         fitted = replace(bare, _fit=replace(empty, coefficients=point, root=root))
-        fitted = fitted._completed(data, design)
-        return replace(fitted, _fit=fitted._refits(data, design, scale))
+        fitted = fitted._complete_fit(data, design)
+        return replace(fitted, _fit=fitted._refit_worst(data, design, scale))
 
     def _unit(self, values: Doubles) -> float:  # noqa: ARG002, overridden
-        """Return the unit of the response in which coefficients are of size 1."""
+        """Return the unit of the response in which coefficients are of order 1."""
         return 1.0
 
-    def _refits(self, data: Doubles, design: Doubles, scale: Doubles) -> _ModelFit:
-        """Fit without each of the records that leak most by one step."""
+    def _refit_worst(self, data: Doubles, design: Doubles, scale: Doubles) -> _ModelFit:
+        """Refit without each of the records that leak most by one step."""
         fit = self._fitted()
         equations = self._equations(data)
         steps = self._shifts(equations, None)
-        leakage = np.square(steps).sum(axis=1)  # no wild step takes the digits of the others
-        # Nor do many wild steps, as of counts that vary more than their law, hide a record on which
-        # a coefficient hangs: there are at most twice as many as coefficients.
+        leakage = np.square(steps).sum(axis=1)  # a sum over one record: no large step drowns others
+        # Many large steps, as of overdispersed counts, must not hide a record on which a
+        # coefficient depends: at most twice as many records as coefficients exceed the share.
         lengths = np.linalg.norm(steps, axis=0)
         directions, _ = np.linalg.qr(steps / np.where(lengths > 0, lengths, 1.0))
         order = np.argsort(-leakage, kind="stable")
         chosen = np.square(directions).sum(axis=1) > _MOST_SHARE
-        # In a Cox model who alone has a level is where the fit goes, and shifts nothing by a step:
-        # the leverage is at least a half, as of two events at which the hazard's shares add to 1.
+        # In a Cox model the fit follows a record that alone has a level, and its step is 0. Its
+        # leverage is at least a half, as at two events the shares of the hazard add to 1.
         chosen |= equations.leverages > _MOST_LEVERAGE
-        chosen[order[:_REFITTED]] = True
+        chosen[order[:_LEAST_REFITS]] = True
         worst = order[chosen[order]]
         points = np.empty((len(worst), steps.shape[1]))
-        for k, row in enumerate(worst.tolist()):  # few; each fit is over all records at once
+        for k, row in enumerate(worst.tolist()):  # few, and each fit is whole-array work
             remaining = np.ones(len(data), dtype=bool)
             remaining[row] = False
             starts = [fit.coefficients, fit.coefficients - fit.root @ steps[row]]
             try:
-                points[k], _ = _maximum(self._likelihood(data, design, remaining), starts, scale)
+                points[k], _ = _maximise(self._likelihood(data, design, remaining), starts, scale)
             except _NoMaximumError as error:
-                raise NoFitError(self._named(self._slopes(error.direction)), row) from None
-        exact = fit.count * self._unscaled(fit.coefficients - points)
+                raise NoFitError(self._main_name(self._slope_part(error.direction)), row) from None
+        exact = fit.count * self._to_units(fit.coefficients - points)
         return replace(fit, refitted=(worst, data[worst], exact))
 
     @property
     def refitted(self) -> npt.NDArray[np.intp]:
-        """The rows without which the fit was repeated, from 0; what leaks most is first."""
+        """The rows without which the fit was repeated, from 0; the largest leakage first."""
         refitted = self._fitted().refitted
         return np.zeros(0, dtype=np.intp) if refitted is None else refitted[0]
 
@@ -312,14 +313,14 @@ class FittedModel(Coefficients[_ModelFit]):
         self._require_outcomes(values)
         return super()._features_of(values, owners)
 
-    def _slopes(self, direction: Doubles) -> Doubles:
+    def _slope_part(self, direction: Doubles) -> Doubles:
         return direction[1:] if self.intercept else direction
 
-    def _along(self, direction: Doubles) -> Doubles:
-        return self._slopes(self._fitted().root @ direction)
+    def _slopes_of(self, direction: Doubles) -> Doubles:
+        return self._slope_part(self._fitted().root @ direction)
 
-    def _unscaled(self, shifts: Doubles) -> Doubles:
-        """Return shifts of the coefficients in units of the columns."""
+    def _to_units(self, shifts: Doubles) -> Doubles:
+        """Return shifts of the coefficients in the units of the columns."""
         fit = self._fitted()
         if not self.intercept:
             return np.asarray(shifts / fit.scales)
@@ -339,8 +340,8 @@ class FittedModel(Coefficients[_ModelFit]):
                 predictors += [(f"{name}={level}", j, k) for k, level in enumerate(levels) if k]
         return predictors
 
-    def _raw(self, values: Doubles) -> Doubles:
-        """Return the predictors, (k, p), as they are."""
+    def _raw_predictors(self, values: Doubles) -> Doubles:
+        """Return the predictors, (k, p), in the units of the columns."""
         return np.column_stack(
             [
                 values[:, j] if k is None else indicators(values[:, j], k + 1)[:, k]
@@ -348,16 +349,16 @@ class FittedModel(Coefficients[_ModelFit]):
             ]
         )
 
-    def _standards(self, values: Doubles) -> tuple[Doubles, Doubles]:
-        raw = self._raw(values)
+    def _means_and_scales(self, values: Doubles) -> tuple[Doubles, Doubles]:
+        raw = self._raw_predictors(values)
         means, scales = np.asarray(raw.mean(axis=0)), np.asarray(raw.std(axis=0))
         self._require_independent(scales > 1e-12 * np.abs(means))
         return means, scales
 
     def _design(self, values: Doubles) -> Doubles:
-        """Return the predictors in units of their deviations, beside the intercept's 1."""
+        """Return a 1 for the intercept, and the predictors in units of their deviations."""
         fit = self._fitted()
-        scaled = (self._raw(values) - fit.means) / fit.scales
+        scaled = (self._raw_predictors(values) - fit.means) / fit.scales
         return np.column_stack([np.ones(len(scaled)), scaled]) if self.intercept else scaled
 
     def _require_design(self, design: Doubles) -> None:
@@ -374,13 +375,13 @@ class FittedModel(Coefficients[_ModelFit]):
 
 
 class _Family(NamedTuple):
-    """An exponential family with its canonical link, by the linear predictor eta."""
+    """An exponential family with its canonical link, as functions of the linear predictor eta."""
 
     loss: Callable[[Any, Any], Any]
-    moments: Callable[[Any], tuple[Any, Any]]  # the mean, and its derivative's size
-    start: Callable[[Any, Any], Any]  # the intercept alone, of responses and offsets
+    moments: Callable[[Any], tuple[Any, Any]]  # the mean, and the size of its derivative
+    start: Callable[[Any, Any], Any]  # an intercept, from responses and offsets
     range: tuple[Callable[[Any], Any], str]
-    sign: float = 1.0  # of that derivative
+    sign: float = 1.0  # of the derivative of the mean
 
     def law(self, y: Doubles, eta: Doubles) -> tuple[Doubles, Doubles]:
         """Return the derivative of the log-likelihood, and minus its second one."""
@@ -432,9 +433,9 @@ _FAMILIES: dict[str, _Family] = {
 class GLM(FittedModel):
     """Coefficients of a generalised linear model with its canonical link and an intercept.
 
-    With H = X'WX at the coefficients of all N records, phi(z) = N H^-1 x r: r is the residual of
-    the record at the coefficients that one step says are fitted without it. Of the gaussian family
-    it is exact; of the others it is replaced, for the records that leak most by it, by N times
+    With H = X'WX at the coefficients of all N records, phi(z) = N H^-1 x r. Here r is the residual
+    of the record at the coefficients fitted, by one Newton step, without it. For the gaussian
+    family phi is exact. For the others, and the records that leak most by this step, it is N times
     the exact difference to a refit without the record.
 
     Parameters
@@ -451,9 +452,9 @@ class GLM(FittedModel):
     Notes
     -----
     The other columns are predictors; one of categories has an indicator for each level but the
-    first. P-values, residuals and plots of them are other releases and tell more than coefficients.
-    D. Pregibon, "Logistic regression diagnostics" (1981), has the step from the fit to all; here it
-    is taken back from the fit without the record, whose residual no leverage shrinks: H^-1 x r is
+    first. P-values, residuals and plots of them are other releases and leak more than coefficients.
+    D. Pregibon, "Logistic regression diagnostics" (1981), has the step from the fit to all. Here it
+    goes back from the fit without the record, whose residual no leverage shrinks: H^-1 x r is
     H_-^-1 x r / (1 + h_-), with H_- and h_- of the other records.
 
     Examples
@@ -475,13 +476,13 @@ class GLM(FittedModel):
     roles: ClassVar[tuple[str, str]] = ("response", "offset")
 
     def __post_init__(self) -> None:
-        """Take one name for a list of one, and refuse other families."""
+        """Take one name for a list of one, and refuse unknown families."""
         super().__post_init__()
         validation.choice("family", self.family, tuple(_FAMILIES))
 
     def _range(self) -> tuple[Callable[[Any], Any], str]:
-        inside, words = _FAMILIES[self.family].range
-        return inside, f"{words} for family={self.family!r}"
+        allowed, text = _FAMILIES[self.family].range
+        return allowed, f"{text} for family={self.family!r}"
 
     def _response(self, values: Doubles) -> tuple[Doubles, Doubles]:
         """Return the response and the offset, in units of the fit."""
@@ -490,9 +491,9 @@ class GLM(FittedModel):
         return y * unit if self.family == "gamma" else y / unit, offset / unit
 
     def _columns(self, values: Doubles) -> tuple[Doubles, Doubles]:
-        """Return the response and the offset as they are."""
-        y = self._role("response", values)
-        return y, np.zeros(len(y)) if self.offset is None else self._role("offset", values)
+        """Return the response and the offset in the units of their columns."""
+        y = self._column("response", values)
+        return y, np.zeros(len(y)) if self.offset is None else self._column("offset", values)
 
     def _unit(self, values: Doubles) -> float:
         y, offset = self._columns(values)
@@ -511,7 +512,7 @@ class GLM(FittedModel):
         start[0] = _FAMILIES[self.family].start(y, offset)
         return start
 
-    def _completed(self, data: Doubles, design: Doubles) -> GLM:
+    def _complete_fit(self, data: Doubles, design: Doubles) -> GLM:
         y, offset = self._response(data)
         law = _FAMILIES[self.family].law
         fitted, null = (
@@ -536,7 +537,7 @@ class GLM(FittedModel):
                 eta = x @ point + offset
                 scores, weights = family.law(y, eta)
                 value = float(family.loss(y, eta).sum())
-                return Curvature(value, -scores @ x, (x.T * weights) @ x).checked()
+                return Curvature(value, -scores @ x, (x.T * weights) @ x).infinite_if_invalid()
 
         return likelihood
 
@@ -547,18 +548,18 @@ class GLM(FittedModel):
         positive = eta if self.family == "gamma" else None
 
         def law(moves: Doubles) -> tuple[Doubles, Doubles]:
-            reached = eta + moves
+            predictors = eta + moves
             if positive is not None:  # of records that are in no sample
-                reached = np.where(reached > 0, reached, np.inf)
+                predictors = np.where(predictors > 0, predictors, np.inf)
             with np.errstate(all="ignore"):
-                return family.law(y, reached)
+                return family.law(y, predictors)
 
         exact = self.family == "gaussian"  # least squares is so in one step
         steps = STEPS if positive is None else STEPS_OF_POSITIVE
         return Equations(
             x @ fit.root,
             *family.law(y, eta),
-            self._unscaled(fit.root.T),
+            self._to_units(fit.root.T),
             None if exact else law,
             positive,
             1 if exact else steps,

@@ -12,7 +12,7 @@ from leakscore.reference import Moments
 from leakscore.statistics._statistic import (
     Exactness,
     NoFitError,
-    Predicting,
+    ResponseStatistic,
     SampleSums,
     Statistic,
     moments_of,
@@ -37,9 +37,9 @@ def _multiply_pairs(x: Doubles, out: Doubles) -> None:
 class Covariance(Statistic):
     """Means with the covariance matrix, or with standard deviations and correlations.
 
-    phi(z) = (z, (z_i - c_i) (z_j - c_j) for i <= j): mean and covariance tell the mean of phi, and
-    the other way round, whatever the centre c. It is 0, or after `prepare` the mean: then the mean
-    of phi is what is published, and noise on it is noise on the covariances.
+    phi(z) = (z, (z_i - c_i) (z_j - c_j) for i <= j). Whatever the centre c, the mean of phi follows
+    from mean and covariance, and they from it. The centre is 0, or after `prepare` the mean. Then
+    the mean of phi is what is published, and noise on it is noise on the covariances.
 
     Examples
     --------
@@ -88,10 +88,10 @@ class Covariance(Statistic):
 class Correlations(Statistic):
     """Correlations of all pairs of columns alone, without means and standard deviations.
 
-    phi(z) / N is exactly by how much the record shifts the correlations of the table of N that
-    `prepare` was given. To first order phi = u_i u_j - rho_ij (u_i^2 + u_j^2) / 2, u the
-    standardised columns, and as n grows the published correlations are rho plus the mean of phi
-    (van der Vaart, *Asymptotic Statistics*, 1998, example 3.6).
+    phi(z) / N is the exact shift that the record makes to the correlations of the N records that
+    `prepare` was given. To first order phi = u_i u_j - rho_ij (u_i^2 + u_j^2) / 2, where u are the
+    standardised columns. As n grows the published correlations are rho plus the mean of phi (van
+    der Vaart, *Asymptotic Statistics*, 1998, example 3.6).
 
     Examples
     --------
@@ -157,10 +157,11 @@ class Correlations(Statistic):
         return tuple(f"correlation of {self.columns[i]} and {self.columns[j]}" for i, j in pairs)
 
     def leverages(self, block: npt.ArrayLike) -> Doubles:
-        """Return by what share each record narrows the spread of a correlation by being there.
+        """Return the share by which each record's presence narrows the spread of a correlation.
 
-        A value far out makes a column vary more, and all its correlations shrink: with h the share
-        of a record in the sum of squares of a column, to (1 - h)^1/2 if it adds nothing else.
+        A value far out makes a column vary more, and all its correlations shrink. If h is the share
+        of a record in the column's sum of squares, they shrink by the factor (1 - h)^1/2 where the
+        record adds nothing else.
 
         Parameters
         ----------
@@ -170,7 +171,7 @@ class Correlations(Statistic):
         Returns
         -------
         (k,) ndarray of float64
-            From 0 to 1, of the pair of columns for which it is largest.
+            From 0 to 1, for the pair of columns where it is largest.
 
         Examples
         --------
@@ -199,7 +200,7 @@ class Correlations(Statistic):
         return self.columns[int(shares[0].argmax())]
 
     def equations(self, block: npt.ArrayLike) -> SampleSums:
-        """Return the sums from which the correlations of samples follow.
+        """Return the sums over records from which the correlations of samples follow.
 
         Parameters
         ----------
@@ -219,15 +220,15 @@ class Correlations(Statistic):
         >>> pairs.equations(rows).refitted([[1.0, 1.0, 0.0, 0.0]]).round(2)
         array([[0.55]])
         """
-        u = self._standard(self._checked(block))
+        u = self._standardise(self._checked(block))
         width = u.shape[1]
         summands = np.empty((len(u), 1 + width + width * (width + 1) // 2))
         summands[:, 0], summands[:, 1 : width + 1] = 1.0, u
         _multiply_pairs(u, summands[:, width + 1 :])
-        return SampleSums(summands, self.leverages(block), self._moves)
+        return SampleSums(summands, self.leverages(block), self._correlation_changes)
 
-    def _moves(self, sums: Doubles) -> Doubles:
-        """Return by how much correlations differ, of sums of 1, of columns and of products."""
+    def _correlation_changes(self, sums: Doubles) -> Doubles:
+        """Return the changes of the correlations from sums of 1, of columns and of products."""
         width = len(self.columns)
         rows, columns = np.triu_indices(width)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -239,14 +240,14 @@ class Correlations(Statistic):
             scales = np.sqrt(variance[:, rows[pairs]] * variance[:, columns[pairs]])
             return np.asarray(cov[:, pairs] / scales - np.array(self._pairs))
 
-    def _standard(self, values: Doubles) -> Doubles:
+    def _standardise(self, values: Doubles) -> Doubles:
         if not self._pairs:
             raise ValueError("The correlations must be estimated: call prepare(values) first")
         return np.asarray((values - np.array(self._means)) / np.array(self._scales))
 
     def _shares(self, values: Doubles) -> Doubles:
         """Return the share of each record in the sum of squares of every column."""
-        return np.asarray(np.minimum(np.square(self._standard(values)) / self._count, 1.0))
+        return np.asarray(np.minimum(np.square(self._standardise(values)) / self._count, 1.0))
 
     def _estimates(self) -> Doubles:
         return np.array(self._pairs)
@@ -255,19 +256,19 @@ class Correlations(Statistic):
         return self._features_of(values, np.arange(len(values)))
 
     def _features_of(self, values: Doubles, owners: npt.NDArray[np.intp]) -> Doubles:
-        """Return an equal share of what each person shifts for all of the person's records."""
-        u = self._standard(values)
+        """Return phi, the shift by each person divided equally among the person's records."""
+        u = self._standardise(values)
         rows, columns = np.triu_indices(values.shape[1], 1)
         _, first, owners = np.unique(owners, return_index=True, return_inverse=True)
         sizes = np.bincount(owners)
-        sums, squares = _added(u, owners), _added(u * u, owners)
-        products = _added(u[:, rows] * u[:, columns], owners)
-        # What is left of N times the variances and covariances without a person of k records.
+        sums, squares = _sums_by_owner(u, owners), _sums_by_owner(u * u, owners)
+        products = _sums_by_owner(u[:, rows] * u[:, columns], owners)
+        # N times the variances and covariances without a person of k records.
         others = np.maximum(self._count - sizes, 1)[:, None]
         variance = self._count - squares - sums**2 / others
-        gone = (variance <= _ROUNDING * self._count) | (sizes[:, None] > self._count - 2)
-        if gone.any():
-            person, column = np.argwhere(gone)[0].tolist()
+        degenerate = (variance <= _ROUNDING * self._count) | (sizes[:, None] > self._count - 2)
+        if degenerate.any():
+            person, column = np.argwhere(degenerate)[0].tolist()
             raise NoFitError(self.columns[column], int(first[person]))
         pairs = np.array(self._pairs)
         covariance = self._count * pairs - products - sums[:, rows] * sums[:, columns] / others
@@ -276,15 +277,15 @@ class Correlations(Statistic):
         return np.asarray(shifts[owners])
 
 
-def _added(values: Doubles, owners: npt.NDArray[np.intp]) -> Doubles:
-    """Return the sums of the rows of each owner, who are numbered from 0."""
+def _sums_by_owner(values: Doubles, owners: npt.NDArray[np.intp]) -> Doubles:
+    """Return the sum of the rows of each owner; owners are numbered from 0."""
     order = np.argsort(owners, kind="stable")
     starts = np.searchsorted(owners[order], np.arange(owners[order[-1]] + 1))
     return np.asarray(np.add.reduceat(values[order], starts, axis=0))
 
 
 @dataclass(frozen=True)
-class CrossProducts(Predicting):
+class CrossProducts(ResponseStatistic):
     """The matrices X'X and X'y of a least-squares regression with an intercept.
 
     phi(z) = (x, x_i x_j for i <= j, y, x y). Coefficients follow from them.
@@ -306,20 +307,20 @@ class CrossProducts(Predicting):
     blockwise: ClassVar[bool] = True
     said: ClassVar[str] = "X'X and X'y of a regression on n = {records} records"
 
-    def _parts(self) -> tuple[list[int], int]:
-        return self._numbers(self.response), self._index("response", self.response)
+    def _split_columns(self) -> tuple[list[int], int]:
+        return self._numeric(self.response), self._index("response", self.response)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Predictors, their products, the response, its products with predictors."""
-        predictors, response = self._parts()
+        predictors, response = self._split_columns()
         x, y = [self.columns[j] for j in predictors], self.columns[response]
         rows, columns = np.triu_indices(len(x))
         squares = (f"{x[i]}*{x[j]}" for i, j in zip(rows.tolist(), columns.tolist(), strict=True))
         return (*x, *squares, y, *(f"{name}*{y}" for name in x))
 
     def _features(self, values: Doubles) -> Doubles:
-        predictors, response = self._parts()
+        predictors, response = self._split_columns()
         x, y = values[:, predictors], values[:, [response]]
         width = x.shape[1]
         products = np.empty((len(x), width * (width + 1) // 2))

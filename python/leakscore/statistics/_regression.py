@@ -1,4 +1,4 @@
-"""Coefficients of a least-squares regression, by what each record shifts them."""
+"""Coefficients of a least-squares regression, by how far each record shifts them."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ import numpy.typing as npt
 
 from leakscore import validation
 from leakscore.reference import Moments
-from leakscore.statistics._statistic import Exactness, NoFitError, Predicting, Statistic
+from leakscore.statistics._statistic import Exactness, NoFitError, ResponseStatistic, Statistic
 from leakscore.typing import Doubles, Flags
 
-_SQUARED = 1e-10  # share of a variance that squares still tell from none
-_LAST_DIGITS = 1e-13  # share of a number that is rounding
-ROUNDING = 1e-6  # share of a response beside which a residual is rounding, also of float32
-GONE = 1e-9  # share of what tells coefficients apart that is none
-_NUMBERS = 1 << 20  # of one batch of persons
+_LEAST_EIGENVALUE = 1e-10  # of correlations from moments, below which predictors are dependent
+_LAST_DIGITS = 1e-13  # relative size of rounding errors
+ROUNDING = 1e-6  # a residual of this share of the response is rounding, also in float32
+NEGLIGIBLE = 1e-9  # a direction with this share of the curvature is not determined
+_BATCH_SIZE = 1 << 20  # doubles in one batch of persons
 STEPS = 3  # of Newton's method from the fit to all records
-_MOST_STEPS = 25  # without an end in sight: outcomes are separated
-_CLOSE = 0.1  # so short a step of a linear predictor is the last one
-FARTHEST = 3.0  # by which a later step moves a linear predictor
-STEPS_OF_POSITIVE = 6  # from near the edge of its range each about doubles a linear predictor
-_NEAREST = 0.9  # of the way to the edge, which a step may go
+_MOST_STEPS = 25  # more would not converge: outcomes are separated
+_CLOSE = 0.1  # the last step moves no linear predictor farther
+FARTHEST = 3.0  # the most that a later step moves a linear predictor
+STEPS_OF_POSITIVE = 6  # near the edge of its range a step about doubles a linear predictor
+_SHARE_TO_EDGE = 0.9  # of the way to the edge of the range, the most that a step goes
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A model fitted to `count` records, of predictors with these means."""
+    """A model fitted to `count` records whose predictors have these means."""
 
     means: Doubles
     count: int
@@ -62,18 +62,18 @@ class _LeastSquares(Fit):
     rounding: float
 
     def whitened(self, x: Doubles) -> Doubles:
-        """Return rows whose squares add up to their leverages: the intercept's part, and T'x."""
+        """Return rows 1 / sqrt(N), T'(x - mean), whose squared lengths are the leverages."""
         first = np.full((len(x), 1), 1 / np.sqrt(self.count))
         return np.concatenate([first, (x - self.means) @ self.whitening], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
 class Equations:
-    """Estimating equations of coefficients, about a fit to N records: one row for each of them.
+    """Estimating equations of coefficients near a fit to N records, one row for each record.
 
-    A sample in which record j occurs w_j times has coefficients that differ from those of the fit
-    by A (sum w_j c_j x_j x_j')^-1 sum w_j s_j x_j: of least squares exactly. Other likelihoods take
-    more of these Newton steps, by their `law`.
+    In a sample record j occurs w_j times. The sample's coefficients differ from those of the fit by
+    A (sum w_j c_j x_j x_j')^-1 sum w_j s_j x_j: exactly in least squares. Other likelihoods take
+    more of these Newton steps, with scores and curvatures from `law`.
 
     Attributes
     ----------
@@ -82,15 +82,15 @@ class Equations:
     scores, curvatures : (N,) ndarray
         s and c.
     named : (q, D) ndarray
-        A', to the coefficients in the order of `Statistic.names`.
+        A', which maps x to the coefficients in the order of `Statistic.names`.
     law : callable, optional
-        Scores and curvatures (R, N) of linear predictors that differ by so much.
+        Maps changes (R, N) of the linear predictors to scores and curvatures (R, N).
     positive : (N,) ndarray, optional
-        Linear predictors of the fit that must stay above 0: of the gamma family.
+        Linear predictors of the fit, where they must stay above 0 (gamma family).
     steps : int
-        How many a refit takes.
+        Number of Newton steps of a refit.
     rounding : float
-        Share of a direction's curvature that is none.
+        A direction with no more than this share of its curvature counts as undetermined.
     """
 
     rows: Doubles
@@ -100,30 +100,30 @@ class Equations:
     law: Callable[[Doubles], tuple[Doubles, Doubles]] | None = None
     positive: Doubles | None = None
     steps: int = 1
-    rounding: float = GONE
+    rounding: float = NEGLIGIBLE
 
     @property
     def width(self) -> int:
-        """How many numbers of each record a refit adds up."""
+        """Number of summands that a refit adds up for each record."""
         q = int(self.rows.shape[1])
         return self.steps * (q + q * (q + 1) // 2)
 
     @property
     def leverages(self) -> Doubles:
-        """The largest share of every record in the curvature of a direction, (N,)."""
+        """The largest share, over directions, that each record has in the curvature, (N,)."""
         return np.asarray(self.curvatures * np.square(self.rows).sum(axis=1))
 
     @cached_property
     def _products(self) -> Doubles:
-        """Products of two numbers of every record, each pair once."""
+        """Products of two entries of each row, each pair once."""
         upper = np.triu_indices(self.rows.shape[1])
         return np.asarray(self.rows[:, upper[0]] * self.rows[:, upper[1]])
 
     def shifts(self, owners: npt.NDArray[np.intp] | None = None) -> Doubles:
-        """Return what each record adds to A^-1 times the coefficients, (N, q), of its person.
+        """Return what each record adds to A^-1 times the coefficients, (N, q).
 
-        H^-1 x s, with the score s at the coefficients that one step says are fitted without the
-        records of the person.
+        This is H^-1 x s. The score s is taken at the coefficients fitted, by one step, without the
+        records of the record's person.
         """
         roots = np.sqrt(self.curvatures)
         lengths = np.where(roots > 0, roots, 1.0)
@@ -137,16 +137,17 @@ class Equations:
         scores = residuals * roots
         if self.law is not None:
             stepped = self.law(-moves[None])[0][0]
-            good = np.isfinite(stepped)  # else the step leads out of the law's range
+            good = np.isfinite(stepped)  # otherwise the step leaves the law's range
             good &= self.positive is None or self.positive > moves
             scores = np.where(good, stepped, scores)
         return np.asarray(scores[:, None] * self.rows)
 
     def refitted(self, weights: npt.ArrayLike) -> Doubles:
-        """Return by how much the coefficients differ, (R, D), for samples of weights (R, N).
+        """Return the differences (R, D) from the fit's coefficients, for samples (R, N).
 
-        Rows of NaN are samples that have no fit. Of a sample whose outcomes are separated the
-        coefficients are only large, so that little noise does not hide it.
+        A row of weights says how often a sample has each record. Rows of NaN are samples without a
+        fit. A sample whose outcomes are separated has large coefficients, so that small noise does
+        not hide the separation.
         """
         weights = np.asarray(weights, dtype=np.float64)
         moves = np.zeros((len(weights), self.rows.shape[1]))
@@ -158,38 +159,39 @@ class Equations:
         return np.asarray(moves @ self.named)
 
     def _finish(self, weights: Doubles, moves: Doubles, step: Doubles) -> None:
-        """Take more steps of the samples whose last one was long, many of those without an end."""
-        going = np.arange(len(moves))
+        """Take more steps for the samples whose last step was long."""
+        active = np.arange(len(moves))
         for _ in range(_MOST_STEPS):
-            going = going[self._length(step, weights[going]) > _CLOSE]  # NaN is none
-            if not len(going):
+            active = active[self._length(step, weights[active]) > _CLOSE]  # False for NaN
+            if not len(active):
                 return
-            step = np.nan_to_num(self._step(weights[going], moves[going]))  # flat: far enough
-            moves[going] += step
+            # NaN is of a flat likelihood: stop there.
+            step = np.nan_to_num(self._step(weights[active], moves[active]))
+            moves[active] += step
 
     def _length(self, step: Doubles, weights: Doubles) -> Doubles:
-        """Return by how much steps (R, q) move linear predictors of the samples at most, (R,)."""
+        """Return the most that steps (R, q) move a linear predictor of the samples, (R,)."""
         return np.asarray(np.where(weights > 0, np.abs(step @ self.rows.T), 0.0).max(axis=1))
 
     def _step(self, weights: Doubles, moves: Doubles) -> Doubles:
-        """Return the next Newton step, (R, q), of which no linear predictor goes too far."""
+        """Return the next Newton step, (R, q), shortened if it moves a linear predictor too far."""
         x, q, first = self.rows, self.rows.shape[1], not moves.any()
         if self.law is None or first:
             scores, curvatures = weights * self.scores, weights * self.curvatures
         else:
             scores, curvatures = self.law(moves @ x.T)
-            outside = weights <= 0  # where the law's may be infinite
-            for each in (scores, curvatures):  # large: no more memory is touched
-                each[outside] = 0.0
-                each *= weights
+            outside = weights <= 0  # there the law may be infinite
+            for array in (scores, curvatures):  # in place, since they are large
+                array[outside] = 0.0
+                array *= weights
         upper = np.triu_indices(q)
         sums = curvatures @ self._products
         matrices = np.empty((len(sums), q, q))
         matrices[:, upper[0], upper[1]] = matrices[:, upper[1], upper[0]] = sums
-        step = solved(matrices, scores @ x)
+        step = newton_steps(matrices, scores @ x)
         if self.positive is not None:  # of the records of a sample
-            reached = np.where(weights > 0, self.positive + moves @ x.T, np.inf)
-            ratio = (-(step @ x.T) / (_NEAREST * reached)).max(axis=1)
+            predictors = np.where(weights > 0, self.positive + moves @ x.T, np.inf)
+            ratio = (-(step @ x.T) / (_SHARE_TO_EDGE * predictors)).max(axis=1)
         elif first:
             return step
         else:
@@ -197,21 +199,21 @@ class Equations:
         return np.asarray(step / np.maximum(1.0, ratio)[:, None])
 
 
-def solved(curvatures: Doubles, gradients: Doubles) -> Doubles:
-    """Return Newton steps, (R, q), of units in which curvatures are about the identity.
+def newton_steps(curvatures: Doubles, gradients: Doubles) -> Doubles:
+    """Return Newton steps, (R, q), in units where curvatures are about the identity.
 
-    They are NaN where a direction has no curvature, or none beside the largest.
+    They are NaN where a direction has no curvature, or a negligible one beside the largest.
     """
     step = np.full(gradients.shape, np.nan)
     fits = np.asarray(np.isfinite(curvatures).all(axis=(1, 2)), dtype=np.bool_)
     values = np.linalg.eigvalsh(curvatures[fits])
-    fits[fits] = values[:, 0] > np.maximum(GONE, _LAST_DIGITS * values[:, -1])
+    fits[fits] = values[:, 0] > np.maximum(NEGLIGIBLE, _LAST_DIGITS * values[:, -1])
     step[fits] = np.linalg.solve(curvatures[fits], gradients[fits][:, :, None])[:, :, 0]
     return step
 
 
-class OwnedError(ValueError):
-    """Without the person of a row nothing tells of a direction of the coefficients."""
+class UnidentifiedError(ValueError):
+    """Without the person of a row, a direction of the coefficients is not determined."""
 
     def __init__(self, row: int, direction: Doubles) -> None:
         super().__init__(row)
@@ -219,23 +221,23 @@ class OwnedError(ValueError):
 
 
 def residuals_without(
-    every: Doubles, residuals: Doubles, batch: npt.NDArray[np.intp], gone: float
+    all_rows: Doubles, residuals: Doubles, batch: npt.NDArray[np.intp], rounding: float
 ) -> Doubles:
-    """Return the residuals (m, k) at the coefficients fitted without the k records of each.
+    """Return the residuals (m, k) of m persons, at coefficients fitted without the person's k rows.
 
     These are (I - W W')^-1 e = e + W (I - W'W)^-1 W'e, with W (k, p + 1) the whitened rows.
     """
-    rows, residuals = every[batch], residuals[batch]
+    rows, residuals = all_rows[batch], residuals[batch]
     if rows.shape[1] == 1:
         remaining = 1 - np.square(rows[:, 0]).sum(axis=1)
     else:
         remainder = np.eye(rows.shape[2]) - rows.swapaxes(1, 2) @ rows
         remaining = np.linalg.eigvalsh(remainder)[:, 0]
-    if (remaining <= gone).any():
+    if (remaining <= rounding).any():
         worst = int(remaining.argmin())
         alone = rows.shape[1] == 1
         owned = rows[worst, 0] if alone else np.linalg.eigh(remainder[worst])[1][:, 0]
-        raise OwnedError(int(batch[worst, 0]), owned)
+        raise UnidentifiedError(int(batch[worst, 0]), owned)
     if rows.shape[1] == 1:
         return np.asarray(residuals / remaining[:, None])
     pull = rows.swapaxes(1, 2) @ residuals[:, :, None]
@@ -244,19 +246,19 @@ def residuals_without(
 
 @dataclass(frozen=True)
 class Coefficients(Statistic, Generic[FitOf]):
-    """Coefficients of a model with predictors, by what each record shifts them."""
+    """Coefficients of a model with predictors, by how far each record shifts them."""
 
     exact: ClassVar[Exactness] = "asymptotic"
     intercept: ClassVar[bool] = True
     _fit: FitOf | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     @abstractmethod
-    def _predicting(self) -> Sequence[str]:
+    def _predictor_names(self) -> Sequence[str]:
         """Return the names of the predictors."""
 
     @abstractmethod
-    def _along(self, direction: Doubles) -> Doubles:
-        """Return the slopes of a whitened direction, in deviations of the predictors."""
+    def _slopes_of(self, direction: Doubles) -> Doubles:
+        """Return the slopes of a whitened direction, in standard deviations of the predictors."""
 
     @abstractmethod
     def _equations(self, values: Doubles) -> Equations:
@@ -269,8 +271,8 @@ class Coefficients(Statistic, Generic[FitOf]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The coefficients; of a column of categories one for each level but the first."""
-        names = tuple(f"coefficient of {name}" for name in self._predicting())
+        """Names of the coefficients; categories have one for each level but the first."""
+        names = tuple(f"coefficient of {name}" for name in self._predictor_names())
         return ("intercept", *names) if self.intercept else names
 
     def equations(self, block: npt.ArrayLike) -> Equations:
@@ -283,8 +285,8 @@ class Coefficients(Statistic, Generic[FitOf]):
         Returns
         -------
         Equations
-            With `rows`, `scores`, `curvatures`, and `refitted`, which fits samples of the records:
-            least squares exactly, others by three Newton steps, the gamma family by six.
+            With `rows`, `scores`, `curvatures`, and `refitted`, which fits samples of the records.
+            Least squares is exact, other models take three Newton steps, the gamma family six.
 
         Examples
         --------
@@ -308,32 +310,32 @@ class Coefficients(Statistic, Generic[FitOf]):
     def _shifts(self, equations: Equations, owners: npt.NDArray[np.intp] | None) -> Doubles:
         try:
             return equations.shifts(owners)
-        except OwnedError as error:
-            raise NoFitError(self._named(self._along(error.direction)), error.row) from None
+        except UnidentifiedError as error:
+            raise NoFitError(self._main_name(self._slopes_of(error.direction)), error.row) from None
 
-    def _named(self, slopes: Doubles) -> str:
-        """Name the last predictor whose slope is large in deviations of the predictors."""
+    def _main_name(self, slopes: Doubles) -> str:
+        """Return the name of the last predictor whose slope is at least half the largest."""
         parts = np.nan_to_num(np.abs(slopes))
-        return self._predicting()[int(np.flatnonzero(parts >= 0.5 * parts.max())[-1])]
+        return self._predictor_names()[int(np.flatnonzero(parts >= 0.5 * parts.max())[-1])]
 
     def _require_independent(self, good: Flags) -> None:
-        """Refuse predictors that are constant, or follow from those before them."""
+        """Refuse predictors that are constant, or linear combinations of those before them."""
         if not good.all():
-            name = self._predicting()[int((~good).argmax())]
+            name = self._predictor_names()[int((~good).argmax())]
             raise ValueError(f"The predictors must be linearly independent: leave out {name!r}")
 
 
 @dataclass(frozen=True)
-class Regression(Predicting, Coefficients[_LeastSquares]):
+class Regression(ResponseStatistic, Coefficients[_LeastSquares]):
     """Coefficients of a least-squares regression with an intercept.
 
-    phi(z) = N H^-1 x e / (1 - h), with x the predictors beside a 1, H = X'X of all N records, e the
-    residual and h = x' H^-1 x the leverage: phi / N is exactly by how much the record shifts the
-    coefficients, H_o^-1 x r / (1 + x' H_o^-1 x) with H_o and the residual r of the fit to the
-    others (Belsley, Kuh & Welsch, *Regression Diagnostics*, 1980, section 2.1). As n grows the
-    coefficients are their true values plus the mean of phi (van der Vaart, *Asymptotic Statistics*,
-    1998, theorem 5.21). `prepare` fits a table, of whose records features are. With few records a
-    coefficient is not linear in them, and an influential record leaks more.
+    phi(z) = N H^-1 x e / (1 - h), where x are a 1 and the predictors, H = X'X of all N records, e
+    the residual and h = x' H^-1 x the leverage. phi / N is the exact shift that the record makes to
+    the coefficients, H_o^-1 x r / (1 + x' H_o^-1 x), with H_o and the residual r of the fit to the
+    other records (Belsley, Kuh & Welsch, *Regression Diagnostics*, 1980, section 2.1). As n grows
+    the coefficients are their true values plus the mean of phi (van der Vaart, *Asymptotic
+    Statistics*, 1998, theorem 5.21). `prepare` fits a table; features are defined for its records.
+    With few records a coefficient is not linear in them, and an influential record leaks more.
 
     Parameters
     ----------
@@ -362,8 +364,7 @@ class Regression(Predicting, Coefficients[_LeastSquares]):
         Parameters
         ----------
         values : (N, d) array_like or Moments
-            Moments hold squares: they tell no predictors apart that follow from each other but
-            for a part in 10^5.
+            Moments are squares, so predictors that are dependent up to a part in 10^5 are refused.
 
         Returns
         -------
@@ -372,15 +373,15 @@ class Regression(Predicting, Coefficients[_LeastSquares]):
         Raises
         ------
         ValueError
-            If the predictors are linearly dependent, or the response follows from them: then it
-            is among them, perhaps in other units.
+            If the predictors are linearly dependent, or the response follows from them, as where
+            it is among them in other units.
         """
         if isinstance(values, Moments):
-            return replace(self, _fit=self._of_moments(values))
+            return replace(self, _fit=self._fit_moments(values))
         array = np.asarray(validation.matrix("values", values), dtype=np.float64)
         x, y = self._split(array)
         means, level = x.mean(axis=0), float(y.mean())
-        centred, about = x - means, y - level
+        centred, deviations = x - means, y - level
         scale = np.linalg.norm(centred, axis=0)
         size = np.sqrt(len(x)) * np.abs(means)
         self._require_independent(scale > 1e-12 * size)
@@ -390,9 +391,9 @@ class Regression(Predicting, Coefficients[_LeastSquares]):
         self._require_independent(np.abs(np.diag(triangle)) > 1e-10)
         inverse = np.linalg.inv(triangle)
         whitening = inverse / scale[:, None]
-        slopes = whitening @ (factor.T @ about)
-        residual = float(np.linalg.norm(about - centred @ slopes))
-        spread, size = float(np.linalg.norm(about)), float(np.linalg.norm(y))
+        slopes = whitening @ (factor.T @ deviations)
+        residual = float(np.linalg.norm(deviations - centred @ slopes))
+        spread, size = float(np.linalg.norm(deviations)), float(np.linalg.norm(y))
         self._require_residual(residual, spread, size, slopes * scale)
         error = 1e-14 * float(np.linalg.norm(inverse))
         return replace(self, _fit=_LeastSquares(means, len(x), slopes, level, whitening, error))
@@ -400,31 +401,31 @@ class Regression(Predicting, Coefficients[_LeastSquares]):
     def _require_residual(
         self, residual: float, spread: float, size: float, parts: Doubles
     ) -> None:
-        """Refuse a response of which nothing is left beside its deviations, or its own size.
+        """Refuse a residual that is rounding beside the response's spread or size.
 
-        `parts` are the slopes in units of the predictors' deviations.
+        `parts` are the slopes in units of the predictors' standard deviations.
         """
         if spread <= _LAST_DIGITS * size:
             raise ValueError(
                 f"response={self.response!r} must vary: it is the same in every record"
             )
         if residual <= max(ROUNDING * spread, _LAST_DIGITS * size):
-            at = self._numbers(self.response)
-            of = [repr(self.columns[at[k]]) for k in np.flatnonzero(abs(parts) > 1e-6 * spread)]
+            at = self._numeric(self.response)
+            names = [repr(self.columns[at[k]]) for k in np.flatnonzero(abs(parts) > 1e-6 * spread)]
             raise ValueError(
                 f"response={self.response!r} must not follow from the predictors "
-                f"{', '.join(of)}: leave one of them out"
+                f"{', '.join(names)}: leave one of them out"
             )
 
-    def _of_moments(self, moments: Moments) -> _LeastSquares:
-        """Return the fit, in units of the standard deviations of the predictors."""
-        at, y = self._numbers(self.response), self._index("response", self.response)
+    def _fit_moments(self, moments: Moments) -> _LeastSquares:
+        """Return the fit to moments, solved in standard deviations of the predictors."""
+        at, y = self._numeric(self.response), self._index("response", self.response)
         mean, cov = moments.mean, moments.cov
         scale = np.sqrt(np.diag(cov)[at])
         self._require_independent(scale > 0)
         part = cov[np.ix_(at, at)] / np.outer(scale, scale)
         eigenvalues, vectors = np.linalg.eigh(part)
-        if eigenvalues[0] <= _SQUARED:
+        if eigenvalues[0] <= _LEAST_EIGENVALUE:
             last = len(at) - 1 - int((np.abs(vectors[::-1, 0]) > 0.1).argmax())
             self._require_independent(np.arange(len(at)) != last)
         slopes = np.linalg.solve(part, cov[at, y] / scale)
@@ -440,25 +441,25 @@ class Regression(Predicting, Coefficients[_LeastSquares]):
 
     def _split(self, values: Doubles) -> tuple[Doubles, Doubles]:
         y = self._index("response", self.response)
-        return values[:, self._numbers(self.response)], values[:, y]
+        return values[:, self._numeric(self.response)], values[:, y]
 
-    def _predicting(self) -> list[str]:
-        return [self.columns[j] for j in self._numbers(self.response)]
+    def _predictor_names(self) -> list[str]:
+        return [self.columns[j] for j in self._numeric(self.response)]
 
     def leverages(self, block: npt.ArrayLike, owners: npt.ArrayLike | None = None) -> Doubles:
-        """Return by what share each record narrows the spread of the coefficients.
+        """Return the share by which each record's presence narrows the coefficients' spread.
 
-        Of a person's records it is the largest eigenvalue of their part of the hat matrix. In the
-        direction of which a record with leverage h tells most, the coefficients without it vary by
-        1, and with it by 1 - h about sqrt(h / (1 - h)) e / sigma: the residual e may be 0, and the
-        record's presence still shows.
+        For several records of a person it is the largest eigenvalue of their block of the hat
+        matrix. Take the direction that depends most on a record with leverage h. If the
+        coefficients vary by 1 without the record, they vary by 1 - h with it, about
+        sqrt(h / (1 - h)) e / sigma. So its presence shows even if its residual e is 0.
 
         Parameters
         ----------
         block : (k, d) array_like
             Records of the table that `prepare` fitted.
         owners : (k,) array_like of int, optional
-            The person of each; by default each is another one.
+            The person of each record; by default each record is of another person.
 
         Returns
         -------
@@ -484,7 +485,7 @@ class Regression(Predicting, Coefficients[_LeastSquares]):
         return np.minimum(result, 1.0)
 
     def column_of(self, record: npt.ArrayLike) -> str:
-        """Return the predictor whose coefficient hangs most on a record.
+        """Return the predictor whose coefficient depends most on a record.
 
         Parameters
         ----------
@@ -506,7 +507,7 @@ class Regression(Predicting, Coefficients[_LeastSquares]):
         """
         fit = self._fitted()
         x, _ = self._split(self._checked(np.asarray(record)[np.newaxis]))
-        return self._named(self._along(fit.whitened(x)[0]))
+        return self._main_name(self._slopes_of(fit.whitened(x)[0]))
 
     def _equations(self, values: Doubles) -> Equations:
         fit = self._fitted()
@@ -516,14 +517,14 @@ class Regression(Predicting, Coefficients[_LeastSquares]):
         named[0, 0] = 1 / np.sqrt(fit.count)
         named[1:, 1:] = fit.whitening.T
         named[1:, 0] = -fit.means @ fit.whitening
-        rounding = max(GONE, fit.rounding)
+        rounding = max(NEGLIGIBLE, fit.rounding)
         return Equations(fit.whitened(x), residual, np.ones(len(x)), named, rounding=rounding)
 
     def _estimates(self) -> Doubles:
         fit = self._fitted()
         return np.concatenate([[fit.level - fit.means @ fit.slopes], fit.slopes])
 
-    def _along(self, direction: Doubles) -> Doubles:
+    def _slopes_of(self, direction: Doubles) -> Doubles:
         whitening = self._fitted().whitening
         spread = np.sqrt(np.square(np.linalg.inv(whitening)).sum(axis=0))
         return np.asarray((whitening @ direction[1:]) * spread)
@@ -532,7 +533,7 @@ class Regression(Predicting, Coefficients[_LeastSquares]):
 def batches(
     owners: npt.NDArray[np.intp] | None, size: int, width: int
 ) -> Iterator[npt.NDArray[np.intp]]:
-    """Yield the places (m, k) of the records of m persons who own k each."""
+    """Yield the row numbers (m, k) of m persons with k records each."""
     if owners is None:
         yield np.arange(size)[:, None]
         return
@@ -540,6 +541,6 @@ def batches(
     first, counts = np.unique(owners[order], return_index=True, return_counts=True)[1:]
     for count in np.unique(counts).tolist():
         starts = first[counts == count]
-        most = max(1, _NUMBERS // (width * max(width, count)))
+        most = max(1, _BATCH_SIZE // (width * max(width, count)))
         for start in range(0, len(starts), most):
             yield order[starts[start : start + most, None] + np.arange(count)]

@@ -23,14 +23,14 @@ _ROUNDING = 8 * np.finfo(np.float64).eps  # share of a total
 
 
 class NoFitError(ValueError):
-    """What is published of some records does not exist without those of one person.
+    """The published numbers do not exist without the records of one person.
 
     Attributes
     ----------
     column : str
-        What only these records tell of.
+        The column about which only these records have information.
     row : int
-        The first of them in the block, from 0.
+        The first of these records in the block, counted from 0.
 
     Examples
     --------
@@ -56,29 +56,29 @@ class NoFitError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Statistic(ABC):
-    """A release that is the mean of phi(z) over the n records, or known as soon as that mean is.
+    """A release that is the mean of phi(z) over the n records, or a function of that mean.
 
-    All that holds for a mean of records holds with the features phi in the place of z: the leakage
-    of a record is M / n, M the squared Mahalanobis distance of phi(z) by the mean and covariance of
-    phi.
+    All that holds for a mean of records z holds for the mean of the features phi(z). The leakage of
+    a record is M / n, where M is the squared Mahalanobis distance of phi(z) by the mean and
+    covariance of phi.
 
     Attributes
     ----------
     exact : {"exact", "asymptotic"}
-        Whether the release is a mean of phi at any n, or as n grows.
+        Whether the release is a mean of phi at any n, or only in the limit of large n.
     columns : tuple of str
         Names of the columns of a block; set by `on`.
     levels : mapping
-        Column of categories -> its levels, of which the block holds the numbers; set by `on`.
+        Column of categories -> its levels; the block holds the number of the level. Set by `on`.
     kind : str
         Name of the statistic in a report's JSON.
     said : str
-        What is published, as the start of a sentence, with places for `records` and others.
+        What is published, as the start of a sentence: a format string with fields as `records`.
     totals : bool
-        Whether what is published are sums over the records rather than means.
+        Whether the published numbers are sums over the records rather than means.
     blockwise : bool
-        Whether all that `prepare` needs are the moments of the columns: then a table of any length
-        is judged block by block.
+        Whether `prepare` needs only the moments of the columns. Then a table of any length can be
+        judged block by block.
     """
 
     columns: tuple[str, ...] = ()
@@ -122,7 +122,7 @@ class Statistic(ABC):
         names = tuple(columns)
         if len(set(names)) < len(names):
             raise ValueError(f"columns={names} must have different names")
-        bound = replace(self, columns=names, levels=_mapped(levels))
+        bound = replace(self, columns=names, levels=_levels_dict(levels))
         bound._require()
         size = len(bound.names)
         if not size:
@@ -139,15 +139,15 @@ class Statistic(ABC):
 
     @property
     def apart(self) -> tuple[str, ...]:
-        """Columns that the statistic names: needed though they are constant or follow from others.
+        """Columns that the statistic names; it needs them even if constant or linearly dependent.
 
-        The columns beside them are judged for themselves, too: a mean with weights w of a column
-        that follows from w and others does not follow from their means.
+        A column that is a linear combination of these and others is judged, too: its mean with
+        weights w does not follow from their means.
         """
         return ()
 
     def weights_of(self, block: npt.ArrayLike) -> Doubles | None:  # noqa: ARG002, overridden
-        """Return the weights of the records, where everybody knows them; otherwise None.
+        """Return the weights of the records if they are public; otherwise None.
 
         Parameters
         ----------
@@ -161,13 +161,13 @@ class Statistic(ABC):
         return None
 
     def prepare(self: Self_, values: npt.ArrayLike | Moments) -> Self_:  # noqa: ARG002, overridden
-        """Return the statistic with what its features need to know of the records: nothing.
+        """Return the statistic with the estimates that its features need; here there are none.
 
         Parameters
         ----------
         values : (N, d) array_like or Moments
             Records; the columns are those that `on` was given. If the statistic is ``blockwise``,
-            their moments do.
+            their moments suffice.
 
         Returns
         -------
@@ -204,10 +204,11 @@ class Statistic(ABC):
         ----------
         block : (k, d) array_like
             Records; the columns are those that `on` was given. If `prepare` was given records,
-            these are of them.
+            these must be among them.
         owners : (k,) array_like of int, optional
-            The number of the person whom each record belongs to: all of a person's records stay or
-            go together, and all are in the block. By default each is of another person.
+            The number of the person to whom each record belongs. All of a person's records are
+            in the data or none, and all must be in the block. By default each record is of another
+            person.
 
         Returns
         -------
@@ -216,7 +217,7 @@ class Statistic(ABC):
         Raises
         ------
         NoFitError
-            If what is published does not exist without one of the persons.
+            If the published numbers do not exist without one of the persons.
         ValueError
             If `on` has not been called, or the shape does not fit.
         """
@@ -233,8 +234,8 @@ class Statistic(ABC):
     def units(self, means: npt.ArrayLike, n: int) -> Doubles:
         """Return how much each published number changes with the mean of its feature.
 
-        Noise on what is published is the noise on the means of the features times these units;
-        of numbers that follow from the means of several features see `jacobian`.
+        Noise on the published numbers is the noise on the means of the features times these units.
+        For numbers that follow from the means of several features see `jacobian`.
 
         Parameters
         ----------
@@ -246,8 +247,8 @@ class Statistic(ABC):
         Returns
         -------
         (D,) ndarray of float64
-            n of a sum or a count, 1 of a mean or a share; one over the share of its cell of the
-            mean of a group, and one over the mean weight of a weighted mean.
+            n for a sum or a count, 1 for a mean or a share. For the mean of a group, one over the
+            share of the group's cell; for a weighted mean, one over the mean weight.
 
         Examples
         --------
@@ -285,7 +286,7 @@ class Statistic(ABC):
         return None
 
     def estimates(self, means: npt.ArrayLike, n: int) -> Doubles:
-        """Return the published numbers, one a feature: what was fitted, or what the means say.
+        """Return the published numbers, one a feature: fitted by `prepare`, or from the means.
 
         Parameters
         ----------
@@ -297,7 +298,7 @@ class Statistic(ABC):
         Returns
         -------
         (D,) ndarray of float64
-            Of `Covariance` the covariances after `prepare`, before it means of products.
+            `Covariance` returns covariances after `prepare`, and means of products before it.
 
         Examples
         --------
@@ -322,7 +323,7 @@ class Statistic(ABC):
         return array.astype(np.float64)
 
     def _estimates(self) -> Doubles | None:
-        """Return what was fitted, where a feature is by how much a record shifts that."""
+        """Return the fitted numbers if the features are shifts of them; otherwise None."""
         return None
 
     def _checked(self, block: npt.ArrayLike) -> Doubles:
@@ -343,11 +344,11 @@ class Statistic(ABC):
         """Return phi of checked records, each of another person."""
 
     def _features_of(self, values: Doubles, owners: npt.NDArray[np.intp]) -> Doubles:  # noqa: ARG002
-        """Return phi of checked records of persons: the same where it hangs on no other record."""
+        """Return phi of checked records of persons; here it depends on no other record."""
         return self._features(values)
 
     def _require(self) -> None:
-        """Refuse columns on which the statistic is not defined: it is, of numbers."""
+        """Refuse columns on which the statistic is not defined; here those of categories."""
         for name in self.levels or {}:
             raise ValueError(f"column {name!r} must hold numbers, not categories")
 
@@ -363,24 +364,24 @@ class Statistic(ABC):
             raise ValueError(f"{argument}={name!r} must be a column of categories")
         return levels
 
-    def _numbers(self, *without: str) -> list[int]:
-        """Return the columns of numbers, but for those named."""
+    def _numeric(self, *without: str) -> list[int]:
+        """Return the indices of the columns of numbers, except those named."""
         excluded = {*without, *(self.levels or {})}
         return [j for j, name in enumerate(self.columns) if name not in excluded]
 
 
 @dataclass(frozen=True, eq=False)
 class SampleSums:
-    """Numbers that are no sums over the records, but follow from some.
+    """Numbers that are not sums over the records, but functions of such sums.
 
     Attributes
     ----------
     summands : (N, p) ndarray
-        Of all records.
+        The p summands of each record.
     leverages : (N,) ndarray
-        By what share each record narrows the spread of the numbers by being there.
+        The share by which the presence of each record narrows the spread of the numbers.
     moves : callable
-        By how much the numbers differ from those of all records, (R, D), from sums (R, p).
+        Maps sums (R, p) of samples to the differences (R, D) from the numbers of all records.
     """
 
     summands: Doubles
@@ -389,19 +390,20 @@ class SampleSums:
 
     @property
     def width(self) -> int:
-        """How many numbers of each record a sample adds up."""
+        """Number of summands of a record."""
         return int(self.summands.shape[1])
 
     def refitted(self, weights: npt.ArrayLike) -> Doubles:
-        """Return by how much the numbers differ, (R, D), for samples of weights (R, N).
+        """Return the differences (R, D) from the numbers of all records, of samples (R, N).
 
-        Rows of NaN are samples of which there are no such numbers.
+        A row of weights says how often a sample has each record. Rows of NaN are samples for which
+        the numbers do not exist.
         """
         return self.moves(np.asarray(weights, dtype=np.float64) @ self.summands)
 
 
 def indicators(codes: Doubles, size: int) -> Doubles:
-    """Return one column of 0 and 1 for each of so many levels; NaN codes have NaN rows."""
+    """Return `size` columns of 0 and 1, one for each level; NaN codes have NaN rows."""
     present = np.isfinite(codes)
     rows = np.equal(codes[:, None], np.arange(size)).astype(np.float64)
     rows[~present] = np.nan
@@ -409,7 +411,7 @@ def indicators(codes: Doubles, size: int) -> Doubles:
 
 
 def moments_of(values: npt.ArrayLike | Moments) -> Moments:
-    """Return the moments of records, or these moments."""
+    """Return the moments of records, or moments as they are."""
     if isinstance(values, Moments):
         return values
     array = validation.matrix("values", values)
@@ -419,15 +421,15 @@ def moments_of(values: npt.ArrayLike | Moments) -> Moments:
 
 
 def names_of(by: object) -> tuple[str, ...]:
-    """Return one name or several as a tuple."""
+    """Return a name, or a sequence of names, as a tuple."""
     names = tuple(by) if isinstance(by, Iterable) and not isinstance(by, str) else (by,)
     if not all(isinstance(name, str) for name in names):
         raise TypeError(f"by={by!r} must be the name of a column, or several")
     return names
 
 
-def _mapped(levels: object) -> dict[str, tuple[str, ...]]:
-    """Return the levels of columns of categories."""
+def _levels_dict(levels: object) -> dict[str, tuple[str, ...]]:
+    """Return the levels of each column of categories."""
     if levels is None:
         return {}
     if not isinstance(levels, Mapping):
@@ -436,7 +438,7 @@ def _mapped(levels: object) -> dict[str, tuple[str, ...]]:
 
 
 @dataclass(frozen=True)
-class Predicting(Statistic):
+class ResponseStatistic(Statistic):
     """A statistic with a response that all other columns predict."""
 
     response: str
@@ -554,8 +556,8 @@ class Proportions(ByLevels):
 class Histogram(Statistic):
     """Counts of a column between edges: phi is 1 where a value lies in a bin.
 
-    The first bin is left out, since the counts add up to n. Bins hold their lower edge; the last
-    one holds both; values outside all are in a bin of their own where there are any.
+    The first bin is left out, since the counts add up to n. A bin includes its lower edge, the last
+    bin both edges. A further bin has the values outside all edges.
 
     Parameters
     ----------
@@ -580,7 +582,7 @@ class Histogram(Statistic):
     blockwise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Hold the edges as they are compared."""
+        """Convert the edges to float64, as they are compared."""
         object.__setattr__(self, "edges", tuple(validation.edges("edges", self.edges).tolist()))
 
     def _require(self) -> None:

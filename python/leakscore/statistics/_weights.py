@@ -43,9 +43,9 @@ class _Weighted(Statistic):
             )
         return weight
 
-    def _weighed(self, values: Doubles) -> tuple[Doubles, Doubles]:
+    def _split_weights(self, values: Doubles) -> tuple[Doubles, Doubles]:
         """Return the weights (k, 1) and the other columns."""
-        return self._weights(values)[:, np.newaxis], values[:, self._numbers(self.weights)]
+        return self._weights(values)[:, np.newaxis], values[:, self._numeric(self.weights)]
 
     def _moments(self, values: npt.ArrayLike | Moments) -> Moments:
         """Return the moments of records; refuse weights that are negative, infinite or all 0."""
@@ -56,8 +56,8 @@ class _Weighted(Statistic):
             raise ValueError(f"A weight ({self.weights!r}) must be above 0: all are 0")
         return moments
 
-    def _others(self) -> tuple[str, ...]:
-        return tuple(self.columns[j] for j in self._numbers(self.weights))
+    def _other_names(self) -> tuple[str, ...]:
+        return tuple(self.columns[j] for j in self._numeric(self.weights))
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class WeightedMean(_Weighted):
     """Means with a column of weights: phi(z) = (w, w z).
 
     The weights are data of the records, and their sum is taken to be published as well: then the
-    law is exact. Who publishes the ratio alone tells less (`WeightedRatio`); of weights that
-    everybody knows see `KnownWeights`.
+    law is exact. The ratio alone leaks less (`WeightedRatio`). For public weights see
+    `KnownWeights`.
 
     Parameters
     ----------
@@ -89,7 +89,10 @@ class WeightedMean(_Weighted):
     def names(self) -> tuple[str, ...]:
         """The sum of the weights, and the weighted mean of every other column."""
         weights = self.weights
-        return (f"sum of {weights}", *(f"{name} weighted by {weights}" for name in self._others()))
+        return (
+            f"sum of {weights}",
+            *(f"{name} weighted by {weights}" for name in self._other_names()),
+        )
 
     def prepare(self, values: npt.ArrayLike | Moments) -> WeightedMean:
         """Refuse weights that are all 0.
@@ -106,7 +109,7 @@ class WeightedMean(_Weighted):
         return self
 
     def units(self, means: npt.ArrayLike, n: int) -> Doubles:
-        """Return n of the weight and one over its mean of all else; see `Statistic.units`.
+        """Return n for the weight, one over its mean for the others; see `Statistic.units`.
 
         Parameters
         ----------
@@ -150,7 +153,7 @@ class WeightedMean(_Weighted):
         return slopes
 
     def _features(self, values: Doubles) -> Doubles:
-        weight, others = self._weighed(values)
+        weight, others = self._split_weights(values)
         return np.concatenate([weight, weight * others], axis=1)
 
 
@@ -158,10 +161,11 @@ class WeightedMean(_Weighted):
 class WeightedRatio(_Weighted):
     """Means with a column of weights that are data, without the sum of the weights.
 
-    phi(z) = w (z - theta) / E w / (1 - h), theta the weighted mean of the N records of a table and
-    h = w / sum w: phi / N is exactly by how much the record shifts theta. As n grows the published
-    ratio is theta plus the mean of phi (a ratio estimator: Cochran, *Sampling Techniques*, 1977,
-    section 6.4). `prepare` takes theta and E w from the table, of whose records features are.
+    phi(z) = w (z - theta) / E w / (1 - h), where theta is the weighted mean of the N records of a
+    table and h = w / sum w. phi / N is the exact shift that the record makes to theta. As n grows
+    the published ratio is theta plus the mean of phi (a ratio estimator: Cochran, *Sampling
+    Techniques*, 1977, section 6.4). `prepare` takes theta and E w from the table; features are
+    defined for its records.
 
     Parameters
     ----------
@@ -198,21 +202,21 @@ class WeightedRatio(_Weighted):
         WeightedRatio
         """
         moments, at = self._moments(values), self._index("weights", self.weights)
-        mean, others = float(moments.mean[at]), self._numbers(self.weights)
+        mean, others = float(moments.mean[at]), self._numeric(self.weights)
         means = moments.mean[others] + moments.cov[at, others] / mean
         return replace(self, _sum=mean, _means=tuple(means.tolist()), _count=moments.count)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The other columns."""
-        return self._others()
+        return self._other_names()
 
     def leverages(self, block: npt.ArrayLike) -> Doubles:
-        """Return by what share each record narrows the spread of the means by being there.
+        """Return the share by which each record's presence narrows the spread of the means.
 
-        Without a record of a share h of all weights the means vary by 1, and with it by 1 - h
-        about a point that is h of the way to its values: these may be the means, and its presence
-        still shows.
+        A record has a share h of all weights. If the means vary by 1 without it, they vary by 1 - h
+        with it, about a point that is h of the way to its values. So its presence shows even if its
+        values are the means.
 
         Parameters
         ----------
@@ -231,7 +235,7 @@ class WeightedRatio(_Weighted):
         >>> statistics.WeightedRatio(weights="w").on(["w", "a"]).prepare(rows).leverages(rows)
         array([0.25, 0.75])
         """
-        self._prepared()
+        self._require_prepared()
         return np.minimum(self._weights(self._checked(block)) / (self._sum * self._count), 1.0)
 
     def column_of(self, record: npt.ArrayLike) -> str:  # noqa: ARG002, that of every record
@@ -248,7 +252,7 @@ class WeightedRatio(_Weighted):
         return self.weights
 
     def equations(self, block: npt.ArrayLike) -> SampleSums:
-        """Return the sums of which the means of samples are ratios.
+        """Return the sums over records whose ratios are the means of samples.
 
         Parameters
         ----------
@@ -269,12 +273,12 @@ class WeightedRatio(_Weighted):
         array([[-3.],
                [ 0.]])
         """
-        self._prepared()
-        weight, others = self._weighed(self._checked(block))
-        away = weight * (others - np.array(self._means))
-        return SampleSums(np.hstack([weight, away]), self.leverages(block), _ratios)
+        self._require_prepared()
+        weight, others = self._split_weights(self._checked(block))
+        deviations = weight * (others - np.array(self._means))
+        return SampleSums(np.hstack([weight, deviations]), self.leverages(block), _ratios)
 
-    def _prepared(self) -> None:
+    def _require_prepared(self) -> None:
         if not self._means:
             raise ValueError("The means must be estimated: call prepare(values) first")
 
@@ -282,18 +286,18 @@ class WeightedRatio(_Weighted):
         return np.array(self._means)
 
     def _features(self, values: Doubles) -> Doubles:
-        self._prepared()
-        weight, others = self._weighed(values)
+        self._require_prepared()
+        weight, others = self._split_weights(values)
         return self._shifts(weight, others, weight[:, 0])
 
     def _features_of(self, values: Doubles, owners: npt.NDArray[np.intp]) -> Doubles:
-        weight, others = self._weighed(values)
+        weight, others = self._split_weights(values)
         _, owners = np.unique(owners, return_inverse=True)
         sums = np.bincount(owners, weight[:, 0]).astype(np.float64)
         return self._shifts(weight, others, sums[owners])
 
     def _shifts(self, weight: Doubles, others: Doubles, leaving: Doubles) -> Doubles:
-        """Return phi of records that leave together with others, in all of such weights."""
+        """Return phi; `leaving` is the total weight of the records that leave with each record."""
         remaining = 1 - leaving / (self._sum * self._count)
         if (remaining <= _ROUNDING).any():
             raise NoFitError(self.weights, int(remaining.argmin()))
@@ -310,16 +314,15 @@ def _ratios(sums: Doubles) -> Doubles:
 
 @dataclass(frozen=True)
 class KnownWeights(_Weighted):
-    """Means with weights that everybody knows, as those of a survey's design: phi(z) = z.
+    """Means with public weights, as those of a survey's design: phi(z) = z.
 
-    With a = w / sum w the release is sum a_i z_i, and a record of weight w_t leaks as in a plain
-    mean of n_t = sum w^2 / w_t^2 records, M / n_t: the law is exact. A record of weight 0 tells
-    nothing.
+    With a = w / sum w the release is sum a_i z_i. A record of weight w_t leaks as in a plain mean
+    of n_t = sum w^2 / w_t^2 records, M / n_t; the law is exact. A record of weight 0 leaks nothing.
 
     Parameters
     ----------
     weights : str
-        The column of weights, which is not secret itself.
+        The column of weights, which itself is public.
 
     Examples
     --------
@@ -337,7 +340,7 @@ class KnownWeights(_Weighted):
     @property
     def names(self) -> tuple[str, ...]:
         """The other columns."""
-        return self._others()
+        return self._other_names()
 
     def weights_of(self, block: npt.ArrayLike) -> Doubles:
         """Return the weights of the records.
@@ -363,4 +366,4 @@ class KnownWeights(_Weighted):
         return np.array(weight)
 
     def _features(self, values: Doubles) -> Doubles:
-        return self._weighed(values)[1]
+        return self._split_weights(values)[1]
