@@ -1,9 +1,9 @@
-"""How the covariance C of a Reference is held, and quadratic forms in its inverse.
+"""Representations of the covariance C of a Reference, and quadratic forms in its inverse.
 
-Matrices are refused, factorised and tested for singularity here. `Diagonal` and `Full` hold them,
-and `Diagonal` says what the methods return, also those of `low_rank.LowRank`; an inverse is needed
-only where `problem` is None. Instances do not change, except for factors, which are kept after
-their first computation.
+Matrices are refused, factorised and tested for singularity here. `Diagonal` and `Full` hold them.
+The docstrings of `Diagonal` also describe the methods of `Full` and `low_rank.LowRank`. Call a
+method that needs the inverse only where `problem` returns None. Instances are immutable, except
+that factors are cached after their first computation.
 
 The functions at the end are right also where a square or a difference overflows. In these cases
 each row is divided by the power of two that brings its largest coordinate near to one standard
@@ -35,22 +35,22 @@ _NEAR_ONE = 1e-6
 
 
 def rounding(dtype: np.dtype[Any]) -> float:
-    """Return the relative spacing of the numbers with which a matrix of this dtype was computed."""
+    """Return the machine epsilon in which a matrix of this dtype was computed."""
     return float(np.finfo(dtype if dtype.kind == "f" else np.float64).eps)
 
 
 def tolerance(dim: int, epsilon: float) -> float:
-    """Return the share of a variance that is lost in the rounding of a matrix of this size."""
+    """Return the share of a variance up to which a matrix of this size has only rounding errors."""
     return 10 * dim * epsilon
 
 
-_BAND = 128  # rows that are compared with 128 columns, read along rows of the matrix
+_BAND_ROWS = 128  # a band of rows is compared with the same columns, read along rows
 
 
 def symmetric(name: str, cov: Array) -> tuple[Doubles, float]:
-    """Copy a square matrix with variances >= 0, symmetric or so up to rounding, which is returned.
+    """Copy a square matrix with variances >= 0; return it with its machine epsilon.
 
-    Refuse any other; what rounding alone makes unsymmetric is replaced by its symmetric part.
+    A matrix that is symmetric up to rounding is replaced by its symmetric part. Others are refused.
     """
     values, exact = _core.copy_symmetric(cov)
     epsilon = rounding(cov.dtype)
@@ -63,7 +63,7 @@ def symmetric(name: str, cov: Array) -> tuple[Doubles, float]:
 
 
 def require_variances(name: str, variances: Doubles, ndim: int = 2) -> None:
-    """Refuse negative variances, those of a matrix or of a vector."""
+    """Refuse negative variances, of a matrix or (`ndim=1`) of a vector."""
     if (variances < 0).any():
         j = int(np.argmax(variances < 0))
         place = ", ".join([str(j)] * ndim)
@@ -72,7 +72,7 @@ def require_variances(name: str, variances: Doubles, ndim: int = 2) -> None:
 
 def _make_symmetric(name: str, cov: Doubles, epsilon: float) -> None:
     """Replace a matrix that is symmetric up to rounding by its symmetric part, in place."""
-    bands = [slice(first, first + _BAND) for first in range(0, len(cov), _BAND)]
+    bands = [slice(first, first + _BAND_ROWS) for first in range(0, len(cov), _BAND_ROWS)]
     sd, worst = np.sqrt(np.diag(cov)), (0.0, 0, 0)
     for band in bands:
         gap = np.abs(cov[band] - cov[:, band].T) - np.sqrt(epsilon) * sd * sd[band, None]
@@ -93,7 +93,7 @@ def _make_symmetric(name: str, cov: Doubles, epsilon: float) -> None:
 
 
 def root(matrix: Doubles) -> Doubles:
-    """Return F, (d, r) with r <= d, with F F' a semidefinite matrix of columns of any units."""
+    """Return F, (d, r) with r <= d, whose F F' is a semidefinite matrix; columns have any units."""
     scale = np.sqrt(np.diag(matrix))
     unit = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
     values, vectors = np.linalg.eigh(matrix * unit * unit[:, np.newaxis])
@@ -132,10 +132,10 @@ def use_blas() -> None:
 
 @dataclass(frozen=True)
 class Factor:
-    """Lower Cholesky factor of a covariance, and how near it is to singular.
+    """Lower Cholesky factor of a covariance, and how near the covariance is to singular.
 
-    The share of coordinate j is its squared pivot over its variance: what is left of the variance
-    of j given the coordinates before it. It does not depend on units.
+    The share of coordinate j is its squared pivot over its variance. That is the share of the
+    variance of j that remains given the coordinates before it. It does not depend on units.
     """
 
     lower: Doubles
@@ -145,7 +145,7 @@ class Factor:
 
 
 def factorise(cov: Doubles, epsilon: float) -> Factor:
-    """Factorise a symmetric matrix with variances > 0, as far as it is positive definite."""
+    """Factorise the leading positive definite part of a symmetric matrix with variances > 0."""
     use_blas()
     lower, positive = _core.cholesky(cov)
     shares = np.diag(lower)[:positive] ** 2 / np.diag(cov)[:positive]
@@ -178,15 +178,15 @@ def scatter(X: Array, mean: Doubles, *, single: bool) -> Doubles:
 
 # --- distances in single precision --------------------------------------------------------------
 
-# Rows that are judged together in single precision, the sums of them that are, and the relative
-# error that a distance may have.
+# Rows that are checked together in single precision, random sums that check them, and the relative
+# error allowed in a distance.
 _GROUP, _SUMS, _SINGLE = 64, 8, 1e-5
 _SMALL, _LARGE = 1e-30, 1e30
 
 
 @cache
-def _signed() -> Doubles:
-    """Return random weights of the rows of a group: of each row, their mean square is 1."""
+def _random_weights() -> Doubles:
+    """Return random weights of the rows of a group, (8, 64), of mean square 1 for each row."""
     drawn = np.random.default_rng(0).normal(size=(_SUMS, _GROUP))
     return np.asarray(drawn / np.sqrt(np.square(drawn).mean(axis=0)))
 
@@ -194,12 +194,12 @@ def _signed() -> Doubles:
 def distances_in_single(rows: Array, centre: Doubles, lower: Doubles, single: Floats) -> Doubles:
     """Squared distances by a factor in float32, in float64 from the first block that fails a check.
 
-    The whitened rows y of a group, in units of |y|, are added with weights, eight times, and the
-    sums compared with those of L^-1 e in float64: that costs an eighth of whitening every row so.
-    The root mean square of the gaps estimates the root of the sum of the squared relative errors
-    of all rows of the group, of which each is at most that, and half that of |y|^2. It must be
-    below a quarter of the error allowed: half of that is left for errors that chance to cancel, as
-    those of equal rows do where fewer sums are taken.
+    The check adds the whitened rows y of a group, in units of |y|, with eight sets of random
+    weights. It compares these sums with the same sums whitened in float64, at an eighth of the cost
+    of whitening every row in float64. The root mean square of the gaps estimates the root of the
+    sum of the squared relative errors of the group's rows. So it bounds the relative error of each
+    y, which is half that of |y|^2. It must be below a quarter of the error allowed. The factor 2
+    that remains is for errors that happen to cancel, as those of equal rows do in too few sums.
     """
     table = np.atleast_2d(rows)
     result = np.empty(len(table))
@@ -216,43 +216,43 @@ def distances_in_single(rows: Array, centre: Doubles, lower: Doubles, single: Fl
 
 
 def _single(block: Array, centre: Doubles, lower: Doubles, single: Floats) -> tuple[Doubles, float]:
-    """Return the distances of a block, and an estimate of the largest error of a whitened row."""
+    """Return the distances of a block, and the estimated largest relative error of its groups."""
     zeros = np.zeros(centre.size)
     with np.errstate(over="ignore", invalid="ignore"):
-        white = _away_in_single(block, centre)
+        white = _centred_in_single(block, centre)
         _core.whiten_rows(single, white)
         squares = _core.quadratic(white, zeros, zeros + 1)
         usable = (squares > _SMALL) & (squares < _LARGE)
         unit = np.where(usable, 1 / np.sqrt(np.where(usable, squares, 1.0)), 0.0)
         groups = range(0, len(block), _GROUP)
-        given, solved = np.zeros((2, _SUMS * len(groups), centre.size))
+        exact, approximate = np.zeros((2, _SUMS * len(groups), centre.size))
         for g, first in enumerate(groups):
             part, sums = slice(first, first + _GROUP), slice(_SUMS * g, _SUMS * (g + 1))
-            weights = _signed()[:, : len(unit[part])] * unit[part]
-            _core.combine(block[part], 0, centre, weights, given[sums])
-            _core.combine(white[part], 0, zeros, weights, solved[sums])
-        _core.whiten_rows(lower, given)
-        gaps = np.square(given - solved).sum(axis=1).reshape(-1, _SUMS)
+            weights = _random_weights()[:, : len(unit[part])] * unit[part]
+            _core.combine(block[part], 0, centre, weights, exact[sums])
+            _core.combine(white[part], 0, zeros, weights, approximate[sums])
+        _core.whiten_rows(lower, exact)
+        gaps = np.square(exact - approximate).sum(axis=1).reshape(-1, _SUMS)
     if not usable.all():
         squares[~usable] = _core.mahalanobis(block[~usable], centre, lower)
     return squares, float(np.sqrt(gaps.mean(axis=1).max()))
 
 
-def _away_in_single(block: Array, centre: Doubles) -> Floats:
-    """Return the rows less their centre, rounded once where the numbers are of one size."""
+def _centred_in_single(block: Array, centre: Doubles) -> Floats:
+    """Return the rows less their centre, with one rounding where both are of similar size."""
     if block.dtype.name != "float32":
         return np.subtract(block, centre, order="C").astype(np.float32)
     high = centre.astype(np.float32)
-    away: Floats = np.subtract(block, high, order="C", dtype=np.float32)
-    away -= (centre - high).astype(np.float32)
-    return away
+    centred: Floats = np.subtract(block, high, order="C", dtype=np.float32)
+    centred -= (centre - high).astype(np.float32)
+    return centred
 
 
 # --- covariances --------------------------------------------------------------------------------
 
 
 class Invertible(Protocol):
-    """What the forms below need of a covariance C, however it is held."""
+    """Methods of a covariance C that the quadratic forms below need."""
 
     @property
     def variances(self) -> Doubles: ...
@@ -268,13 +268,13 @@ class Invertible(Protocol):
 
 
 class Correlated(Invertible, Protocol):
-    """What the exact ratio needs of a covariance C whose coordinates are not independent."""
+    """Methods of a covariance C of dependent coordinates that the exact likelihood ratio needs."""
 
     def log_ratio(self, other: Any, extra: Doubles) -> float:
         """Logarithm of det C / det C' for C' of the same kind with C = C' + diag(extra)."""
 
     def between(self, first: Any, second: Any, rows: Doubles) -> Doubles:
-        """Return e' A^-1 C B^-1 e of every row e, for covariances A and B that are sums with C."""
+        """Return e' A^-1 C B^-1 e of every row e; A and B are C plus a diagonal."""
 
     def form(self, first: Doubles, second: Doubles) -> Doubles:
         """Return u' C v of every row u of one argument and the same row v of the other."""
@@ -283,8 +283,8 @@ class Correlated(Invertible, Protocol):
 class Diagonal:
     """Variances of uncorrelated coordinates.
 
-    `rounding` is the relative spacing of the numbers with which they were computed, and `single`
-    whether distances may be computed in float32 where that keeps five digits.
+    `rounding` is the machine epsilon in which they were computed. `single` tells whether distances
+    may be computed in float32 where that keeps five digits.
     """
 
     __slots__ = ("rounding", "variances")
@@ -334,7 +334,7 @@ class Diagonal:
         return np.asarray((rows * self.variances) @ rows.T)
 
     def plus(self, extra: Doubles) -> Diagonal:
-        """C + diag(extra) for one number or one a coordinate, at least 0."""
+        """Return C + diag(extra), for one number or one per coordinate, at least 0."""
         return Diagonal(self.variances + extra, self.rounding)
 
 
@@ -425,7 +425,7 @@ class Full:
         return type(self)(values, self.rounding, None, self.single)
 
     def in_precision(self, *, single: bool) -> Full:
-        """Return the same covariance, with that choice."""
+        """Return the same covariance in single or double precision."""
         return type(self)(self.values, self.rounding, self._factor, single)
 
 
@@ -440,10 +440,10 @@ def distances(covariance: Invertible, name: str, rows: Array, centre: Doubles) -
     if odd.any():
         validation.finite(name, rows)
         # Halves, as the difference itself may overflow.
-        away = 0.5 * np.atleast_2d(rows)[odd].astype(np.float64) - 0.5 * centre
-        scaled, powers = _scaled(covariance, away)
+        centred = 0.5 * np.atleast_2d(rows)[odd].astype(np.float64) - 0.5 * centre
+        scaled, powers = _scaled(covariance, centred)
         squares = covariance.distances(scaled, np.zeros_like(centre))
-        result[odd] = _grown(squares, 2 * (powers + 1))
+        result[odd] = _rescale(squares, 2 * (powers + 1))
     return result
 
 
@@ -464,7 +464,7 @@ def solve(covariance: Invertible, name: str, rows: Array) -> Doubles:
         result = covariance.solve(given)
     if not np.isfinite(result).all():
         scaled, powers = _scaled(covariance, np.atleast_2d(rows).astype(np.float64))
-        result = _grown(covariance.solve(scaled), powers[:, np.newaxis]).reshape(rows.shape)
+        result = _rescale(covariance.solve(scaled), powers[:, np.newaxis]).reshape(rows.shape)
     return result
 
 
@@ -488,7 +488,7 @@ def _scaled_inner(covariance: Invertible, u: Array, v: Array) -> Doubles:
     first, before = _scaled(covariance, u.astype(np.float64))
     second, after = _scaled(covariance, v.astype(np.float64))
     result = _products("U", first, covariance.solve(second))
-    return _grown(result, before[:, np.newaxis] + after)
+    return _rescale(result, before[:, np.newaxis] + after)
 
 
 def _scaled(covariance: Invertible, rows: Doubles) -> tuple[Doubles, Indices]:
@@ -502,13 +502,13 @@ def _scaled(covariance: Invertible, rows: Doubles) -> tuple[Doubles, Indices]:
         return np.ldexp(rows, -powers[:, np.newaxis]), powers.astype(np.intp)
 
 
-def _grown(values: Doubles, powers: Indices) -> Doubles:
+def _rescale(values: Doubles, powers: Indices) -> Doubles:
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(np.ldexp(values, powers))
 
 
 def _products(name: str, rows: Array, weights: Doubles) -> Doubles:
-    """Return rows times weights, (T, k), a few rows in float64 at a time."""
+    """Return rows times weights, (T, k), converting a few rows to float64 at a time."""
     table, columns = np.atleast_2d(rows), np.atleast_2d(weights).T
     result = np.empty((len(table), columns.shape[1]))
     block = max(1, 2**18 // table.shape[1])

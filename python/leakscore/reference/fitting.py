@@ -1,4 +1,4 @@
-"""Estimates of mean and covariance from a table, and how far to shrink them.
+"""Estimates of mean and covariance from a table, and intensities of shrinkage.
 
 Covariances of few rows and many columns come from their Gram matrix, a block of columns at a time.
 """
@@ -18,12 +18,12 @@ from leakscore.typing import Doubles
 
 Shrinkage: TypeAlias = float | Literal["auto", "ledoit-wolf", "oas"] | None
 RowProducts: TypeAlias = Callable[[str, Doubles], float]
-"""Of a rule of shrinkage and weights: the sum of `row_products` over all rows."""
+"""Maps a rule of shrinkage and weights to the sum of `row_products` over all rows."""
 
 
 @dataclass(frozen=True)
 class CovarianceFit:
-    """How a covariance was estimated: all that leaving a row out needs."""
+    """How a covariance was estimated, as needed to estimate it without a row."""
 
     rows: int
     ddof: int
@@ -64,7 +64,7 @@ def require_finite(name: str, table: Table, squares: Doubles) -> None:
 
 
 def schaefer_strimmer(rows: int, squared_correlations: Any, products: Any) -> Any:
-    """Intensity from the sums over i != j of r_ij^2 and, over the rows too, of y_i^2 y_j^2."""
+    """Intensity from the sum of r_ij^2 over i != j, and of y_i^2 y_j^2 over i != j and rows."""
     correlated = ~(squared_correlations <= 0)
     squares = np.where(correlated, squared_correlations, 1.0)
     noise = (products / rows - squares) / (rows - 1)
@@ -73,10 +73,10 @@ def schaefer_strimmer(rows: int, squared_correlations: Any, products: Any) -> An
 
 @dataclass
 class GramColumns:
-    """Columns seen so far: their moments, and the Gram matrix of the rows in standard units.
+    """Columns added so far: their moments, and the Gram matrix of the rows in standard units.
 
-    The unit of a column is the diagonal entry that the covariance will have, where it is known
-    before all columns are, and the sample variance if the intensity is not known yet.
+    The squared unit of a column is the covariance's diagonal entry D. If that is not known before
+    the last column, because the intensity is not, it is the sample variance.
     """
 
     rows: int
@@ -92,7 +92,7 @@ class GramColumns:
 
     @property
     def options(self) -> tuple[int, Shrinkage, float, int]:
-        """What two objects must have in common to be merged."""
+        """The options, which must be equal in objects that are merged."""
         return self.rows, self.shrinkage, self.ridge, self.freedom
 
     def _units(self) -> tuple[float, float]:
@@ -124,9 +124,9 @@ class GramColumns:
         self.single |= other.single
 
     def estimate(self) -> tuple[Doubles, low_rank.LowRank, CovarianceFit]:
-        """Return mean and covariance, and how they were made."""
+        """Return mean, covariance, and how the covariance was estimated."""
         share, ridge = self._units()
-        squares = _joined(self.squares)
+        squares = _concatenate(self.squares)
         gram = low_rank.doubly_centred(self.gram.copy())  # type: ignore[union-attr]
         intensity = self._intensity(gram, squares)
         variances = squares / self.freedom
@@ -135,7 +135,7 @@ class GramColumns:
         units = share * squares
         units += ridge
         gram_matrix = low_rank.Gram(gram, units, self.single).at(diagonal)
-        mean = _joined(self.means)
+        mean = _concatenate(self.means)
         scale = (1 - intensity) / self.freedom
         total = variances + self.ridge if self.ridge else variances
         covariance = low_rank.LowRank(tuple(self.parts), mean, scale, diagonal, total, gram_matrix)
@@ -144,7 +144,7 @@ class GramColumns:
         return mean, covariance, fit
 
     def _intensity(self, gram: Doubles, squares: Doubles) -> float:
-        """Return the intensity; "auto" from sums over the columns that the Gram matrix holds."""
+        """Return the intensity; "auto" takes its sums over columns from the Gram matrix."""
         if self.shrinkage != "auto":
             return float(self.shrinkage or 0.0)
         if squares.size == 1:  # one variance: nothing to shrink towards
@@ -155,7 +155,7 @@ class GramColumns:
         return float(schaefer_strimmer(self.rows, np.float64(correlations), products))
 
 
-def _joined(arrays: list[Doubles]) -> Doubles:
+def _concatenate(arrays: list[Doubles]) -> Doubles:
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
@@ -170,9 +170,9 @@ def estimate_of_gram(
 
 EPSILON = float(np.finfo(np.float64).eps)
 
-# float32 tables are summed in float32 (half the time) only where the time is worth it, from this
-# many multiplications on, and where the covariance is so well conditioned that M keeps its digits:
-# every coordinate has more than this share of its variance left given those before it.
+# float32 tables are summed in float32 (half the time) from this many multiplications on, where the
+# time is worth it. The covariance must be so well conditioned that M keeps its digits: more than
+# this share of the variance of every coordinate remains given those before it.
 _SINGLE_FROM = 2**31
 _SINGLE_SHARE = 0.05
 
@@ -180,7 +180,7 @@ _SINGLE_SHARE = 0.05
 def estimate(
     X: object, kind: str, *, shrinkage: object, ridge: object, ddof: object
 ) -> tuple[Doubles, low_rank.CovarianceForm, CovarianceFit]:
-    """Validate the arguments of `Reference.fit`; return mean, covariance and how it was made."""
+    """Validate the arguments of `Reference.fit`; return mean, covariance and its fit."""
     validation.choice("cov", kind, ("full", "diagonal", "low-rank"))
     table = validation.matrix("X", X, min_rows=2)
     rows, dim = table.shape
@@ -203,7 +203,7 @@ def estimate(
         _, full, fit = of_scatter(mean, scatter, rows, options, products_of(table, mean))
         if isinstance(full, covariances.Full) and single and full.smallest_share > _SINGLE_SHARE:
             break
-    # A table is recognised by its moments: products in float32, or about a rounded mean, differ.
+    # A table is recognised by its moments; products in float32, or about a rounded mean, differ.
     return mean, full, replace(fit, variances=squares / freedom)
 
 
@@ -274,10 +274,10 @@ def intensities_of(
 ) -> Doubles:
     """Return the intensities (m,) for sample covariances (m, d, d), ddof=0, of `rows` rows each.
 
-    `products(rule, weights)` takes weights (m, d), and returns the sums of `row_products`.
+    `products(rule, weights)` maps weights (m, d) to the sums (m,) of `row_products`.
     """
     if covs.shape[1] == 1 and isinstance(shrinkage, str):
-        return np.zeros(len(covs))  # one variance: nothing to shrink towards; so scikit-learn
+        return np.zeros(len(covs))  # one variance: nothing to shrink towards, as in scikit-learn
     if shrinkage == "auto":
         return _schaefer_strimmer(covs, rows, products)
     if shrinkage == "ledoit-wolf":
@@ -288,9 +288,10 @@ def intensities_of(
 
 
 def row_products(rule: str, table: Table, mean: Doubles, weights: Doubles) -> float:
-    """Sum over the rows what a rule needs of them; sums of parts of a table add up.
+    """Return the sum over rows that a rule needs; sums of parts of a table add up.
 
-    With q the sum over the coordinates of w (x - mean)^2: q^2, for "auto" without its squares.
+    The summand is q^2, where q is the sum of w (x - mean)^2 over the coordinates. For "auto" it is
+    q^2 less the sum of the squares of q's terms.
     """
     squares = _core.quadratic(table, mean, weights) ** 2
     if rule == "auto":
@@ -301,10 +302,10 @@ def row_products(rule: str, table: Table, mean: Doubles, weights: Doubles) -> fl
 def _schaefer_strimmer(
     covs: Doubles, rows: int, products: Callable[[str, Doubles], Doubles]
 ) -> Doubles:
-    """Sum of the variances of all correlations over the sum of their squares.
+    """Return the sum of the variances of all correlations over the sum of their squares.
 
     With y the standardised data, the variance of r_ij is that of y_i y_j over n - 1. Its sum over
-    i != j needs no more of each row than sum_i y_i^2 and sum_i y_i^4: no n d^2 work.
+    i != j needs only sum_i y_i^2 and sum_i y_i^4 of each row: no n d^2 work.
     """
     variances = _diagonals(covs)
     varying = variances >= np.finfo(np.float64).tiny
@@ -341,7 +342,7 @@ def _oas(covs: Doubles, rows: int) -> Doubles:
 
 
 def _mean_variance_one(covs: Doubles) -> tuple[Doubles, Doubles]:
-    """Divide by the mean variances, and return them: squares then neither over- nor underflow.
+    """Return covariances over their mean variance, and that; squares neither over- nor underflow.
 
     A covariance of zeros stays as it is.
     """
@@ -355,5 +356,5 @@ def _diagonals(covs: Doubles) -> Doubles:
 
 
 def _squares(matrices: Doubles) -> Doubles:
-    """Sum the squares of the entries of each."""
+    """Return the sum of the squared entries of each matrix."""
     return np.array([np.vdot(matrix, matrix) for matrix in matrices])

@@ -1,9 +1,9 @@
 """Squared Mahalanobis distances of the rows of a table, each from the table without it.
 
-Under a shrunk covariance they take no pass over the table for each row.
-With T the scatter about the mean, z a row less the mean and c = N/(N-1), the scatter of the others
-is T - c z z', their mean moves by -d, d = z/(N-1), and the sum over them of (x_j - m_j)^2
-(x_l - m_l)^2, which the intensities need, follows from the sums over all rows of z_j^2 z_l^2 (A),
+Under a shrunk covariance no row needs a pass over the table. Let T be the scatter about the mean, z
+a row less the mean and c = N/(N-1). Without that row the scatter is T - c z z', and the mean moves
+by -d, with d = z/(N-1). The intensities need the sum over the other rows of
+(x_j - m_j)^2 (x_l - m_l)^2. It follows from the sums over all rows of z_j^2 z_l^2 (A),
 z_j^2 z_l (B) and z_j z_l (T). So a row takes d^3 / 3 steps, not N d^2.
 """
 
@@ -36,19 +36,19 @@ __all__ = [
 ]
 
 MOST_WORK = 2**37
-"""Work that an exact new estimate without each of some rows may take: seconds."""
+"""Most multiplications for exact estimates without each of some rows: seconds."""
 
 DOMINANT = 0.999
-"""Where one row has more than this share of the variance in some direction, the closed form loses
+"""If one row has more than this share of the variance in some direction, the closed form loses
 digits, and the covariance is estimated again without that row."""
 
-# Where S has a larger trace than this, its inverse loses digits; if the rows are few, the
-# covariance is then estimated again without each of them too.
+# If the trace of S is larger than this, its inverse loses digits. If the rows are few, the
+# covariance is then estimated again without each of them, too.
 _STIFF = 1e4
 
 
 def distances(table: Table, reference: Reference, fit: CovarianceFit) -> Doubles:
-    """Return every row's distance from the others; +inf if only it varies in some direction."""
+    """Return each row's distance from the others; inf if only that row varies in some direction."""
     reference.invertible()
     freedom = fit.rows - 1 - fit.ddof
     if freedom < 1:
@@ -57,12 +57,12 @@ def distances(table: Table, reference: Reference, fit: CovarianceFit) -> Doubles
             "of rows less 2"
         )
     if reference.kind == "diagonal":
-        return _of_diagonal(table, reference, fit, freedom)
+        return _from_diagonal(table, reference, fit, freedom)
     if fit.shrinkage is None:
         covariance = reference.covariance
         if isinstance(covariance, LowRank) and (covariance.diagonal > 0).all():
-            return _of_low_rank(table, covariance, fit)
-        return _of_full(table, reference, fit, freedom)
+            return _from_rows(table, covariance, fit)
+        return _from_full(table, reference, fit, freedom)
     kind = reference.kind
     if kind == "full" and _is_wide(table, fit) and np.ndim(fit.ridge) == 0:
         kind = "low-rank"  # N^2 d steps a row in place of d^3
@@ -77,31 +77,31 @@ def distances(table: Table, reference: Reference, fit: CovarianceFit) -> Doubles
             "each row would need an estimate of its own. Use shrinkage=0.0 with ridge=..., or "
             "cov='diagonal', which have a closed form"
         )
-    # Each turn estimates a whole covariance, beside which the loop takes no time.
+    # Each iteration estimates a whole covariance; the loop itself costs nothing beside it.
     for row in lost.tolist():
-        result[row] = _left_out(table, row, fit, kind)
+        result[row] = _refit_row(table, row, fit, kind)
     return result
 
 
 def weaker_if_shrunk(table: Table, reference: Reference) -> Doubles:
-    """Return the distances of rows with weights that know variances only; nan where not known."""
+    """Return the distances to an attacker who knows variances only; nan where digits are lost."""
     fit = require_own_table(table, reference)
     if not _is_wide(table, fit):
         return Shrunk(table, fit).weaker()
     result, fit = np.full(fit.rows, np.nan), replace(fit, ridge=0.0)
-    # Each turn estimates a covariance of low rank, beside which the loop takes no time.
+    # Each iteration estimates a covariance of low rank; the loop itself costs nothing beside it.
     for row in range(fit.rows):
         others = refitted(table, row, fit, "low-rank")
-        if (others.variances > _SHARE * fit.variances).all():
-            away = (table[row] - others.mean)[np.newaxis]
-            weights = away / others.variances
+        if (others.variances > _SAFE_SHARE * fit.variances).all():
+            centred = (table[row] - others.mean)[np.newaxis]
+            weights = centred / others.variances
             spread = float(others.covariance.form(weights, weights)[0])
-            result[row] = float((weights @ away.T)[0, 0]) ** 2 / (spread if spread > 0 else 1.0)
+            result[row] = float((weights @ centred.T)[0, 0]) ** 2 / (spread if spread > 0 else 1.0)
     return result
 
 
 def _is_wide(table: Table, fit: CovarianceFit) -> bool:
-    """Tell whether N^2 d steps a row are fewer than those of matrices d x d."""
+    """Return whether N^2 d steps per row are fewer than those with d x d matrices."""
     return 2 * fit.rows < table.shape[1] and fit.shrinkage not in ("ledoit-wolf", "oas")
 
 
@@ -129,16 +129,16 @@ def require_own_table(table: Table, reference: Reference) -> CovarianceFit:
     return fit
 
 
-def _of_diagonal(table: Table, reference: Reference, fit: CovarianceFit, freedom: int) -> Doubles:
-    """Each coordinate by itself: its variance without the row."""
+def _from_diagonal(table: Table, reference: Reference, fit: CovarianceFit, freedom: int) -> Doubles:
+    """Return the distances under independent coordinates, whose variances are without the row."""
     factor, growth = fit.rows / (fit.rows - 1), (fit.rows - fit.ddof) / freedom
     variances = (reference.cov - fit.ridge) * growth + fit.ridge
     sums = _core.left_out(table, reference.mean, factor / freedom / variances)
     return np.asarray(factor * freedom * sums)
 
 
-def _of_full(table: Table, reference: Reference, fit: CovarianceFit, freedom: int) -> Doubles:
-    """Change the covariance by a matrix of rank one, and estimate it again for dominant rows."""
+def _from_full(table: Table, reference: Reference, fit: CovarianceFit, freedom: int) -> Doubles:
+    """Return the distances by updates of rank one, and by new estimates for dominant rows."""
     growth = (fit.rows - fit.ddof) / freedom
     ridge = np.broadcast_to(fit.ridge, (reference.dim,))
     if not ridge.any() and fit.rows - 1 <= reference.dim:
@@ -148,12 +148,12 @@ def _of_full(table: Table, reference: Reference, fit: CovarianceFit, freedom: in
     result = from_shares(share, fit)
     dominant = np.flatnonzero(share > DOMINANT)
     for row in dominant[: int(MOST_WORK // work_of(table))]:
-        result[row] = _left_out(table, row, fit)
+        result[row] = _refit_row(table, row, fit)
     return np.asarray(result)
 
 
 def shares(rows: Table, reference: Reference, fit: CovarianceFit) -> Doubles:
-    """Return the share of each row in the variance along its own direction, without a ridge."""
+    """Return the share t of each row in the variance along its own direction, without a ridge."""
     factor, freedom = fit.rows / (fit.rows - 1), fit.rows - 1 - fit.ddof
     growth = (fit.rows - fit.ddof) / freedom
     return covariances.distances(reference.invertible(), "X", rows, reference.mean) * (
@@ -162,66 +162,66 @@ def shares(rows: Table, reference: Reference, fit: CovarianceFit) -> Doubles:
 
 
 def from_shares(share: Doubles, fit: CovarianceFit) -> Doubles:
-    """Return the distances c f t / (1 - t) of rows with the shares t, infinite up to rounding."""
+    """Return the distances c f t / (1 - t) of rows with shares t; inf where t is 1 to rounding."""
     factor, freedom = fit.rows / (fit.rows - 1), fit.rows - 1 - fit.ddof
     lost = covariances.tolerance(len(fit.variances), fitting.EPSILON)
     with np.errstate(divide="ignore"):
         return np.asarray(factor * freedom * share / np.where(1 - share > lost, 1 - share, 0.0))
 
 
-def _of_low_rank(table: Table, covariance: LowRank, fit: CovarianceFit) -> Doubles:
-    """Each row from the inverse of the n0 x n0 matrix S = I + X D^-1 X' / freedom.
+def _from_rows(table: Table, covariance: LowRank, fit: CovarianceFit) -> Doubles:
+    """Return the distances from the inverse of the n0 x n0 matrix S = I + X D^-1 X' / freedom.
 
     (x-mean)' A^-1 (x-mean) / f is 1 less the row's entry q on the diagonal of S^-1, and 1 - t is
-    (n0 q - 1) / (n0 - 1). As the rows are centred, q holds 1 / n0 from the direction of ones; a
-    large eigenvalue in that direction removes it before it can cancel.
+    (n0 q - 1) / (n0 - 1). As the rows are centred, the direction of ones adds 1 / n0 to q. A large
+    eigenvalue in that direction removes this part, so that it need not cancel.
     """
     rows = fit.rows
     gram = covariance.capacity().gram.matrix
-    if _along(gram, fit) > _STIFF and rows * work_of(table, "low-rank") <= MOST_WORK:
-        return np.array([_left_out(table, row, fit, "low-rank") for row in range(rows)])
-    return _of_gram(gram, fit)
+    if _capacity_trace(gram, fit) > _STIFF and rows * work_of(table, "low-rank") <= MOST_WORK:
+        return np.array([_refit_row(table, row, fit, "low-rank") for row in range(rows)])
+    return _distances_of_gram(gram, fit)
 
 
 def from_gram(gram: Doubles, fit: CovarianceFit) -> Doubles:
-    """Return the distances of rows of which the Gram matrix X D^-1 X' only is known.
+    """Return the distances of rows from their Gram matrix X D^-1 X' alone.
 
-    Refused if its inverse would lose digits.
+    Refuse a matrix whose inverse would lose digits.
     """
-    if _along(gram, fit) > _STIFF:
+    if _capacity_trace(gram, fit) > _STIFF:
         raise ValueError(
             f"ridge must be larger: with {fit.ridge!r} the distances of rows that are not at "
             "hand would lose digits"
         )
-    return _of_gram(gram, fit)
+    return _distances_of_gram(gram, fit)
 
 
-def _along(gram: Doubles, fit: CovarianceFit) -> float:
+def _capacity_trace(gram: Doubles, fit: CovarianceFit) -> float:
     freedom = fit.rows - 1 - fit.ddof
     return 1 + fit.rows + float(np.trace(gram)) / freedom
 
 
-def _of_gram(gram: Doubles, fit: CovarianceFit) -> Doubles:
+def _distances_of_gram(gram: Doubles, fit: CovarianceFit) -> Doubles:
     rows, freedom = fit.rows, fit.rows - 1 - fit.ddof
     matrix = gram / freedom
     matrix.flat[:: rows + 1] += 1
-    along = 1 + float(np.trace(matrix))
-    matrix += (along - 1) / rows
+    trace = 1 + float(np.trace(matrix))
+    matrix += (trace - 1) / rows
     lower, _ = _core.cholesky(matrix)
     inverse = np.eye(rows)
     _core.solve_rows(lower, inverse)
-    remaining = (rows * np.diag(inverse) - 1 / along) / (rows - 1)
+    remaining = (rows * np.diag(inverse) - 1 / trace) / (rows - 1)
     return np.asarray(rows / (rows - 1) * freedom * (1 - remaining) / remaining)
 
 
 def work_of(table: Table, kind: str = "full") -> int:
-    """Multiplications of one estimate."""
+    """Return the number of multiplications of one estimate."""
     rows, dim = table.shape
     return int((rows + dim) * (rows * rows if kind == "low-rank" else dim * dim))
 
 
-def _left_out(table: Table, row: int, fit: CovarianceFit, kind: Kind = "full") -> float:
-    """Distance of a row from the others, whose mean and covariance are estimated as in `fit`."""
+def _refit_row(table: Table, row: int, fit: CovarianceFit, kind: Kind = "full") -> float:
+    """Return a row's distance from the others, with mean and covariance estimated as in `fit`."""
     try:
         return float(refitted(table, row, fit, kind).squared_mahalanobis(table[row]))
     except SingularCovarianceError:
@@ -245,11 +245,11 @@ def refitted(
     return _estimated(*fitting.of_scatter(mean, scatter, len(others), options, products))
 
 
-# Where the others have less than this share of a sum, the difference has lost digits.
-_SHARE = 1e-3
-# The same, of a variance given those of earlier columns.
-_LEFT = 1e-9
-_AT_ONCE = 2**20  # entries of the covariances that are held
+# If the others have less than this share of a sum, the difference has lost digits.
+_SAFE_SHARE = 1e-3
+# The same for a variance given earlier columns.
+_LEAST_SHARE = 1e-9
+_BLOCK_ENTRIES = 2**20  # entries of all covariances of a block
 
 
 class Shrunk:
@@ -261,7 +261,7 @@ class Shrunk:
         self.freedom = self.others - fit.ddof
         variances = squares / fit.rows
         self.varying = bool((variances > 1e-20 * mean**2).all()) and bool(variances.all())
-        common = fit.shrinkage in ("ledoit-wolf", "oas")  # they know one scale for all columns
+        common = fit.shrinkage in ("ledoit-wolf", "oas")  # these have one scale for all columns
         self.unit = np.sqrt(np.full_like(variances, variances.mean()) if common else variances)
         if not self.varying:
             return
@@ -280,34 +280,34 @@ class Shrunk:
         for rows, covs in self._covariances():
             np.einsum("ijj->ij", covs)[...] += ridge
             regular = _are_regular(covs)
-            away = grow * self.z[rows[regular]]
-            solved = np.linalg.solve(covs[regular], away[:, :, np.newaxis])[:, :, 0]
-            distances[rows[regular]] = _sums(away * solved)
+            deviations = grow * self.z[rows[regular]]
+            solved = np.linalg.solve(covs[regular], deviations[:, :, np.newaxis])[:, :, 0]
+            distances[rows[regular]] = _sums(deviations * solved)
         return distances
 
     def weaker(self) -> Doubles:
-        """Return the same to an attacker who weighs columns by their variances; without ridge."""
+        """Return the distances to an attacker who weights columns by variance; without ridge."""
         distances = np.full(self.rows, np.nan)
         for rows, covs in self._covariances():
-            away = self.rows / self.others * self.z[rows]
-            weights = away / np.diagonal(covs, axis1=1, axis2=2)
+            deviations = self.rows / self.others * self.z[rows]
+            weights = deviations / np.diagonal(covs, axis1=1, axis2=2)
             spread = np.einsum("ij,ijk,ik->i", weights, covs, weights)
-            distances[rows] = _sums(weights * away) ** 2 / np.where(spread > 0, spread, 1.0)
+            distances[rows] = _sums(weights * deviations) ** 2 / np.where(spread > 0, spread, 1.0)
         return distances
 
     def _covariances(self) -> Iterator[tuple[npt.NDArray[np.intp], Doubles]]:
-        """Yield rows and the shrunk covariances of all others, without rows that dominate."""
+        """Yield rows, and for each the shrunk covariance without it; dominant rows are skipped."""
         if not self.varying or self.others < 2:
             return
         grow, variances = self.rows / self.others, np.diag(self.scatter)
-        step = max(1, _AT_ONCE // self.scatter.size)
+        step = max(1, _BLOCK_ENTRIES // self.scatter.size)
         for start in range(0, self.rows, step):
             z = self.z[start : start + step]
             remaining = variances - grow * z * z
-            safe: npt.NDArray[np.bool_] = np.all(remaining > _SHARE * variances, axis=1)
+            safe: npt.NDArray[np.bool_] = np.all(remaining > _SAFE_SHARE * variances, axis=1)
             weights = 1 / np.where(safe[:, np.newaxis], remaining, 1.0)
-            all_of_it = np.einsum("ij,ij->i", weights @ self.fourth, weights)
-            safe &= self._products(z, weights, diagonal=True) > _SHARE * all_of_it
+            total = np.einsum("ij,ij->i", weights @ self.fourth, weights)
+            safe &= self._products(z, weights, diagonal=True) > _SAFE_SHARE * total
             z = z[safe]
             covs = self.scatter - grow * z[:, :, np.newaxis] * z[:, np.newaxis, :]
             covs /= self.freedom
@@ -315,7 +315,7 @@ class Shrunk:
             yield np.flatnonzero(safe) + start, covs
 
     def _shrink(self, covs: Doubles, z: Doubles) -> None:
-        """Shrink covariances in place, as `fitting.shrink` does with the others at hand."""
+        """Shrink covariances in place, as `fitting.shrink` does from the other rows."""
         rule = self.fit.shrinkage
 
         def products(rule: str, weights: Doubles) -> Doubles:
@@ -326,9 +326,9 @@ class Shrunk:
         fitting.towards_targets(covs, rule, intensities)
 
     def _products(self, z: Doubles, weights: Doubles, *, diagonal: bool) -> Doubles:
-        """Return, for each row left out, what `fitting.row_products` gives of the others.
+        """Return, for each row left out, `fitting.row_products` of the other rows.
 
-        The sum over j and l of w_j w_l [A_jl + 4 B_jl d_l + 2 T_jj d_l^2 + 4 T_jl d_j d_l +
+        It is the sum over j and l of w_j w_l [A_jl + 4 B_jl d_l + 2 T_jj d_l^2 + 4 T_jl d_j d_l +
         N d_j^2 d_l^2 - (z + d)_j^2 (z + d)_l^2]; without j = l if not `diagonal`.
         """
         d = z / self.others
@@ -355,17 +355,17 @@ class Shrunk:
 
 
 def _are_regular(covs: Doubles) -> npt.NDArray[np.bool_]:
-    """Tell which covariances leave every column a share of its variance, given earlier ones."""
+    """Return which covariances leave each column a share of its variance given earlier columns."""
     regular = np.ones(len(covs), dtype=bool)
     try:
         factors = np.linalg.cholesky(covs)
     except np.linalg.LinAlgError:  # at least one is singular
         for i, cov in enumerate(covs):
             factor = covariances.factorise(cov, fitting.EPSILON)
-            regular[i] = factor.dependent is None and factor.smallest_share > _LEFT
+            regular[i] = factor.dependent is None and factor.smallest_share > _LEAST_SHARE
         return regular
     shares = np.einsum("ijj->ij", factors) ** 2 / np.einsum("ijj->ij", covs)
-    return np.asarray(shares.min(axis=1, initial=1.0) > _LEFT)
+    return np.asarray(shares.min(axis=1, initial=1.0) > _LEAST_SHARE)
 
 
 def _sums(values: Doubles) -> Doubles:

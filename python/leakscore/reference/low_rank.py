@@ -1,10 +1,10 @@
 """Covariances of few rows and many columns: diag(D) + scale * sum of (x - centre)(x - centre)'.
 
-The rows x are read where they are kept, as blocks of columns side by side, and no matrix of more
-than rows x rows numbers is made. With F the centred rows, W = D^-1 and G = F W F', Woodbury's
-identity is C^-1 e = W (e - scale F'q) with S q = F W e, S = I + scale G. S is well conditioned
-where D is small or large, and M is a sum of squares, |D^1/2 C^-1 e|^2 + scale |q|^2, which q
-minimises. So an error of q enters M by its square only.
+The rows x are read in place, as blocks of columns, and no matrix is larger than rows x rows. Let F
+be the centred rows, W = D^-1 and G = F W F'. Woodbury's identity is C^-1 e = W (e - scale F'q) with
+S q = F W e and S = I + scale G. S is well conditioned where D is small or large. M is a sum of
+squares, |D^1/2 C^-1 e|^2 + scale |q|^2, which q minimises. So an error of q enters M only by its
+square.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ LARGEST_MATRIX = 2**14
 
 _CORRECTIONS = 10
 
-# A correction that leaves more than this of the squared error shows that float32 is not enough.
-_SLOW = 1e-2
+# If a correction leaves more than this share of the squared error, float32 is not enough.
+_SLOW_SHARE = 1e-2
 
-# Coordinates whose D is a smaller share of their variance than this are solved for separately.
-_NOTHING = 1e-30
+# Coordinates whose D is less than this share of their variance are solved for separately.
+_ZERO_SHARE = 1e-30
 _ELEMENTS = 2**20
 STREAMED = 256
 """Largest number of systems that are solved together by strips of columns."""
 
 
 class LowRank:
-    """A diagonal and a sum over rows, which are held as they were given."""
+    """The covariance diag(D) + scale * F'F, held as its diagonal and the rows of F."""
 
     kind: Literal["low-rank"] = "low-rank"
     rounding = float(np.finfo(np.float64).eps)
@@ -63,8 +63,8 @@ class LowRank:
         self._weights: tuple[Doubles, Doubles] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        given = (self.parts, self.centre, self.scale, self.diagonal, self.variances, self._gram)
-        return LowRank, given
+        arguments = (self.parts, self.centre, self.scale, self.diagonal, self.variances, self._gram)
+        return LowRank, arguments
 
     @property
     def values(self) -> Doubles:
@@ -101,11 +101,11 @@ class LowRank:
         return float(np.log(diagonal).sum()) + self.capacity().logdet()
 
     def log_ratio(self, other: LowRank, extra: Doubles) -> float:
-        mine, theirs = self.capacity(), other.capacity()
-        if mine.zeros.size or theirs.zeros.size:
+        this, that = self.capacity(), other.capacity()
+        if this.zeros.size or that.zeros.size:
             return self.logdet() - other.logdet()
         diagonal_part = float(np.log1p(extra / other.diagonal).sum())
-        return diagonal_part + (mine.logdet() - theirs.logdet())
+        return diagonal_part + (this.logdet() - that.logdet())
 
     def distances(self, rows: Table, centre: Doubles) -> Doubles:
         table = np.atleast_2d(rows)
@@ -116,15 +116,15 @@ class LowRank:
         return np.concatenate([distances(part, centre) for part in parts])
 
     def _solved_distances(self, rows: Table, centre: Doubles) -> Doubles:
-        away = np.subtract(rows, centre, order="C")
-        dual = self._solve(away, correct=False)
-        squares = np.square(away, out=away) @ self.diagonal
+        centred = np.subtract(rows, centre, order="C")
+        dual = self._solve(centred, correct=False)
+        squares = np.square(centred, out=centred) @ self.diagonal
         return np.asarray(squares + self.scale * np.square(dual).sum(axis=1))
 
     def distances_about(self, rows: Table, centres: Table) -> Doubles:
-        # Each turn reads F for all rows; differences of squares about one centre would cancel.
-        each = (self.distances(rows, centre.astype(np.float64)) for centre in centres)
-        return np.stack(list(each), axis=1)
+        # Each iteration reads F for all rows; differences of squares about one centre would cancel.
+        columns = (self.distances(rows, centre.astype(np.float64)) for centre in centres)
+        return np.stack(list(columns), axis=1)
 
     def _streamed_distances(self, rows: Table, centre: Doubles) -> Doubles:
         squares = np.zeros(len(rows))
@@ -148,10 +148,10 @@ class LowRank:
         *,
         correct: bool = True,
     ) -> Doubles:
-        """Solve for right-hand sides that are given by columns; return q = F C^-1 e of each.
+        """Solve for right-hand sides e, by columns from `sides`; return q = F C^-1 e of each.
 
-        `visit` receives strips of C^-1 e, and after them strips of corrections, to be added to the
-        first. Every pass reads F once, and holds only one strip of anything.
+        `visit` receives strips of C^-1 e, then strips of corrections to be added to them. Every
+        pass reads F once, and only one strip is in memory.
         """
         capacity = self.capacity()
         refine = correct and capacity.gram.single
@@ -184,17 +184,17 @@ class LowRank:
         return rows
 
     def weights(self, row: Doubles) -> Doubles:
-        """C^-1 e of one row e; that of the last row is kept for the scores of more releases."""
-        kept = self._weights
-        if kept is None or not np.array_equal(kept[0], row):
-            self._weights = kept = (row, self.solve(row.copy()))
-            kept[1].flags.writeable = False
-        return kept[1]
+        """C^-1 e of one row e; the last one is cached for the scores of further releases."""
+        cached = self._weights
+        if cached is None or not np.array_equal(cached[0], row):
+            self._weights = cached = (row, self.solve(row.copy()))
+            cached[1].flags.writeable = False
+        return cached[1]
 
     def between(self, first: LowRank, second: LowRank, rows: Doubles) -> Doubles:
-        """Return e' A^-1 C B^-1 e of every row e, overwritten, where A and B are sums with C.
+        """Return e' A^-1 C B^-1 e of every row e, overwritten; A and B are C plus a diagonal.
 
-        With a = A^-1 e and b = B^-1 e that is a' D b + scale (F a)'(F b).
+        With a = A^-1 e and b = B^-1 e it is a' D b + scale (F a)'(F b).
         """
         other = rows.copy()
         duals = first._solve(rows, correct=True), second._solve(other, correct=True)
@@ -211,17 +211,17 @@ class LowRank:
         return np.asarray((rows * self.diagonal) @ rows.T + self.scale * (dual @ dual.T))
 
     def plus(self, extra: Doubles) -> LowRank:
-        """C + diag(extra); the last two are kept, as their Gram matrices are expensive."""
-        for extra_before, kept in self._sums:
-            if np.array_equal(extra_before, extra):
-                return kept
-        given = self.diagonal + extra, self.variances + extra
-        result = LowRank(self.parts, self.centre, self.scale, *given, self._gram)
+        """C + diag(extra); the last two are cached, as their Gram matrices are expensive."""
+        for previous, cached in self._sums:
+            if np.array_equal(previous, extra):
+                return cached
+        diagonals = self.diagonal + extra, self.variances + extra
+        result = LowRank(self.parts, self.centre, self.scale, *diagonals, self._gram)
         self._sums = (*self._sums[-1:], (extra.copy(), result))
         return result
 
     def _gram_of(self, zeros: Indices, *, single: bool) -> Gram:
-        """Return G from a new sum."""
+        """Compute G."""
         covariances.use_blas()
         with np.errstate(divide="ignore"):
             scale = 1 / np.sqrt(self.diagonal)
@@ -233,7 +233,7 @@ class LowRank:
 
     def _zeros(self) -> Indices:
         """Return the coordinates with D = 0."""
-        return np.flatnonzero(self.diagonal < np.maximum(_NOTHING * self.variances, TINY))
+        return np.flatnonzero(self.diagonal < np.maximum(_ZERO_SHARE * self.variances, TINY))
 
     def capacity(self) -> Capacity:
         if self._capacity is None:
@@ -244,7 +244,7 @@ class LowRank:
 
     def _set_gram(self, gram: Gram, zeros: Indices) -> None:
         capacity = Capacity(gram, self, zeros)
-        # Sums in float32 suffice where S is not so large that their errors look like a solution.
+        # Sums in float32 suffice unless S is so large that their errors exceed the solution.
         if gram.single and not (capacity.positive and capacity.exact):
             gram = self._gram_of(zeros, single=False)
             capacity = Capacity(gram, self, zeros)
@@ -289,8 +289,8 @@ class LowRank:
     ) -> None:
         """Iterate until F w = q, with q from a Gram matrix in float32 precision.
 
-        `start` is F w and |D^1/2 w|^2 of the first w. combine(v) adds W F'v to w and returns both
-        for the new w: one reading of F. If corrections shrink slowly, G is summed again in float64.
+        `start` is F w and |D^1/2 w|^2 of the first w. combine(v) adds W F'v to w, in one reading of
+        F, and returns both for the new w. If corrections shrink slowly, G is summed in float64.
         """
         (products, size), before = start, np.full(len(dual), np.inf)
         for correction in range(_CORRECTIONS + 1):
@@ -302,7 +302,7 @@ class LowRank:
                 return
             if correction == _CORRECTIONS:
                 break
-            if capacity.gram.single and (remainder > _SLOW * before)[large].any():
+            if capacity.gram.single and (remainder > _SLOW_SHARE * before)[large].any():
                 self._set_gram(self._gram_of(capacity.zeros, single=False), capacity.zeros)
                 step = self.capacity().solve(gap)
             before = remainder
@@ -315,9 +315,9 @@ class LowRank:
 
 
 class Compact(Full):
-    """A diagonal and a factor with at least as many columns as rows: no larger as a matrix.
+    """A diagonal and a factor with at least as many columns as rows, held as the smaller matrix.
 
-    The matrix may be well conditioned where the diagonal, which low-rank forms divide by, is tiny.
+    Low-rank forms divide by the diagonal. If it is tiny, the matrix may still be well conditioned.
     """
 
     __slots__ = ()
@@ -354,7 +354,7 @@ def low_rank(mean: object, diagonal: object, factor: object) -> tuple[Doubles, L
 
 Parts: TypeAlias = tuple[Table, ...]
 CovarianceForm: TypeAlias = Diagonal | Full | LowRank
-"""How the covariance of a Reference is held; all have the methods that `Diagonal` describes."""
+"""The representations of a covariance; all have the methods that `Diagonal` describes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -368,15 +368,15 @@ class CentredRows:
         return len(self.parts[0])
 
     def blocks(self) -> Iterator[tuple[slice, Table]]:
-        """Yield the columns of every part, and the part."""
+        """Yield the slice of columns of every part, and the part."""
         start = 0
         for part in self.parts:
             yield slice(start, start + part.shape[1]), part
             start += part.shape[1]
 
-    def strips(self, beside: int) -> Iterator[tuple[slice, Doubles]]:
-        """Yield F in float64, so few columns at a time that `beside` more rows stay small too."""
-        width = max(64, _ELEMENTS // (len(self) + beside))
+    def strips(self, extra_rows: int) -> Iterator[tuple[slice, Doubles]]:
+        """Yield strips of F in float64, small even with `extra_rows` more rows."""
+        width = max(64, _ELEMENTS // (len(self) + extra_rows))
         for at, part in self.blocks():
             for start in range(0, part.shape[1], width):
                 strip = part[:, start : start + width].astype(np.float64)
@@ -438,8 +438,8 @@ MANY = 8
 """From this number of rows on, products of matrices beat one reading of F for each."""
 
 
-# From this many multiplications on, products of numbers that float32 holds are summed in float32.
-# A solution found with them is corrected until its error is this share of it, or float64 rounding.
+# From this many multiplications on, products of numbers that float32 represents are summed in
+# float32. The solution is then corrected to this relative error, or to float64 rounding.
 _SINGLE_FROM = 2**31
 _CORRECTED = 1e-8
 _LOST = 16 * float(np.finfo(np.float64).eps)
@@ -447,7 +447,7 @@ _LOST = 16 * float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class Gram:
-    """F diag(1 / diagonal) F' of centred rows F, without the coordinates where that is infinite."""
+    """F diag(1 / diagonal) F' of centred rows F, without coordinates where that is infinite."""
 
     matrix: Doubles
     diagonal: Doubles
@@ -474,13 +474,13 @@ class Gram:
 
 
 def sums_in_float(part: Table) -> bool:
-    """Whether a part has so many products, and numbers with so few digits."""
+    """Whether float32 represents the numbers of a part, and saves time on its many products."""
     exact = part.dtype.name == "bfloat16" or np.can_cast(part.dtype, np.float32)
     return exact and len(part) * part.size >= _SINGLE_FROM
 
 
 def doubly_centred(gram: Doubles) -> Doubles:
-    """Remove what rounding adds in the direction of ones, in which centred rows vanish."""
+    """Remove rounding errors in the direction of ones, where centred rows have no component."""
     means = gram.mean(axis=0)
     gram -= means
     gram -= means[:, np.newaxis] - means.mean()
@@ -488,7 +488,7 @@ def doubly_centred(gram: Doubles) -> Doubles:
 
 
 class Capacity:
-    """The factors of S, and of the rest of the coordinates with D = 0 given S."""
+    """Factors of S, and of the Schur complement `rest` of the coordinates with D = 0."""
 
     def __init__(self, gram: Gram, covariance: LowRank, zeros: Indices) -> None:
         covariances.use_blas()
@@ -527,7 +527,7 @@ class Capacity:
         return result
 
     def logdet(self) -> float:
-        """Logarithms of det S and of the determinant of the rest."""
+        """Return log det S plus the log determinant of `rest`."""
         logdet = 2 * np.log(np.diag(self.lower)).sum()
         if self.rest is not None:
             logdet += 2 * np.log(np.diag(self.rest)).sum()

@@ -19,13 +19,13 @@ from leakscore.typing import Doubles
 
 _KINDS = ("full", "diagonal")
 _VERSION = 1  # of the bytes
-_MOST_ROWS = 1 << 53  # float64 does not hold every larger count
-_TINY = 1e-300  # a square may underflow where a product of two columns does not
+_MOST_ROWS = 1 << 53  # larger counts are not exact in float64
+_TINY = 1e-300  # a square may underflow although a product of two columns does not
 _ROUNDING = 1e-6  # of products of two columns, relative to their deviations
 
 
 class Moments:
-    """Count, mean and covariance of rows seen so far, batch by batch; mergeable and picklable.
+    """Count, mean and covariance of the rows added so far, by batches; mergeable and picklable.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Moments:
 
     @property
     def count(self) -> int:
-        """Number of rows seen."""
+        """Number of rows added."""
         return self._count
 
     @property
@@ -107,7 +107,7 @@ class Moments:
         Parameters
         ----------
         X : (d,) or (k, d) array_like
-            One row or several, read where they are.
+            One row or several, read in place.
         repeats : (k,) array_like of int, optional
             How often each of them is added.
 
@@ -135,7 +135,7 @@ class Moments:
         self._add("X", count, mean, scatter)
 
     def merge(self, other: Moments) -> None:
-        """Add the rows that another object of the same kind and size has seen.
+        """Add the rows of another object of the same kind and size.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class Moments:
         ridge: float = 0.0,
         ddof: int = 0,
     ) -> Reference:
-        """Reference of the rows seen so far, as `Reference.fit` makes it of a table of them.
+        """Reference of the rows added so far, the same as `Reference.fit` of a table of them.
 
         Parameters
         ----------
@@ -298,13 +298,13 @@ class Moments:
         deviations = np.sqrt(squares + _TINY)
         with np.errstate(over="ignore"):
             largest = np.outer(deviations, deviations)
-            lopsided = np.abs(self._scatter - self._scatter.T) > _ROUNDING * largest
-            beyond = np.abs(self._scatter) > (1 + _ROUNDING) * largest
-        return not bool(lopsided.any() or beyond.any())
+            asymmetric = np.abs(self._scatter - self._scatter.T) > _ROUNDING * largest
+            too_large = np.abs(self._scatter) > (1 + _ROUNDING) * largest
+        return not bool(asymmetric.any() or too_large.any())
 
 
 def reference_of(
-    seen: Moments,
+    moments: Moments,
     options: tuple[object, object, object],
     products: fitting.RowProducts,
 ) -> Reference:
@@ -312,24 +312,24 @@ def reference_of(
 
     `products(rule, weights)` is the sum over all rows, for the rules that read them again.
     """
-    mean, rows = seen._mean.copy(), seen.count
-    method, ridge, freedom = fitting.checked_options(rows, seen.kind, *options)
-    if seen.kind == "full" and rows <= mean.size and method is None and ridge == 0:
+    mean, rows = moments._mean.copy(), moments.count
+    method, ridge, freedom = fitting.checked_options(rows, moments.kind, *options)
+    if moments.kind == "full" and rows <= mean.size and method is None and ridge == 0:
         raise ValueError(
             f"There must be more than the {rows} rows seen, {mean.size} at least for a covariance "
             "that is not singular. Pass shrinkage='oas', ridge > 0 or cov='diagonal'"
         )
-    scatter = seen._scatter.copy()
+    scatter = moments._scatter.copy()
     return restored(*fitting.of_scatter(mean, scatter, rows, (method, ridge, freedom), products))
 
 
-def products_of(seen: Moments, rule: str, rows: Doubles, weights: Doubles) -> float:
-    """Return the products that a rule of shrinkage needs of some of the rows seen."""
-    return fitting.row_products(rule, rows, seen._mean, weights)
+def products_of(moments: Moments, rule: str, rows: Doubles, weights: Doubles) -> float:
+    """Return the products that a rule of shrinkage needs from some of the rows of `moments`."""
+    return fitting.row_products(rule, rows, moments._mean, weights)
 
 
 def side_by_side(parts: Sequence[Moments]) -> Moments:
-    """Join the variances that several objects have of different columns of the same rows."""
+    """Join variances of different columns of the same rows."""
     joined = Moments(sum(part.dim for part in parts), "diagonal")
     joined._count = parts[0]._count
     joined._mean = np.concatenate([part._mean for part in parts])
@@ -403,7 +403,7 @@ class ColumnGram:
 
     @property
     def dim(self) -> int:
-        """Number of columns seen."""
+        """Number of columns added."""
         return sum(part.shape[1] for part in self._columns.parts)
 
     def update(self, X: npt.ArrayLike) -> None:
@@ -412,7 +412,7 @@ class ColumnGram:
         Parameters
         ----------
         X : (n0, k) array_like
-            The next columns of every row, read where they are. A view of them is kept.
+            The next columns of every row, read in place. A view of them is kept.
         """
         part = validation.matrix("X", X)
         if len(part) != self.rows:
@@ -420,7 +420,7 @@ class ColumnGram:
         self._columns.add("X", part)
 
     def merge(self, other: ColumnGram) -> None:
-        """Append the columns that another object with the same rows and options has seen.
+        """Append the columns of another object with the same rows and options.
 
         Parameters
         ----------
@@ -436,12 +436,12 @@ class ColumnGram:
         mine.extend(theirs)
 
     def reference(self) -> Reference:
-        """Reference of kind "low-rank" of the columns seen so far.
+        """Reference of kind "low-rank" of the columns added so far.
 
         Returns
         -------
         Reference
-            The one that `Reference.fit` makes of the blocks side by side, up to rounding.
+            Equal, up to rounding, to `Reference.fit` of all columns in one table.
 
         Examples
         --------
@@ -458,12 +458,12 @@ class ColumnGram:
 
 
 def with_columns(sums: ColumnGram, columns: Sequence[Table]) -> ColumnGram:
-    """Return the same sums beside these columns, or beside none: small to send and to merge."""
+    """Return the same sums with these columns; without columns they are small to send and merge."""
     other = ColumnGram.__new__(ColumnGram)
     other._columns = replace(sums._columns, parts=list(columns))
     return other
 
 
 def estimate(sums: ColumnGram) -> tuple[Doubles, LowRank, CovarianceFit]:
-    """Return mean, covariance and fit of sums; without their columns it cannot multiply."""
+    """Return mean, covariance and fit; without its columns the covariance cannot multiply."""
     return sums._columns.estimate()

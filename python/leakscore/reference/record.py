@@ -1,6 +1,6 @@
-"""The mean and covariance of one record, and Gaussian noise on a release of it.
+"""The mean and covariance of one record, and Gaussian noise on a release of records.
 
-Noise has one standard deviation a column, a covariance matrix, or a factor of one.
+Noise has a standard deviation per column, a covariance matrix, or a factor of one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-_ROUNDED = 1e-13  # share of the largest variance, up to which another is that of a rounded 0
+_ROUNDED = 1e-13  # a variance up to this share of the largest is a rounded 0
 
 
 class SingularCovarianceError(ValueError):
@@ -45,7 +45,7 @@ class SingularCovarianceError(ValueError):
 
 
 class Reference:
-    """What the attacker knows of one record: its mean and covariance.
+    """What the attacker knows about one record: its mean and covariance.
 
     Immutable and picklable. Holds float64 copies of its arguments.
 
@@ -56,8 +56,8 @@ class Reference:
     cov : (d,) or (d, d) array_like
         Covariance of one record: the variances of uncorrelated coordinates, or the whole matrix.
         It may be singular: calls with noise work exactly, and those that need its inverse raise
-        `SingularCovarianceError`. Singular means that a variance is 0, or that less than 1e-14 d of
-        the variance of a coordinate is left given the coordinates before it.
+        `SingularCovarianceError`. Singular means that a variance is 0, or that less than a share
+        1e-14 d of the variance of a coordinate remains given the coordinates before it.
 
     Raises
     ------
@@ -89,15 +89,15 @@ class Reference:
     def __init__(self, mean: npt.ArrayLike, cov: npt.ArrayLike) -> None:
         centre = validation.vector("mean", mean)
         dim = centre.size
-        given = validation.real_array("cov", cov)
-        if given.shape not in ((dim,), (dim, dim)):
-            raise ValueError(f"cov of shape {given.shape} must be ({dim},) or ({dim}, {dim})")
-        if given.ndim == 1:
-            variances = np.array(validation.doubles("cov", given))
+        array = validation.real_array("cov", cov)
+        if array.shape not in ((dim,), (dim, dim)):
+            raise ValueError(f"cov of shape {array.shape} must be ({dim},) or ({dim}, {dim})")
+        if array.ndim == 1:
+            variances = np.array(validation.doubles("cov", array))
             covariances.require_variances("cov", variances, 1)
-            self._set(centre.copy(), Diagonal(variances, covariances.rounding(given.dtype)), None)
+            self._set(centre.copy(), Diagonal(variances, covariances.rounding(array.dtype)), None)
             return
-        values, rounding = covariances.symmetric("cov", given)
+        values, rounding = covariances.symmetric("cov", array)
         self._set(centre.copy(), Full(values, rounding), None)
         if self._covariance.problem() is not None:
             covariances.require_semidefinite(values, rounding)
@@ -125,7 +125,7 @@ class Reference:
     def cov(self) -> Doubles:
         """Variances (d,) or covariance matrix (d, d) of one record.
 
-        Of kind "low-rank" with r < d it is computed on each access, and refused for d > 16384.
+        For kind "low-rank" with r < d it is computed on each access, and refused for d > 16384.
         """
         return self._covariance.values
 
@@ -171,7 +171,7 @@ class Reference:
         Parameters
         ----------
         Z : (d,) or (k, d) array_like
-            One row or several, read where they are (no copy of the whole).
+            One row or several, read in place (no copy of the whole).
 
         Returns
         -------
@@ -196,11 +196,11 @@ class Reference:
 
     @property
     def covariance(self) -> CovarianceForm:
-        """The covariance, as it is held; its methods take checked arrays."""
+        """The covariance in its representation; its methods take validated arrays."""
         return self._covariance
 
     def invertible(self) -> CovarianceForm:
-        """The covariance, once its inverse is known to exist.
+        """The covariance, after a check that it has an inverse.
 
         Returns
         -------
@@ -325,9 +325,9 @@ class Reference:
         ----------
         precision : {"double", "single"}
             "single" whitens the rows of many distances in float32, in less time, wherever a
-            check allows it. Given up are digits: the check aims at a relative error of 1e-5 in a
-            squared distance, by random sums and without proof; on 2000 coordinates of a
-            well-conditioned covariance it is some 1e-7. "double" is the default of every reference.
+            check allows it. It gives up digits. The check aims at a relative error of 1e-5 in a
+            squared distance, by random sums and without proof. On 2000 coordinates of a
+            well-conditioned covariance it is about 1e-7. "double" is the default.
 
         Returns
         -------
@@ -337,11 +337,11 @@ class Reference:
 
         Notes
         -----
-        float32 keeps fewer digits, and in the end none, as the covariance nears a singular one. So
-        no condition number is trusted: sums of every 64 whitened rows, weighted at random, are
-        computed in float64 too. Where they differ by a quarter of the error above, that block
-        of rows and all after it are computed in float64. A larger error would have to cancel in all
-        eight sums of its 64 rows.
+        float32 keeps fewer digits, and finally none, as the covariance approaches a singular one.
+        No condition number is trusted. Instead randomly weighted sums of every 64 whitened rows are
+        also computed in float64. If they differ by a quarter of the error above, that block of rows
+        and all after it are computed in float64. A larger error would have to cancel in all eight
+        sums of its 64 rows.
 
         Examples
         --------
@@ -370,12 +370,12 @@ class Reference:
         diagonal : float or (d,) array_like
             Variances of the uncorrelated part, at least 0. Where one is 0, C may be singular.
         factor : (d, r) array_like
-            Held as a copy in its dtype or, where r >= d, as the d x d matrix.
+            Stored as a copy in its dtype or, where r >= d, as the d x d matrix.
 
         Returns
         -------
         Reference
-            Of kind "low-rank". With r < d no d x d matrix is made unless `cov` is asked for.
+            Of kind "low-rank". With r < d no d x d matrix is made unless `cov` is read.
 
         Examples
         --------
@@ -401,17 +401,18 @@ class Reference:
         Parameters
         ----------
         X : (n0, d) array_like
-            One record a row, n0 >= 2, read where it is. Constant columns are allowed; they make
-            the covariance singular.
+            One record a row, n0 >= 2, read in place. Constant columns are allowed; they make the
+            covariance singular.
         cov : {"full", "diagonal", "low-rank"}
-            The whole covariance matrix, the variances alone, or the whole matrix held as the n0
-            rows, for n0 << d: time n0^2 d, memory 2 n0^2 + d beside `X`, as much again for
-            each of the last two noises of a score. `X` is kept as a view: do not change it.
+            The whole covariance matrix, the variances alone, or the whole matrix stored as the n0
+            rows, for n0 << d. "low-rank" takes time n0^2 d, and memory 2 n0^2 + d in addition to
+            `X`, and as much again for each of the last two noises of a score. `X` is kept as a
+            view: do not change it.
         shrinkage : float in [0, 1], "auto", "ledoit-wolf", "oas" or None
             Replace the sample covariance S by (1 - s) S + s T. A number s, and "auto" [1]_, shrink
             towards T = diag(S), so that the units of the columns do not matter (and variances, or
-            cov="diagonal", stay as they are). "ledoit-wolf" [2]_ and "oas" [3]_ are
-            scikit-learn's, towards a multiple of the identity. None is "auto" with cov="low-rank".
+            cov="diagonal", do not change). "ledoit-wolf" [2]_ and "oas" [3]_ are scikit-learn's,
+            towards a multiple of the identity. With cov="low-rank" None means "auto".
         ridge : float
             Added to every variance, in the squared units of the columns; at least 0.
         ddof : int
@@ -466,7 +467,7 @@ class Reference:
 
 
 def restored(mean: Doubles, covariance: CovarianceForm, fit: CovarianceFit | None) -> Reference:
-    """Make a reference of valid arrays that nobody else holds."""
+    """Make a reference of valid arrays, to which no other object refers."""
     return Reference.__new__(Reference)._set(mean, covariance, fit)
 
 
@@ -486,7 +487,7 @@ class GaussianNoise:
 
     @property
     def independent(self) -> bool:
-        """Whether `std` says all."""
+        """Whether the coordinates are independent, so that `std` is the whole law."""
         return self.cov is None and self.factor is None
 
     def any(self) -> bool:
@@ -514,7 +515,7 @@ class GaussianNoise:
             raise ValueError(f"{name}={float(self.std.max())!r} must have n {square} < 1.8e308")
         if self.independent:
             return reference.add_diagonal(variance if variance.size > 1 else variance.reshape(()))
-        covariance = _plus(reference.covariance, self, per_record)
+        covariance = _add_noise(reference.covariance, self, per_record)
         return restored(reference.mean, covariance, None)
 
     def root(self) -> Doubles:
@@ -526,9 +527,9 @@ class GaussianNoise:
         return covariances.root(self.cov)
 
     def log_ratio(self, noisy: Reference, scale: float) -> float:
-        """Return log det (C + scale S) / det C of a noisy covariance C, however near they are.
+        """Return log det (C + scale S) / det C of a noisy covariance C, also where S is tiny.
 
-        With S = F F' it is log det (1 + scale F' C^-1 F), of which the eigenvalues are known to
+        With S = F F' it is log det (1 + scale F' C^-1 F). The eigenvalues of scale F' C^-1 F have
         full relative accuracy.
         """
         root = np.ascontiguousarray(self.root().T)
@@ -546,13 +547,15 @@ def noise_given(
         return GaussianNoise(std)
     present = std.any(), noise_cov is not None, noise_factor is not None
     names = ("noise_std", "noise_cov", "noise_factor")
-    named = [name for name, given in zip(names, present, strict=True) if given]
-    if len(named) > 1:
-        raise ValueError(f"One kind of noise must be given, not {' and '.join(named)}")
-    return _of_matrix(noise_cov, dim) if noise_factor is None else _of_factor(noise_factor, dim)
+    names_given = [name for name, given in zip(names, present, strict=True) if given]
+    if len(names_given) > 1:
+        raise ValueError(f"One kind of noise must be given, not {' and '.join(names_given)}")
+    return (
+        _dense_noise(noise_cov, dim) if noise_factor is None else _factor_noise(noise_factor, dim)
+    )
 
 
-def _of_matrix(value: object, dim: int) -> GaussianNoise:
+def _dense_noise(value: object, dim: int) -> GaussianNoise:
     array = validation.real_array("noise_cov", value)
     if array.shape != (dim, dim):
         raise ValueError(f"noise_cov of shape {array.shape} must be ({dim}, {dim})")
@@ -570,7 +573,7 @@ def noise_of_factor(factor: Doubles) -> GaussianNoise:
     return GaussianNoise(np.sqrt(np.einsum("ij,ij->i", factor, factor)), factor=factor)
 
 
-def _of_factor(value: object, dim: int) -> GaussianNoise:
+def _factor_noise(value: object, dim: int) -> GaussianNoise:
     table = validation.real_array("noise_factor", value)
     if table.ndim != 2 or len(table) != dim:
         raise ValueError(f"noise_factor of shape {table.shape} must be ({dim}, r)")
@@ -582,8 +585,8 @@ def _of_factor(value: object, dim: int) -> GaussianNoise:
     return GaussianNoise(std, factor=factor.copy()) if std.any() else GaussianNoise(std)
 
 
-def _plus(covariance: CovarianceForm, noise: GaussianNoise, scale: float) -> CovarianceForm:
-    """Return C + scale S: low rank where that is smaller than a matrix, otherwise a matrix."""
+def _add_noise(covariance: CovarianceForm, noise: GaussianNoise, scale: float) -> CovarianceForm:
+    """Return C + scale S, of low rank if that takes less memory than a matrix."""
     dim = covariance.variances.size
     if (
         noise.factor is not None
@@ -592,8 +595,8 @@ def _plus(covariance: CovarianceForm, noise: GaussianNoise, scale: float) -> Cov
     ):
         rows, diagonal = np.sqrt(scale) * noise.factor.T, covariance.variances
         if isinstance(covariance, LowRank):
-            before = covariance.centred.columns(np.arange(dim)) * np.sqrt(covariance.scale)
-            rows, diagonal = np.vstack([before, rows]), covariance.diagonal
+            factor = covariance.centred.columns(np.arange(dim)) * np.sqrt(covariance.scale)
+            rows, diagonal = np.vstack([factor, rows]), covariance.diagonal
         if len(rows) < dim:
             rows = np.ascontiguousarray(rows)
             rows.flags.writeable = False
