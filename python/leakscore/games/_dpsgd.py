@@ -19,26 +19,26 @@ from leakscore.games._populations import (
     RecordTable,
     ReleasedMean,
     Sampler,
-    below,
     coins,
+    key_at,
     key_from,
-    key_of,
-    number,
+    num_rounds,
     require_population,
     require_score,
+    uniform_below,
 )
-from leakscore.games._releases import draw_steps, insertion_law, released
-from leakscore.games._training import Batches, Training, data_set, padded
+from leakscore.games._releases import draw_steps, insertion_law, play_blocks
+from leakscore.games._training import Batches, Training, data_set, pad_batches
 from leakscore.results import Drawn
 from leakscore.typing import Array, Doubles, Flags, Indices, Seed
 
-_BLOCK = 1 << 18  # doubles of the records that are held at once: 2 MB
+_BLOCK = 1 << 18  # doubles of the records in memory at once: 2 MB
 _WORDS = 1 << 12  # random words of one key
-_BATCHED = 1 << 19  # doubles of the records of a step, and records of all steps, of a block
+_BLOCK_NUMBERS = 1 << 19  # doubles of the records of a step, and records of all steps, in a block
 _STREAM_BLOCK = 1 << 21  # doubles of the parameters that a score receives at once: 16 MB
-_ROW = 8  # rows that the core reads are padded to a multiple of it
-_COPIED = 1 << 21  # numbers of a table that is copied for the core: 16 MB, more of a few columns
-_WORK = 1 << 27  # products of one training in the core: less than a second
+_ROW = 8  # rows for the core are padded to a multiple of this
+_COPIED = 1 << 21  # largest table copied for the core: 16 MB, more if it has few columns
+_WORK = 1 << 27  # most products of one training in the core: less than a second
 
 
 def dpsgd(
@@ -57,33 +57,33 @@ def dpsgd(
     By default every step has a fresh batch. A fair coin decides whether the target's record takes
     the place of one record of one batch; all parameters, before and after each step, are released.
 
-    With `Batches` a training draws its batches from one data set, and the coin decides whether the
-    target is in that.
+    With `Batches` a training draws its batches from one data set. Then the coin decides whether the
+    target is in the data set.
 
     Parameters
     ----------
     population : Bernoulli, Gaussian or Empirical
-        What the records are drawn from: d inputs and, last, the response. The rows of an Empirical
-        must be put back. Responses of a logistic model are labels, so it takes no Gaussian. With
+        What the records are drawn from: d inputs and, last, the response. An Empirical must have
+        ``replace=True``. Responses of a logistic model are labels, so a Gaussian is refused. With
         `Batches` an Empirical with ``replace=False``: its rows are the other records.
     target : (d + 1,) array_like
         The target's record.
     training : Training
         Model, batches, learning rate, clipping and noise.
     insertion : int, "uniform", (T,) array_like or Batches
-        Step of a target that is in, counted from 0, or their law, as in `sequential`; or how the
-        records of the data set come to batches.
+        Step of a target that is in, counted from 0, or the law of the step, as in `sequential`; or
+        how the records of the data set are assigned to batches.
     rounds : int
         Number of rounds R, at least 1.
     rng : None, int, SeedSequence, BitGenerator or Generator
-        Source of the game's 128-bit key, which is all that is drawn from it; None: fresh entropy.
-        The result keeps the seed: with ``rng=result.seed`` the same game is played.
+        Source of the game's 128-bit key; nothing else is drawn from it. None: fresh entropy. The
+        result stores the seed: ``rng=result.seed`` plays the same game.
     score : callable, optional
-        Maps parameters (r, T + 1, k) to scores (r,) or (r, j). The game then hands it blocks of
-        about 16 MB and never holds all parameters. Scores may be infinite but not NaN.
+        Maps parameters (r, T + 1, k) to scores (r,) or (r, j). The game then passes it blocks of
+        about 16 MB and never stores all parameters. Scores may be infinite but not NaN.
     other : (d + 1,) array_like, optional
-        With `Batches`: the record in the target's place where it is out. None: no record, or in
-        batches of a fixed size and shuffles a record without gradient ("zero-out").
+        With `Batches`: the record in the target's place if the target is out. None: no record; in
+        batches of a fixed size and shuffles, a record without gradient ("zero-out").
 
     Returns
     -------
@@ -92,8 +92,9 @@ def dpsgd(
     member : (R,) ndarray of bool
         Whether the target was in.
     step : (R,) ndarray of int
-        Its step, -1 if it was in none: the target moved the parameters from index step to step + 1.
-        With `Batches` (R, T) of bool: the steps that held the target, or the record in its place.
+        The target's step, -1 if it was in none: it moved the parameters from index step to
+        step + 1. With `Batches` (R, T) of bool: the steps with the target, or the record in its
+        place.
 
     Raises
     ------
@@ -111,9 +112,9 @@ def dpsgd(
     Notes
     -----
     With `Batches` sums of clipped gradients are divided by ``training.n``, whatever the size of a
-    batch. A target [1, -y] of a linear model with a large y has the gradient ``clip`` in every
-    step, one [1, y] the opposite, and one of zeros none: so the data that attain the bounds of
-    `tradeoff` are played.
+    batch. In a linear model a target [1, -y] with a large y has the gradient ``clip`` in every
+    step, [1, y] the opposite, and a record of zeros none. So games can play the data that attain
+    the bounds of `tradeoff`.
 
     Algorithms 1 and 2 of T. Michel, D. Basu and E. Kaufmann, sequential membership inference, with
     the DP-SGD of their section 4.2. Reproducible like `fixed_target`, but for the last bits of the
@@ -138,19 +139,19 @@ def dpsgd(
     record = validation.vector("target", target, size=population.dim)
     batched = isinstance(insertion, Batches)
     _require_records(population, record, training, batched)
-    rounds = number(rounds, False)
+    rounds = num_rounds(rounds, False)
     require_score(score, "parameters")
     if isinstance(insertion, Batches):
-        stands_in = None if other is None else validation.vector("other", other, size=record.size)
-        if stands_in is not None:
-            training._require_labels("other", stands_in[-1:])
+        stand_in = None if other is None else validation.vector("other", other, size=record.size)
+        if stand_in is not None:
+            training._require_labels("other", stand_in[-1:])
         key, seed = key_from(rng)
-        steps_held = np.empty((rounds, training.num_steps), dtype=np.bool_)
+        target_steps = np.empty((rounds, training.num_steps), dtype=np.bool_)
         trainer: _Trainer = _DataSetBatches(
-            training, insertion, others_of(population), record, other=stands_in, key=key
+            training, insertion, other_records(population), record, other=stand_in, key=key
         )
-        theta = trainer.released(rounds, steps_held, score)
-        return Drawn((theta, coins(key, rounds, False), steps_held), seed)
+        theta = trainer.play_rounds(rounds, target_steps, score)
+        return Drawn((theta, coins(key, rounds, False), target_steps), seed)
     if other is not None:
         raise ValueError(f"other={other!r} must be given only where insertion is a Batches")
     law = insertion_law(insertion, training.num_steps)
@@ -158,7 +159,7 @@ def dpsgd(
     member = coins(key, rounds, False)
     step = draw_steps(key, member, law)
     trainer = _FreshBatches(training, population, record, rounds=rounds, key=key)
-    return Drawn((trainer.released(rounds, step, score), member, step), seed)
+    return Drawn((trainer.play_rounds(rounds, step, score), member, step), seed)
 
 
 class _Trainer(ABC):
@@ -171,19 +172,19 @@ class _Trainer(ABC):
         self.size = training.size(inputs)
         self.start = training._start(self.size)
 
-    def released(
+    def play_rounds(
         self,
         rounds: int,
         steps: npt.NDArray[Any],
         score: Callable[[Doubles], npt.ArrayLike] | None,
     ) -> Doubles:
-        """Return the parameters of all rounds, or their scores; `steps` are read or written."""
+        """Return the parameters of all rounds, or their scores; `steps` is an input or output."""
         shape = rounds, self.training.num_steps + 1, self.size
 
         def play(first: int, out: Doubles) -> None:
             self._play(first, out, steps[first:])
 
-        return released(play, shape, score, tile=self.block, checked=_scores)
+        return play_blocks(play, shape, score, tile=self.block, checked=_scores)
 
     def _play(self, first: int, out: Doubles, steps: npt.NDArray[Any]) -> None:
         """Write the parameters before and after every step of rounds [first, first + len(out))."""
@@ -202,12 +203,12 @@ class _Trainer(ABC):
         """Play a block of rounds."""
 
     def _refuse(self) -> None:
-        """Say why parameters are not finite."""
+        """Raise an error that explains why parameters are not finite."""
         raise ValueError("learning_rate must be so small that the parameters do not diverge")
 
 
 def _scores(given: npt.ArrayLike, rounds: int) -> Doubles:
-    """Return the scores of a block."""
+    """Validate the scores of a block."""
     scores = validation.real_array("score(theta)", given).astype(np.float64)
     if scores.ndim not in (1, 2) or len(scores) != rounds:
         raise ValueError(
@@ -235,89 +236,89 @@ def _require_records(
 
 
 class _TableRecords:
-    """Single rows of a table, put back: one random word each, where a mean uses 128."""
+    """Single rows of a table, drawn with replacement by one random word each (a mean uses 128)."""
 
     def __init__(self, rows: RecordTable, training: Training) -> None:
         self.rows, self.training = rows, training
-        # Rows are taken step by step, so that a step finds them in the cache.
+        # Rows are gathered step by step, so that a step reads them from the cache.
         n, steps = training.n, training.num_steps
         parameters = training.size(rows.X.shape[1] - 1)
         most = min(_BLOCK // (n * rows.X.shape[1]), _BLOCK // (n * steps))
         self.block = max(1, min(most, _STREAM_BLOCK // ((steps + 1) * parameters)))
 
     def batches(self, key: Key, first: int, rounds: int) -> Callable[[int], Doubles]:
-        """Return a function that gives the records (rounds, n, d + 1) of a step, in one array."""
-        X, chosen = self.rows.X, self.chosen(key, first, rounds)
+        """Return a function that writes the records (rounds, n, d + 1) of a step to one array."""
+        X, draw_rows = self.rows.X, self.draw_rows(key, first, rounds)
         records = np.empty((rounds, self.training.n, X.shape[1]))
 
         def batch(t: int) -> Doubles:
             if X.dtype == records.dtype:
-                np.take(X, chosen[:, t], axis=0, out=records, mode="clip")  # without a buffer
+                np.take(X, draw_rows[:, t], axis=0, out=records, mode="clip")  # without a buffer
             else:
-                records[...] = X[chosen[:, t]]
+                records[...] = X[draw_rows[:, t]]
             return records
 
         return batch
 
-    def chosen(self, key: Key, first_round: int, rounds: int) -> Indices:
-        """Draw the row of each record, (rounds, T, n)."""
+    def draw_rows(self, key: Key, first_round: int, rounds: int) -> Indices:
+        """Draw the row number of each record, (rounds, T, n)."""
         rows = np.empty((rounds, self.training.num_steps, self.training.n), dtype=np.int64)
         first = first_round * self.training.num_steps * self.training.n
         end = first + rows.size
         for place in range(first // _WORDS, -(-end // _WORDS)):
             low, high = max(first, place * _WORDS), min(end, (place + 1) * _WORDS)
-            words = _core.coin_words(key_of(key, place), high - place * _WORDS)
-            chosen = below(words[low - place * _WORDS :], np.array(self.rows.available))
+            words = _core.coin_words(key_at(key, place), high - place * _WORDS)
+            draw_rows = uniform_below(words[low - place * _WORDS :], np.array(self.rows.available))
             if self.rows.exclude is not None:
-                chosen += chosen >= self.rows.exclude
-            rows.reshape(-1)[low - first : high - first] = chosen
+                draw_rows += draw_rows >= self.rows.exclude
+            rows.reshape(-1)[low - first : high - first] = draw_rows
         return rows
 
 
 class _LinearTable:
-    """A table's rows and the target's, from which the core descends a linear model.
+    """The table's rows and the target, on which the core trains a linear model.
 
-    The gradient of a record is its residual times its inputs, so that neither records nor gradients
-    are gathered, and how far a residual may go unclipped is found once for each row.
+    The gradient of a record is its residual times its inputs. So neither records nor gradients are
+    gathered, and the largest residual that is not clipped is computed once for each row.
     """
 
     def __init__(self, rows: _TableRecords, target: Doubles, rounds: int) -> None:
         self.rows, self.training, self.target = rows, rows.training, target
         training, inputs = rows.training, target.size - 1
-        drawn, moved = training.n * training.num_steps, inputs * (training.num_steps + 1)
-        self.block = max(1, min(_BLOCK // drawn, _STREAM_BLOCK // moved))
+        drawn, parameters = training.n * training.num_steps, inputs * (training.num_steps + 1)
+        self.block = max(1, min(_BLOCK // drawn, _STREAM_BLOCK // parameters))
         X = rows.rows.X
-        # The whole table is not copied for fewer records.
-        self.known = self._known(X) if rounds * drawn >= len(X) else None
+        # Fewer records than the table has do not pay for a copy of it.
+        self.whole_table = self._append_target(X) if rounds * drawn >= len(X) else None
 
-    def _known(self, X: Array) -> tuple[Doubles, Doubles, Doubles]:
-        """Return inputs, responses and longest residuals of some rows, then of the target."""
+    def _append_target(self, X: Array) -> tuple[Doubles, Doubles, Doubles]:
+        """Return inputs, responses and largest unclipped residuals, the target's last."""
         target, size = self.target, self.target.size - 1
         inputs = _aligned_zeros(len(X) + 1, -(-size // _ROW) * _ROW)
         inputs[:-1, :size], inputs[-1, :size] = X[:, :-1], target[:-1]
         responses = np.append(np.asarray(X[:, -1], dtype=np.float64), target[-1])
         with np.errstate(over="ignore", invalid="ignore"):
-            return inputs, responses, self.training._longest(inputs[:, :size])
+            return inputs, responses, self.training._residual_limits(inputs[:, :size])
 
     @staticmethod
     def fits(rows: _TableRecords) -> bool:
-        """Whether a copy of the table stays near the cache, and a training is a short call."""
+        """Whether the table is small enough to copy, and a training short enough for one call."""
         training = rows.training
         work = training.n * training.num_steps * rows.rows.X.shape[1]
         return training.model == "linear" and rows.rows.X.size <= _COPIED and work <= _WORK
 
-    def chosen(
+    def draw_batches(
         self, key: Key, first: int, steps: Indices
     ) -> tuple[tuple[Doubles, Doubles, Doubles], Indices]:
-        """Return inputs, responses and longest residuals, and which rows each batch takes."""
-        chosen = self.rows.chosen(key, first, len(steps))
-        table = self.known
+        """Return inputs, responses and largest unclipped residuals, and the rows of each batch."""
+        rows = self.rows.draw_rows(key, first, len(steps))
+        table = self.whole_table
         if table is None:
-            table = self._known(self.rows.rows.X[chosen.reshape(-1)])
-            chosen = np.arange(chosen.size).reshape(chosen.shape)
+            table = self._append_target(self.rows.rows.X[rows.reshape(-1)])
+            rows = np.arange(rows.size).reshape(rows.shape)
         present = np.flatnonzero(steps >= 0)
-        chosen[present, steps[present], 0] = len(table[0]) - 1
-        return table, chosen
+        rows[present, steps[present], 0] = len(table[0]) - 1
+        return table, rows
 
 
 def _aligned_zeros(rows: int, cols: int) -> Doubles:
@@ -328,7 +329,7 @@ def _aligned_zeros(rows: int, cols: int) -> Doubles:
 
 
 class _SampledRecords:
-    """Records of a law: the means of one record each."""
+    """Records of a law, drawn as means of one record each."""
 
     def __init__(self, population: Population, training: Training) -> None:
         single = ReleasedMean(1)
@@ -340,17 +341,17 @@ class _SampledRecords:
         self.block = max(1, _BLOCK // (drawn * self.dim * step)) * step
 
     def batches(self, key: Key, first: int, rounds: int) -> Callable[[int], Doubles]:
-        """Return a function that gives the records (rounds, n, d + 1) of a step."""
+        """Return a function that returns the records (rounds, n, d + 1) of a step."""
         steps, n = self.training.num_steps, self.training.n
         records = np.empty((rounds, steps, n, self.dim))
-        nobody = np.zeros(rounds * steps * n, dtype=np.bool_)
+        no_target = np.zeros(rounds * steps * n, dtype=np.bool_)
         start = first * steps * n
-        self.sampler.fill(key, start, nobody, records.reshape(-1, self.dim))
+        self.sampler.fill(key, start, no_target, records.reshape(-1, self.dim))
         return lambda t: records[:, t]
 
 
 class _FreshBatches(_Trainer):
-    """Draws batches, puts the target into one, and takes the steps."""
+    """Plays trainings on fresh batches, with the target in one of them."""
 
     def __init__(
         self, training: Training, population: Population, target: Doubles, *, rounds: int, key: Key
@@ -371,9 +372,9 @@ class _FreshBatches(_Trainer):
         self, first: int, out: Doubles, steps: npt.NDArray[Any], noise: Doubles | None
     ) -> None:
         if self.table is not None:
-            table, chosen = self.table.chosen(self.key, first, steps)
+            table, batches = self.table.draw_batches(self.key, first, steps)
             rates = np.full(self.training.num_steps, self.training.learning_rate)
-            _core.linear_descents(*table, chosen, self.start, rates, noise, out)
+            _core.linear_descents(*table, batches, self.start, rates, noise, out)
             return
         batch = self.records.batches(self.key, first, len(out))
 
@@ -390,8 +391,8 @@ class _FreshBatches(_Trainer):
         super()._refuse()
 
 
-def others_of(population: Population) -> Doubles:
-    """Return the other records of the data set."""
+def other_records(population: Population) -> Doubles:
+    """Return the records of the data set other than the target."""
     if not isinstance(population, Empirical) or population.replace:
         raise ValueError(
             "population must be an Empirical with replace=False, the data set, as batches "
@@ -403,7 +404,7 @@ def others_of(population: Population) -> Doubles:
 
 
 class _DataSetBatches(_Trainer):
-    """Draws batches of a data set, and takes the steps."""
+    """Plays trainings on batches of one data set."""
 
     def __init__(
         self,
@@ -419,27 +420,27 @@ class _DataSetBatches(_Trainer):
         batches._require(self.records, training.num_steps)
         super().__init__(training, target.size - 1, key)
         self.table = data_set(others, target, other)
-        self.stays = batches._sizes_are_fixed or other is not None
-        expected = batches._expected(self.records, training.num_steps)
+        self.keeps_place = batches._sizes_are_fixed or other is not None
+        expected = batches._mean_size(self.records, training.num_steps)
         most = expected * max(target.size, training.num_steps) + training.num_steps * self.size
-        self.block = max(1, _BATCHED // most)
+        self.block = max(1, _BLOCK_NUMBERS // most)
 
     def _descend(
         self, first: int, out: Doubles, steps: npt.NDArray[Any], noise: Doubles | None
     ) -> None:
-        """Play a block, and write which steps held the target or the record in its place.
+        """Play a block, and write which steps have the target or the record in its place.
 
-        A block is always drawn whole, so that the width of its batches, and with it the order of
-        sums, does not depend on the number of rounds.
+        A whole block is always drawn. So the width of its batches, and with it the order of sums,
+        does not depend on the number of rounds.
         """
         rounds = len(out)
         member = coins(self.key, first + self.block, False)[first:]
-        present = np.ones(self.block, np.bool_) if self.stays else member
+        present = np.ones(self.block, np.bool_) if self.keeps_place else member
         drawn = self.batches._draw(
             self.key, first, present, records=self.records, steps=self.training.num_steps
         )
-        index = padded(*drawn, fill=self.records)[:rounds]
-        ours = index == 0
-        steps[:] = ours.any(axis=-1)
-        index[ours & ~member[:rounds, np.newaxis, np.newaxis]] = self.records + 1
+        index = pad_batches(*drawn, fill=self.records)[:rounds]
+        is_target = index == 0
+        steps[:] = is_target.any(axis=-1)
+        index[is_target & ~member[:rounds, np.newaxis, np.newaxis]] = self.records + 1
         self.training._descend(self.start, lambda t: self.table[index[:, t]], noise, out)

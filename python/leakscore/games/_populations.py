@@ -1,9 +1,9 @@
-"""What records are drawn from, what is released of them, and how the rounds of a game are drawn.
+"""Populations of records, the released mean, and the random draws of a game's rounds.
 
-A round has a coin and random words, which a key decides. A population makes a sampler for a target
-and a released mean; the sampler fills rows [first, first + t) of the game with released means. What
-it writes depends only on the key and on the rounds: callers may cut the rounds wherever `tile`
-divides.
+A round has a coin and random words, both functions of the game's key. A population makes a sampler
+for a target and a released mean. The sampler fills rows [first, first + t) of the game with
+released means. These depend only on the key and on the numbers of the rounds, so callers may cut
+the rounds at any multiple of `tile`.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _BLOCK = 1 << 20  # doubles in the largest temporary of a sampler: 8 MB
 # --- coins and words ------------------------------------------------------------------------------
 
 
-def number(rounds: int, balanced: bool) -> int:
-    """Return the number of rounds of a game."""
+def num_rounds(rounds: int, balanced: bool) -> int:
+    """Validate the number of rounds of a game."""
     rounds = validation.count("rounds", rounds, low=1)
     if validation.flag("balanced", balanced) and rounds % 2:
         raise ValueError(f"rounds={rounds} must be even with balanced=True")
@@ -47,23 +47,23 @@ def coins(key: Key, rounds: int, balanced: bool) -> Flags:
 
 
 def key_from(rng: Seed) -> tuple[Key, int | None]:
-    """Draw the key of a game, which decides everything in it; return it with the seed."""
+    """Draw the key of a game, which determines all its draws; return it with the seed."""
     generator, seed = validation.seeded("rng", rng)
     return generator.integers(0, 1 << 64, size=2, dtype=np.uint64), seed
 
 
 def require_score(score: object, of: str) -> None:
-    """Refuse a score that is neither None nor a function; `of` says of what."""
+    """Refuse a score that is neither None nor a function; `of` names its argument."""
     if score is not None and not callable(score):
         raise TypeError(f"score={score!r} must be a function of the {of}, or None")
 
 
-def key_of(key: Key, place: int) -> Key:
-    """Return the key of a place in the game, whose draws use separate words."""
+def key_at(key: Key, place: int) -> Key:
+    """Return the key for place `place` in the game, with random words of its own."""
     return np.array([key[0], (int(key[1]) + 1 + place) % (1 << 64)], dtype=np.uint64)
 
 
-def below(words: npt.NDArray[np.uint64], bounds: Indices) -> Indices:
+def uniform_below(words: npt.NDArray[np.uint64], bounds: Indices) -> Indices:
     """Return floor(word * bound / 2^64) for bounds below 2^32: uniform below the bound."""
     half, bound = np.uint64(32), bounds.astype(np.uint64)
     low = ((words & np.uint64(0xFFFFFFFF)) * bound) >> half
@@ -78,7 +78,7 @@ class ReleasedMean:
     """A released mean: number of records and noise; see games.EmpiricalMean."""
 
     records: int
-    replaced: bool = True  # a round without the target has another record in its place
+    replaced: bool = True  # in a round without the target another record takes its place
     noise: GaussianNoise = NO_NOISE
 
     @property
@@ -122,7 +122,7 @@ class RecordTable:
 
     @property
     def arguments(self) -> tuple[Array, int, bool]:
-        """What the compiled draws take."""
+        """Arguments of the compiled draws."""
         return self.X, -1 if self.exclude is None else self.exclude, self.replace
 
 
@@ -161,8 +161,8 @@ class GaussianMeans:
         noise = np.broadcast_to(mean.independent, mu.shape) ** 2
         with np.errstate(over="ignore"):
             inside = np.asarray((target + others * mu) / k)
-        odd = ~np.isfinite(inside)
-        inside[odd] = (target / k + mu * (others / k))[odd]
+        overflow = ~np.isfinite(inside)
+        inside[overflow] = (target / k + mu * (others / k))[overflow]
         self.offsets = (mu * (last / k), inside)
         self.scales = (
             np.sqrt(variance * (last / k**2) + noise),
@@ -171,14 +171,14 @@ class GaussianMeans:
         self.mean = mean
 
     def fill(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
-        """Write released means; see Sampler. Into (rounds, T, d): the means of all rows so far."""
+        """Write released means; see Sampler. `out` (rounds, T, d) receives cumulative means."""
         _core.normals(key, first, included, *self.offsets, *self.scales, out)
         if not self.mean.noise.independent:
             self.mean.add_noise(key, first, included, out)
 
 
 class CorrelatedGaussianMeans:
-    """Normal means with a full covariance: white normals times a factor of it, block by block."""
+    """Normal means with a full covariance: white normals times its factor, block by block."""
 
     def __init__(self, mu: Doubles, factor: Doubles, target: Doubles, mean: ReleasedMean) -> None:
         self.transposed = np.ascontiguousarray(factor.T)
@@ -209,9 +209,9 @@ def refuse_sums(X: Array) -> NoReturn:
 class TableMeans:
     """Means of rows drawn from a table.
 
-    Either the rows drawn are added up one by one, or, where a round draws a good part of the table,
-    how often each row was drawn is counted and the counts of many rounds are multiplied with the
-    table at once. The target is one record (d,), or one a round (T, d).
+    The rows drawn are added up one by one. If a round draws a good part of the table, it is counted
+    instead how often each row is drawn, and the counts of many rounds are multiplied with the table
+    at once. The target is one record (d,), or one per round (T, d).
     """
 
     def __init__(self, rows: RecordTable, target: Doubles, mean: ReleasedMean) -> None:
@@ -245,7 +245,7 @@ class TableMeans:
             refuse_sums(self.X)
 
     def multiply(self, counts: Doubles, out: Doubles) -> None:
-        """Write counts @ X, converting X a few rows at a time where it is not small."""
+        """Write counts @ X; if X is large, convert a few rows to float64 at a time."""
         with np.errstate(invalid="ignore", over="ignore"):  # the caller refuses these
             if self.whole is not None:
                 np.matmul(counts, self.whole, out=out)
@@ -257,12 +257,12 @@ class TableMeans:
                 out += counts[:, start : start + step] @ block
 
 
-class OwnTargets:
-    """Means of a sampler whose target is 0, to which the target of each round is added."""
+class PerRoundTargets:
+    """Means of a sampler with target 0, plus the target of each round."""
 
     def __init__(self, others: Sampler, targets: Doubles, mean: ReleasedMean, counts: bool) -> None:
         self.others, self.targets, self.mean = others, targets, mean
-        self.counts = counts  # sums are whole numbers and must remain whole
+        self.counts = counts  # whether sums are whole numbers, to which they are then rounded
         self.tile = others.tile
 
     def fill(self, key: Key, first: int, included: Flags, out: Doubles) -> None:
@@ -320,7 +320,7 @@ class Bernoulli:
         if target.ndim == 1:
             return BernoulliMeans(p, validation.binary("target", target), mean)
         others = BernoulliMeans(p, np.zeros_like(p), mean.noise_free())
-        return OwnTargets(others, target, mean, counts=True)
+        return PerRoundTargets(others, target, mean, counts=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -369,11 +369,11 @@ class Gaussian:
         if target.ndim == 1:
             return means(mu, factor, target, mean)
         others = means(mu, factor, np.zeros_like(mu), mean.noise_free())
-        return OwnTargets(others, target, mean, counts=False)
+        return PerRoundTargets(others, target, mean, counts=False)
 
 
 def _square_root(cov: Doubles) -> Doubles:
-    """Return L with L L' = cov: Cholesky's factor, or from eigenvectors where cov is singular."""
+    """Return L with L L' = cov: Cholesky's factor, or one from eigenvectors if cov is singular."""
     try:
         return np.asarray(np.linalg.cholesky(cov))
     except np.linalg.LinAlgError:
@@ -388,14 +388,14 @@ class Empirical:
     Parameters
     ----------
     X : (N, d) array_like
-        The table. It is read where it is, in its own dtype.
+        The table. It is read in place, in its own dtype.
     exclude : int, optional
-        Number of the row that is never drawn: the target's, so that it is truly absent from the
+        Index of the row that is never drawn: the target's, so that the target is absent from the
         rounds without it.
     replace : bool
-        With True (the default) rows are put back, so the table represents an infinite population
-        with its distribution. With False the n records of a release are n of the N rows (of the
-        N - 1 that are not excluded).
+        With True (the default) rows are drawn with replacement, so the table represents an infinite
+        population with its distribution. With False the n records of a release are n of the N rows
+        (of the N - 1 that are not excluded).
 
     Examples
     --------
@@ -434,7 +434,7 @@ class Empirical:
         return RecordTable(np.asarray(self.X), self.exclude, self.replace)
 
     def _require(self, n: int, others: int = 0) -> None:
-        """Refuse a mean of more records than the table has, apart from `others` kept out of it."""
+        """Refuse a mean of n records if the table has fewer than n + `others`."""
         most = self._rows().available - others
         if not self.replace and n > most:
             raise ValueError(
@@ -517,8 +517,8 @@ class EmpiricalMean:
         """Return in which rounds the target's record enters the mean."""
         if self.num_averaged == self.n:
             return member
-        below = np.uint64((self.num_averaged << 64) // self.n)
-        return np.asarray(member & (_core.inclusion_words(key, member.size) < below))
+        limit = np.uint64((self.num_averaged << 64) // self.n)
+        return np.asarray(member & (_core.inclusion_words(key, member.size) < limit))
 
 
 Population: TypeAlias = Bernoulli | Gaussian | Empirical

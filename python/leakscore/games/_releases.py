@@ -21,14 +21,14 @@ from leakscore.games._populations import (
     RecordTable,
     ReleasedMean,
     TableMeans,
-    below,
     coins,
+    key_at,
     key_from,
-    key_of,
-    number,
+    num_rounds,
     refuse_sums,
     require_population,
     require_score,
+    uniform_below,
 )
 from leakscore.reference.record import noise_given
 from leakscore.results import Drawn
@@ -36,7 +36,7 @@ from leakscore.scores.synthetic import synthetic_scores
 from leakscore.typing import Doubles, Flags, Indices, Seed
 
 _BLOCK = 1 << 18  # doubles in a table of counts: 2 MB
-_BESIDE = 1000  # records of the population, for scores of synthetic tables
+_NUM_OTHERS = 1000  # records of the population that named scores of synthetic tables compare with
 _STREAM_BLOCK = 1 << 21  # doubles that a score receives at once: 16 MB
 
 
@@ -66,11 +66,11 @@ def fixed_target(
     rounds : int
         Number of rounds T, at least 1.
     rng : None, int, SeedSequence, BitGenerator or Generator
-        Source of the game's 128-bit key, which is all that is drawn from it; None: fresh entropy.
-        The result keeps the seed: with ``rng=result.seed`` the same game is played.
+        Source of the game's 128-bit key; nothing else is drawn from it. None: fresh entropy. The
+        result stores the seed: ``rng=result.seed`` plays the same game.
     score : callable, optional
-        Maps outputs (t, d) to scores (t,), larger meaning member. The game then hands it blocks of
-        about 16 MB and never holds all outputs. Scores may be infinite but not NaN.
+        Maps outputs (t, d) to scores (t,), larger meaning member. The game then passes it blocks of
+        about 16 MB and never stores all outputs. Scores may be infinite but not NaN.
     balanced : bool
         With True exactly T/2 rounds, in random order, have the target in; T must be even. With
         False (the default) a fair coin decides in each round.
@@ -117,12 +117,12 @@ def fixed_target(
     True
     """
     _require(population, mechanism)
-    z = validation.vector("target", target, size=population.dim)
-    rounds = number(rounds, balanced)
+    record = validation.vector("target", target, size=population.dim)
+    rounds = num_rounds(rounds, balanced)
     require_score(score, "outputs")
     if isinstance(population, Empirical):
         population._require(mechanism.n)
-    sampler = population._sampler(z, mechanism._mean(population.dim))
+    sampler = population._sampler(record, mechanism._mean(population.dim))
     key, seed = key_from(rng)
 
     member = coins(key, rounds, balanced)
@@ -132,7 +132,7 @@ def fixed_target(
         sampler.fill(key, first, included[first : first + len(out)], out)
 
     shape = rounds, population.dim
-    outputs = released(fill, shape, score, tile=sampler.tile, checked=_scores)
+    outputs = play_blocks(fill, shape, score, tile=sampler.tile, checked=_scores)
     return Drawn((outputs, member), seed)
 
 
@@ -140,7 +140,7 @@ def _scores(given: npt.ArrayLike, rounds: int) -> Doubles:
     return validation.scores("score(outputs)", given, rounds)
 
 
-def released(
+def play_blocks(
     fill: Callable[[int, Doubles], None],
     shape: tuple[int, ...],
     score: Callable[[Doubles], npt.ArrayLike] | None,
@@ -148,7 +148,7 @@ def released(
     tile: int,
     checked: Callable[[npt.ArrayLike, int], Doubles],
 ) -> Doubles:
-    """Return what all rounds release, or its scores, of blocks of about 16 MB."""
+    """Return the releases of all rounds, or their scores, from blocks of about 16 MB."""
 
     def block(first: int, rounds: int) -> Doubles:
         out = np.empty((rounds, *shape[1:]))
@@ -173,8 +173,8 @@ def average_target(
     """Play rounds of the membership game with a new target from the population in each.
 
     In a round where the target is a member (H1) it is one of the n records drawn from the
-    population; otherwise (H0) it is drawn in addition to them. An attack is judged by its average
-    over targets, which hides its power against the worst of them.
+    population; otherwise (H0) it is drawn in addition to them. The game judges an attack by its
+    average over targets, which hides its power against the most exposed of them.
 
     Parameters
     ----------
@@ -187,8 +187,8 @@ def average_target(
     rounds : int
         Number of rounds T, at least 1.
     rng : None, int, SeedSequence, BitGenerator or Generator
-        Source of the game's two 128-bit keys, which are all that is drawn from it; None: fresh
-        entropy. The result keeps the seed: with ``rng=result.seed`` the same game is played.
+        Source of the game's two 128-bit keys; nothing else is drawn from it. None: fresh entropy.
+        The result stores the seed: ``rng=result.seed`` plays the same game.
     balanced : bool
         With True exactly T/2 rounds, in random order, have their target in; T must be even. With
         False (the default) a fair coin decides in each round.
@@ -207,8 +207,8 @@ def average_target(
     TypeError
         If the population, the mechanism or the generator is of another type.
     ValueError
-        If rows that are not put back do not suffice for n records and a target beside them, or
-        rounds is odd in a balanced game.
+        If the table has too few rows, without replacement, for n records and a target that is out,
+        or rounds is odd in a balanced game.
 
     Notes
     -----
@@ -230,7 +230,7 @@ def average_target(
     2.0
     """
     _require(population, mechanism)
-    rounds = number(rounds, balanced)
+    rounds = num_rounds(rounds, balanced)
     if isinstance(population, Empirical):
         population._require(mechanism.n, others=int(mechanism.neighbours == "replace"))
     mean = mechanism._mean(population.dim)
@@ -240,11 +240,11 @@ def average_target(
     member = coins(keys[0], rounds, balanced)
     included = mechanism._included(keys[0], member)
     if isinstance(population, Empirical) and not population.replace:
-        targets, outputs = _row_pairs(population._rows(), mean, keys, included)
+        targets, outputs = _draw_row_pairs(population._rows(), mean, keys, included)
         return Drawn((targets, outputs, member), seed)
     targets, outputs = np.empty((2, rounds, population.dim))
-    nobody, single = np.zeros(rounds, dtype=np.bool_), ReleasedMean(1)
-    population._sampler(np.zeros(population.dim), single).fill(keys[1], 0, nobody, targets)
+    no_target, single = np.zeros(rounds, dtype=np.bool_), ReleasedMean(1)
+    population._sampler(np.zeros(population.dim), single).fill(keys[1], 0, no_target, targets)
     population._sampler(targets, mean).fill(keys[0], 0, included, outputs)
     return Drawn((targets, outputs, member), seed)
 
@@ -255,16 +255,16 @@ def _require(population: Population, mechanism: EmpiricalMean) -> None:
         raise TypeError(f"mechanism={mechanism!r} must be an EmpiricalMean")
 
 
-def _row_pairs(
+def _draw_row_pairs(
     rows: RecordTable,
     mean: ReleasedMean,
     keys: npt.NDArray[np.uint64],
     included: Flags,
 ) -> tuple[Doubles, Doubles]:
-    """Draw targets and means of rows that are not put back.
+    """Draw targets and means of rows without replacement.
 
-    All rows that a round needs are drawn together, and one of them at random is the target. If the
-    target is not included, its row is left out of the mean.
+    The rows of a round are drawn together, and one of them at random is the target. If the target
+    is not included, its row is left out of the mean.
     """
     targets, out = np.empty((2, included.size, rows.X.shape[1]))
     means = TableMeans(rows, np.zeros(rows.X.shape[1]), mean)
@@ -278,13 +278,13 @@ def _row_pairs(
         _core.row_counts(keys[0], start, included[part], *drawn, counts)
         sizes = counts.sum(axis=1).astype(np.intp)
         columns = np.nonzero(counts)[1]
-        chosen = columns[np.cumsum(sizes) - sizes + below(words[part], sizes)]
+        chosen = columns[np.cumsum(sizes) - sizes + uniform_below(words[part], sizes)]
         targets[part] = rows.X[chosen]
         counts[outside, chosen[outside]] = 0.0
         if means.counted:
             means.multiply(counts, out[part])
             continue
-        # Few of many rows: each sum reads only its own, where a product would read all.
+        # Few of many rows: a sum reads only these, while a product would read the whole table.
         with np.errstate(invalid="ignore", over="ignore"):
             for row, count in zip(out[part], counts, strict=True):
                 np.sum(rows.X[np.flatnonzero(count)], axis=0, dtype=np.float64, out=row)
@@ -310,8 +310,8 @@ def sequential(
 ) -> Drawn[Doubles, Flags, Indices]:
     """Play rounds of the membership game on a sequence of releases.
 
-    A round has T batches of n records, and releases the mean of all records so far after each. A
-    fair coin decides whether the target's record takes the place of one record of one batch.
+    A round has T batches of n records. After each batch it releases the mean of all records so far.
+    A fair coin decides whether the target's record takes the place of one record of one batch.
 
     Parameters
     ----------
@@ -325,8 +325,8 @@ def sequential(
     num_steps : int
         Number of batches T, at least 1.
     insertion : int, "uniform" or (T,) array_like
-        Batch of a target that is in, counted from 0: 0, ..., T - 1; or each with the same
-        probability; or with the given probabilities, of sum 1.
+        Batch of a target that is in, from 0 to T - 1; or "uniform", each with the same probability;
+        or the probabilities of the batches, of sum 1.
     rounds : int
         Number of rounds R, at least 1.
     rng : None, int, SeedSequence, BitGenerator or Generator
@@ -381,7 +381,7 @@ def sequential(
     n = validation.count("n", n, 2, why=validation.ONE)
     count = validation.count("num_steps", num_steps, low=1)
     law = insertion_law(insertion, count)
-    rounds = number(rounds, False)
+    rounds = num_rounds(rounds, False)
     noise = noise_given(noise_std, noise_cov, noise_factor, population.dim)
     if isinstance(population, Bernoulli):
         validation.binary("target", z)
@@ -394,13 +394,13 @@ def sequential(
     releases = np.empty((rounds, count, population.dim))
     _fill_growing(population, z, step, releases, n=n, key=key)
     mean = ReleasedMean(n, True, noise)
-    nobody = np.zeros(rounds * count, dtype=np.bool_)
-    mean.add_noise(key, 0, nobody, releases.reshape(rounds * count, -1))
+    no_target = np.zeros(rounds * count, dtype=np.bool_)
+    mean.add_noise(key, 0, no_target, releases.reshape(rounds * count, -1))
     return Drawn((releases, member, step), seed)
 
 
 def require_rows(population: Empirical, n: int, num_steps: int) -> None:
-    """Refuse batches of more rows than the table has, where they are not put back."""
+    """Refuse batches of more rows than the table has, if drawn without replacement."""
     if not population.replace and n * num_steps > (most := population._rows().available):
         raise ValueError(
             f"n={n} times num_steps={num_steps} must be <= {most}, the rows of X that may be "
@@ -424,7 +424,7 @@ def draw_steps(key: Key, member: Flags, law: int | Doubles) -> Indices:
         return np.where(member, law, -1)
     words = _core.inclusion_words(key, member.size)
     if (law == law[0]).all():
-        steps = below(words, np.full(member.size, law.size))
+        steps = uniform_below(words, np.full(member.size, law.size))
     else:
         ends = np.cumsum(law)
         uniform = (words >> np.uint64(11)) * 2.0**-53
@@ -461,7 +461,7 @@ def _fill_disjoint(
     n: int,
     key: Key,
 ) -> None:
-    """Write means of batches without a common row: a round's rows, in a random order."""
+    """Write means of disjoint batches, cut from a round's rows in random order."""
     rounds, count, _ = out.shape
     size, member = n * count, steps >= 0
     block = max(1, _BLOCK // len(rows.X))
@@ -469,10 +469,10 @@ def _fill_disjoint(
         counts = np.empty((min(block, rounds - start), len(rows.X)))
         flags = member[start : start + block]
         _core.row_counts(key, start, flags, size, True, *rows.arguments, counts)
-        # Each round has a key, an order and `size` rows of its own: whole arrays in every turn.
+        # Each round has another key, order and `size` rows; an iteration works on whole arrays.
         for r, drawn in enumerate(counts, start):
             records = np.empty((size, len(target)))
-            order = np.argsort(_core.coin_words(key_of(key, r), size), kind="stable")
+            order = np.argsort(_core.coin_words(key_at(key, r), size), kind="stable")
             if member[r]:  # the target takes the first place of its batch
                 place = steps[r] * n
                 records[place] = target
@@ -517,8 +517,8 @@ def synthetic(
     rounds : int
         Number of rounds T, at least 1.
     score : callable or {"moments", "distance", "density"}
-        Maps a synthetic table to a number, larger meaning member. Or one of the scores of
-        `scores.synthetic_scores`, beside 1000 records of the population.
+        Maps a synthetic table to a number, larger meaning member. Or the name of one of the scores
+        of `scores.synthetic_scores`, which then compares with 1000 records of the population.
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the game's 128-bit key, which is all that is drawn from it; None: fresh entropy.
         The result keeps the seed: with ``rng=result.seed`` the same game is played.
@@ -535,7 +535,7 @@ def synthetic(
     Raises
     ------
     TypeError
-        If `generator` or `score` is no function, or the population or `rng` is none.
+        If `generator` or `score` is not callable, or the population or `rng` is of another type.
     ValueError
         If the target does not fit the population, n exceeds a table whose rows are not put back, a
         synthetic table has another number of columns or a value that is not finite, or a score is
@@ -571,42 +571,44 @@ def synthetic(
     require_population(population)
     z = validation.vector("target", target, size=population.dim)
     size = validation.count("n", n, 2, high=1 << 31)
-    rounds = number(rounds, balanced)
+    rounds = num_rounds(rounds, balanced)
     if isinstance(population, Bernoulli):
         validation.binary("target", z)
     key, seed = key_from(rng)
-    attack = score if callable(score) else _attack(score, population, z, size, key_of(key, rounds))
-    member, played = coins(key, rounds, balanced), np.empty(rounds)
+    attack = (
+        score if callable(score) else _score_of(score, population, z, size, key_at(key, rounds))
+    )
+    member, values = coins(key, rounds, balanced), np.empty(rounds)
     for r in range(rounds):
-        draws = np.random.default_rng(key_of(key, r))
-        table = _records(population, size, key_of(key, r), draws)
+        draws = np.random.default_rng(key_at(key, r))
+        table = _draw_table(population, size, key_at(key, r), draws)
         if member[r]:
             table[draws.integers(size)] = z
-        released = validation.matrix("generator(table, rng)", generator(table, draws), cols=z.size)
-        validation.finite("generator(table, rng)", released)
-        given = attack(np.asarray(released, dtype=np.float64))
-        played[r] = validation.scores("score(table)", np.atleast_1d(given), 1)[0]
-    return Drawn((played, member), seed)
+        output = validation.matrix("generator(table, rng)", generator(table, draws), cols=z.size)
+        validation.finite("generator(table, rng)", output)
+        value = attack(np.asarray(output, dtype=np.float64))
+        values[r] = validation.scores("score(table)", np.atleast_1d(value), 1)[0]
+    return Drawn((values, member), seed)
 
 
-def _attack(
+def _score_of(
     name: str, population: Population, target: Doubles, n: int, key: Key
 ) -> Callable[[Doubles], float]:
-    """Return a score of a synthetic table, beside records of the population."""
+    """Return the named score of synthetic tables, compared with records of the population."""
     validation.choice("score", name, ("moments", "distance", "density"))
-    size = _BESIDE
+    size = _NUM_OTHERS
     if isinstance(population, Empirical) and not population.replace:
         size = min(size, population._rows().available)
-    others = _records(population, size, key, np.random.default_rng(key))
+    reference = _draw_table(population, size, key, np.random.default_rng(key))
 
     def score(table: Doubles) -> float:
-        scores = synthetic_scores(target[np.newaxis], table, others, n)
+        scores = synthetic_scores(target[np.newaxis], table, reference, n)
         return float(getattr(scores, name)[0])
 
     return score
 
 
-def _records(population: Population, n: int, key: Key, draws: np.random.Generator) -> Doubles:
+def _draw_table(population: Population, n: int, key: Key, draws: np.random.Generator) -> Doubles:
     """Draw a table of n records."""
     if isinstance(population, Empirical) and not population.replace:
         population._require(n)
@@ -616,6 +618,6 @@ def _records(population: Population, n: int, key: Key, draws: np.random.Generato
         return np.asarray(np.asarray(population.X)[chosen], dtype=np.float64)
     table = np.empty((n, population.dim))
     single = ReleasedMean(1, True, NO_NOISE)
-    nobody = np.zeros(n, dtype=np.bool_)
-    population._sampler(np.zeros(population.dim), single).fill(key, 0, nobody, table)
+    no_target = np.zeros(n, dtype=np.bool_)
+    population._sampler(np.zeros(population.dim), single).fill(key, 0, no_target, table)
     return table

@@ -25,7 +25,7 @@ class GameSummary(Result):
     n_members, n_nonmembers : int
         Rounds with the target in, and without it.
     threshold : float
-        Scores above it were taken for members.
+        Scores above it were classified as members.
     fpr, fnr : float
         Type I and type II error at that threshold.
     accuracy, advantage : float
@@ -110,8 +110,8 @@ def summarize(
     adds that of the members to that of the threshold, which is estimated from the non-members:
     half the rise of the measured ROC curve between alpha -+ sqrt(alpha (1 - alpha)/T0). That of the
     area is DeLong, DeLong & Clarke-Pearson's (Biometrics 1988), which is 0 for scores without an
-    overlap; that of a variance comes from the fourth moment. They describe a simulation;
-    `leakscore.audit.Audit.epsilon` states what scores prove about a mechanism.
+    overlap; that of a variance comes from the fourth moment. They describe a simulation. For what
+    scores prove about a mechanism see `leakscore.audit.Audit.epsilon`.
 
     Examples
     --------
@@ -128,21 +128,21 @@ def summarize(
     """
     sample = validation.sample("scores", scores)
     values = validation.scores("scores", sample, sample.size)
-    inside = validation.membership("member", member, values.size)
+    is_member = validation.membership("member", member, values.size)
     cut = validation.scalar("threshold", threshold)
     levels = validation.interval("alpha", alpha, 0.0, 1.0).ravel()
 
-    audit = Audit(values[inside], values[~inside])
-    members, others = np.sort(values[inside]), np.sort(values[~inside])
+    audit = Audit(values[is_member], values[~is_member])
+    members, others = np.sort(values[is_member]), np.sort(values[~is_member])
     false_positives = _rate(int((others > cut).sum()), others.size)
     false_negatives = _rate(int((members <= cut).sum()), members.size)
     fpr, fnr = false_positives[0], false_negatives[0]
-    both = float(np.hypot(false_positives[1], false_negatives[1]))
+    combined = float(np.hypot(false_positives[1], false_negatives[1]))
     measured: dict[str, tuple[Any, Any]] = {
         "fpr": false_positives,
         "fnr": false_negatives,
-        "accuracy": (1.0 - 0.5 * (fpr + fnr), 0.5 * both),
-        "advantage": (1.0 - fpr - fnr, both),
+        "accuracy": (1.0 - 0.5 * (fpr + fnr), 0.5 * combined),
+        "advantage": (1.0 - fpr - fnr, combined),
         "auc": (audit.auc(), _auc_error(members, others)),
         "power": (np.asarray(audit.tpr_at(levels)), _power_errors(audit, levels)),
     }
@@ -165,7 +165,7 @@ def _rate(count: int, rounds: int) -> tuple[float, float]:
 
 
 def _power_errors(audit: Audit, alpha: Doubles) -> Doubles:
-    """Return the standard errors of the power: of the members' share, and of the threshold."""
+    """Return the standard errors of the power, from the members' share and from the threshold."""
     power = np.asarray(audit.tpr_at(alpha))
     shrunk = (power * audit.n_members + 1.0) / (audit.n_members + 2.0)
     step = np.sqrt(alpha * (1.0 - alpha) / audit.n_nonmembers)
@@ -176,14 +176,14 @@ def _power_errors(audit: Audit, alpha: Doubles) -> Doubles:
 
 
 def _auc_error(members: Doubles, others: Doubles) -> float:
-    """Return the error of the area, from each score's share of correctly ordered pairs."""
+    """Return the standard error of the area, from each score's share of correctly ordered pairs."""
     ahead = share_below(members, others)
     behind = 1.0 - share_below(others, members)
     total = 0.0
-    for placed in (ahead, behind):
-        if placed.size == 1:
+    for shares in (ahead, behind):
+        if shares.size == 1:
             return float("nan")  # one round has no information about the spread
-        total += float(placed.var(ddof=1)) / placed.size
+        total += float(shares.var(ddof=1)) / shares.size
     return float(np.sqrt(total))
 
 
@@ -209,10 +209,10 @@ def _moments(values: Doubles) -> tuple[tuple[float, float], tuple[float, float]]
     spread = max(fourth - variance**2, 0.0) / values.size
     square = unit * unit if unit < 2.0**500 else float("inf")
 
-    def grown(number: float, times: float) -> float:
+    def rescaled(number: float, times: float) -> float:
         return float(number * times) if number else number
 
     return (
-        (grown(mean, unit), grown(float(np.sqrt(variance / values.size)), unit)),
-        (grown(variance, square), grown(float(np.sqrt(spread)), square)),
+        (rescaled(mean, unit), rescaled(float(np.sqrt(variance / values.size)), unit)),
+        (rescaled(variance, square), rescaled(float(np.sqrt(spread)), square)),
     )

@@ -1,4 +1,4 @@
-"""Linear and logistic models, how they are trained, and how records come to batches."""
+"""Training of linear and logistic models, and the assignment of records to batches."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Training:
         return 0.0 if self.clip is None else self.noise_multiplier * self.clip / self.n
 
     def size(self, inputs: int) -> int:
-        """Number of parameters of a model of so many inputs.
+        """Number of parameters of a model with `inputs` inputs.
 
         Parameters
         ----------
@@ -141,9 +141,9 @@ class Training:
         -------
         (..., k) ndarray
         """
-        at, x, y = self._arguments(theta, records)
+        weights, x, y = self._arguments(theta, records)
         with np.errstate(over="ignore", invalid="ignore"):
-            gradients = self._clipped(self._residuals(self._outputs(at, x), y), x)
+            gradients = self._clip(self._residuals(self._outputs(weights, x), y), x)
             rows = gradients[..., :, np.newaxis] * x[..., np.newaxis, :]
         if not np.isfinite(rows).all():
             raise ValueError("theta and records must be so small that no gradient overflows")
@@ -171,9 +171,9 @@ class Training:
         -------
         float or (...) ndarray
         """
-        at, x, y = self._arguments(theta, records)
+        weights, x, y = self._arguments(theta, records)
         with np.errstate(over="ignore", invalid="ignore"):
-            outputs = self._outputs(at, x)
+            outputs = self._outputs(weights, x)
         if not np.isfinite(outputs).all():
             raise ValueError("theta and records must be so small that no output overflows")
         if self.model == "linear":
@@ -242,7 +242,7 @@ class Training:
         residuals -= np.arange(self.classes) == y[..., np.newaxis]
         return np.asarray(residuals)
 
-    def _clipped(self, residuals: Doubles, x: Doubles) -> Doubles:
+    def _clip(self, residuals: Doubles, x: Doubles) -> Doubles:
         """Scale residuals to those of clipped gradients, in place.
 
         A gradient's norm is the residuals' norm times that of x. The residuals are divided by one
@@ -250,17 +250,17 @@ class Training:
         """
         if self.clip is None:
             return residuals
-        norm, most = norms(residuals), self._longest(x)
-        long = np.asarray(norm > most)
-        if not long.any():
+        norm, limit = norms(residuals), self._residual_limits(x)
+        clipped = np.asarray(norm > limit)
+        if not clipped.any():
             return residuals
-        norm, most = (np.where(long, each, 1.0)[..., np.newaxis] for each in (norm, most))
+        norm, limit = (np.where(clipped, array, 1.0)[..., np.newaxis] for array in (norm, limit))
         residuals /= norm
-        residuals *= most
+        residuals *= limit
         return residuals
 
-    def _longest(self, x: Doubles) -> Doubles:
-        """Return the largest norm of residuals whose gradient is not clipped, (...) of (..., d)."""
+    def _residual_limits(self, x: Doubles) -> Doubles:
+        """Return the largest norm (...) of residuals at inputs (..., d) that is not clipped."""
         with np.errstate(divide="ignore", over="ignore"):
             return np.asarray((np.inf if self.clip is None else self.clip) / norms(x))
 
@@ -275,9 +275,9 @@ class Training:
         if self.noise_std == 0.0:
             return None
         noise: Doubles = np.zeros((rounds * self.num_steps, size))
-        nobody = np.zeros(len(noise), dtype=np.bool_)
+        no_target = np.zeros(len(noise), dtype=np.bool_)
         std = np.full(size, self.noise_std)
-        _core.add_noise(key, first * self.num_steps, nobody, std, noise)
+        _core.add_noise(key, first * self.num_steps, no_target, std, noise)
         steps: Doubles = noise.reshape(rounds, self.num_steps, size)
         if self.strategy_matrix is not None:
             _core.correlate_noise(np.asarray(self.strategy_matrix), steps)
@@ -292,24 +292,24 @@ class Training:
     ) -> None:
         """Write the parameters before and after every step, (rounds, T + 1, k).
 
-        `batch` gives the records of a step, (rounds, n, d + 1); the sums are divided by n.
+        `batch` returns the records of a step, (rounds, n, d + 1); the sums are divided by n.
         """
         rates = np.broadcast_to(self.learning_rate, self.num_steps)
         out[:, 0] = start
         with np.errstate(over="ignore", invalid="ignore"):
             for t in range(self.num_steps):
                 theta = np.ascontiguousarray(out[:, t])
-                gradient = self._summed(theta, batch(t))
+                gradient = self._sum_gradients(theta, batch(t))
                 gradient /= self.n
                 if noise is not None:
                     gradient += noise[:, t]
                 out[:, t + 1] = theta - rates[t] * gradient
 
-    def _summed(self, theta: Doubles, records: Doubles) -> Doubles:
+    def _sum_gradients(self, theta: Doubles, records: Doubles) -> Doubles:
         """Return the sums of the clipped gradients of batches: (b, k) and (b, n, d + 1)."""
         x, y = records[..., :-1], records[..., -1]
         outputs = x @ np.swapaxes(self._weights(theta), -1, -2)
-        residuals = self._clipped(self._residuals(outputs, y), x)
+        residuals = self._clip(self._residuals(outputs, y), x)
         return (np.swapaxes(residuals, -1, -2) @ x).reshape(theta.shape)
 
 
@@ -331,18 +331,18 @@ _POSSIBLE = {
 
 @dataclass(frozen=True, eq=False)
 class Batches:
-    """How the records of a data set come to the batches of a training.
+    """How the records of a data set are assigned to the batches of a training.
 
     Parameters
     ----------
     kind : {"poisson", "truncated", "allocated", "fixed", "shuffled", "patterns"}
-        ``"poisson"``: each record comes to each step with probability ``sample_rate``.
-        ``"truncated"``: the same, and of more than ``max_batch_size`` a uniform subset of that many
-        stays. ``"allocated"``: each record is in exactly ``selected`` steps of an epoch, drawn
-        uniformly. ``"fixed"``: each step draws ``batch_size`` records without replacement.
-        ``"shuffled"``: in each epoch a permutation of the records is cut into batches of equal
-        size. ``"patterns"``: each record takes part in the steps of a row of ``participation``, all
-        rows as probable.
+        ``"poisson"``: each record is in each step with probability ``sample_rate``.
+        ``"truncated"``: the same, but a batch of more than ``max_batch_size`` is cut to a uniform
+        subset of that size. ``"allocated"``: each record is in exactly ``selected`` steps of an
+        epoch, drawn uniformly. ``"fixed"``: each step draws ``batch_size`` records without
+        replacement. ``"shuffled"``: in each epoch a permutation of the records is cut into batches
+        of equal size. ``"patterns"``: each record takes part in the steps of a row of
+        ``participation``, drawn uniformly.
     sample_rate : float, optional
         In (0, 1].
     max_batch_size, batch_size : int, optional
@@ -416,12 +416,12 @@ class Batches:
 
     @property
     def _sizes_are_fixed(self) -> bool:
-        """Whether a record that is out still has a place."""
+        """Whether batches have a fixed size, so that a record that is out still has a place."""
         return self.kind in ("fixed", "shuffled")
 
     def _require(self, records: int, steps: int) -> None:
         """Refuse a data set or a number of steps for which these batches are not defined."""
-        slots = self._slots(steps)
+        slots = self._epoch_steps(steps)
         if self.kind == "fixed" and (self.batch_size or 0) > records:
             raise ValueError(
                 f"batch_size={self.batch_size} must be <= {records}, the rows of X and the target"
@@ -438,45 +438,45 @@ class Batches:
                 f"participation of shape {np.shape(self.participation)} must be (P, {steps})"
             )
 
-    def _slots(self, steps: int) -> int:
+    def _epoch_steps(self, steps: int) -> int:
         """Return the number of steps of an epoch."""
         epochs = self.num_epochs or 1
         if steps % epochs:
             raise ValueError(f"num_steps={steps} must be a multiple of num_epochs={epochs}")
         return steps // epochs
 
-    def _expected(self, records: int, steps: int) -> int:
-        """Return roughly how many records a batch has."""
+    def _mean_size(self, records: int, steps: int) -> int:
+        """Return the approximate mean number of records of a batch."""
         if self.kind == "fixed":
             return self.batch_size or 1
         if self.participation is not None:
             return ceil(records * float(np.asarray(self.participation, np.float64).mean()))
-        rate = self.sample_rate or (self.selected or 1) / self._slots(steps)
+        rate = self.sample_rate or (self.selected or 1) / self._epoch_steps(steps)
         return ceil(records * rate)
 
     def _draw(
         self, key: Key, first: int, present: Flags, *, records: int, steps: int
     ) -> tuple[npt.NDArray[np.int32], Indices]:
-        """Return the records of all steps of all rounds, and how many each step has, (r, T).
+        """Return the records of all steps of all rounds, and the number of each step, (r, T).
 
-        Record 0 is not there where `present` is False.
+        Record 0 is left out of rounds where `present` is False.
         """
         patterns = np.zeros((1, 1), dtype=np.bool_)
         size = self.batch_size or self.max_batch_size or self.selected or 1
         if self.participation is not None:
             patterns = np.ascontiguousarray(self.participation, dtype=np.bool_)
             size = len(patterns)
-        # A record comes where its word w <= last: with probability (last + 1) / 2^64.
+        # A record is in a step if its word w <= last: with probability (last + 1) / 2^64.
         last = max(ceil((self.sample_rate or 1.0) * 2.0**64), 1) - 1
-        slots = self._slots(steps)
+        slots = self._epoch_steps(steps)
         scheme = (self.kind, records, slots, steps // slots, size, last)
-        again = bool(self.reallocate)
-        rows, ends = _core.draw_batches(key, first, present, *scheme, again, patterns)
+        reallocate = bool(self.reallocate)
+        rows, ends = _core.draw_batches(key, first, present, *scheme, reallocate, patterns)
         return rows, np.diff(ends, prepend=0).reshape(-1, steps)
 
 
-def padded(rows: npt.NDArray[np.int32], sizes: Indices, fill: int) -> Indices:
-    """Return the records of every step with `fill` after the last, (r, T, largest)."""
+def pad_batches(rows: npt.NDArray[np.int32], sizes: Indices, fill: int) -> Indices:
+    """Return the records of every step, padded with `fill`, (r, T, largest)."""
     largest = max(int(sizes.max()), 1)
     index = np.full((*sizes.shape, largest), fill, dtype=np.intp)
     index[np.arange(largest) < sizes[..., np.newaxis]] = rows
@@ -484,7 +484,7 @@ def padded(rows: npt.NDArray[np.int32], sizes: Indices, fill: int) -> Indices:
 
 
 def data_set(others: Doubles, target: Doubles, other: Doubles | None) -> Doubles:
-    """Return the rows of a game: target, others, a record without gradient, the stand-in."""
-    nothing = np.zeros((1, target.size))
-    last = nothing if other is None else other[np.newaxis]
-    return np.concatenate([target[np.newaxis], others, nothing, last])
+    """Return the rows of a game: target, others, a record without gradient, `other`."""
+    zeros = np.zeros((1, target.size))
+    last = zeros if other is None else other[np.newaxis]
+    return np.concatenate([target[np.newaxis], others, zeros, last])

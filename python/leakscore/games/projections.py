@@ -1,8 +1,8 @@
-"""Means of a large table of one column, drawn by bins: no round costs more for more records.
+"""Means of a large table of one column, drawn by bins, at a cost that does not grow with n.
 
-Where an attack's score is linear in the released mean, a round needs only the projections of its
-records on the attack's direction: numbers. `Projections` is that table, and its n draws are counts
-of bins. `weighted_sums` gives every record a weight of its own.
+If an attack's score is linear in the released mean, a round needs only the projections of its
+records on the attack's direction, which are numbers. `Projections` is a table of them, and its n
+draws are counts of bins. `weighted_sums` draws sums with a weight for every record.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ __all__ = ["LARGEST_DRAWN", "Binned", "Bins", "Projections", "weighted_sums"]
 LARGEST_DRAWN = 65_536
 """Rows up to which records are drawn one by one."""
 
-_SINGLE = 128  # extreme values on each side that are bins of their own
-_CUTS = 64  # of equal count, and as many of equal width, between them
-_LARGEST_ERROR = 1e-4  # of the distribution function; one of 20,000 rounds knows it to 3.5e-3
-_ERROR = 1e-5  # up to which neighbouring bins are joined
+_SINGLE = 128  # extreme values on each side that are single bins
+_CUTS = 64  # bins of equal count, and as many of equal width, between them
+_LARGEST_ERROR = 1e-4  # of the distribution function; 20,000 rounds estimate it to 3.5e-3
+_ERROR = 1e-5  # neighbouring bins are joined up to this error
 _FEWEST_BINS = 16
-_PICKED = 4  # draws of each extreme value, on average, up to which they are drawn one by one
-_MOST_ROWS = 10**9  # that numpy draws without replacement
+_MOST_PICKS = 4  # average draws of each extreme value, up to which they are drawn one by one
+_MOST_ROWS = 10**9  # numpy draws no more without replacement
 _DENSITY = 0.39894228040143268  # of the standard normal law at 0
-_LEVELS = 32  # different weights up to which each is a group
-_WEIGHTS_ALONE = 256  # largest weights that keep places of their own
+_LEVELS = 32  # if there are no more distinct weights, each is a group
+_WEIGHTS_ALONE = 256  # largest weights that are not grouped
 _WEIGHT_CUTS = 16  # groups of equal count, and as many of equal width, of the others
-_EACH = 384  # places up to which values are drawn one by one: there are about as many bins
+_DRAWN_SINGLY = 384  # up to this count values are drawn one by one: there are about as many bins
 _TILE = 1024  # rounds
-_TOGETHER = 1 << 22  # numbers that are drawn at once
+_DRAWN_AT_ONCE = 1 << 22  # numbers
 
 
 class Projections(Empirical):
-    """Records that are numbers: a table of one column, however long.
+    """Records that are numbers: a table of one column of any length.
 
-    `fixed_target` draws them one by one from a table of up to 65,536 rows, and bit for bit as from
-    an `Empirical`. From a larger table it draws the law of `Bins`, unless n is no more than the
-    number of bins or the bins could move the distribution function by more than 1e-4: then each
-    record is drawn, too. Other games draw each record.
+    From a table of up to 65,536 rows `fixed_target` draws them one by one, bit for bit as from an
+    `Empirical`. From a larger table it draws from the law of `Bins`. It draws each record if n is
+    no more than the number of bins, or if the bins could move the distribution function by more
+    than 1e-4. Other games draw each record.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Projections(Empirical):
 
 @dataclass(frozen=True, eq=False)
 class Binned(Empirical):
-    """Records that are numbers of which only bins are kept: those of a table that is streamed.
+    """Records that are numbers of a streamed table, of which only bins are stored.
 
     Parameters
     ----------
@@ -129,10 +129,10 @@ class Binned(Empirical):
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Numbers, sorted into bins, of which counts, means and variances are kept.
+    """Numbers sorted into bins, as their counts, means and variances.
 
-    The 128 smallest and the 128 largest numbers are bins of their own. The others are cut at 63
-    quantiles and at 63 points of equal distance, so that no bin holds more than 1/64 of them or is
+    Each of the 128 smallest and the 128 largest numbers is a bin. The others are cut at 63
+    quantiles and at 63 points of equal distance, so that no bin has more than 1/64 of them or is
     wider than 1/64 of their range.
 
     Attributes
@@ -193,7 +193,7 @@ class Bins:
     centre: float
     unit: float
     single: int = _SINGLE
-    """Extreme values on each side that are bins of their own."""
+    """Extreme values on each side that are single bins."""
 
     @classmethod
     def of(cls, values: Doubles, *, single: int = _SINGLE, cuts: int = _CUTS) -> Bins:
@@ -203,7 +203,7 @@ class Bins:
         ----------
         values : (m,) ndarray
         single : int
-            Extreme values on each side that are bins of their own.
+            Extreme values on each side that are single bins.
         cuts : int
             Bins of equal count, and as many of equal width, between them.
 
@@ -217,7 +217,7 @@ class Bins:
         ordered /= unit
         centre = float(ordered[len(ordered) // 2])  # sums of whole numbers stay exact
         ordered -= centre
-        first = _starts(ordered, single, cuts)
+        first = _bin_starts(ordered, single, cuts)
         sizes = np.diff(first, append=len(ordered))
         means = np.add.reduceat(ordered, first) / sizes
         widths = ordered[first + sizes - 1] - ordered[first]
@@ -254,7 +254,7 @@ class Bins:
     def joined(self, k: int, *, replace: bool) -> Bins:
         """Join neighbouring bins between the extremes while `error` stays below 1e-5.
 
-        Counts, means and variances of what is joined are exact; a width is no less than it is.
+        Counts, means and variances of joined bins are exact; widths are upper bounds.
 
         Parameters
         ----------
@@ -269,13 +269,13 @@ class Bins:
         """
         joined = self
         while len(joined.sizes) - 2 * self.single >= 2 * _FEWEST_BINS:
-            fewer = joined._in_pairs()
+            fewer = joined._join_pairs()
             if not fewer.error(k, replace=replace) <= _ERROR:
                 break
             joined = fewer
         return joined
 
-    def _in_pairs(self) -> Bins:
+    def _join_pairs(self) -> Bins:
         """Join every second bin between the extremes with the next one."""
         inner = np.arange(self.single, len(self.sizes) - self.single)
         first = np.concatenate(
@@ -288,8 +288,8 @@ class Bins:
             self.means[first],
             np.add.reduceat(self.sizes * self.means, first) / sizes,
         )
-        away = self.means - np.repeat(means, last - first + 1)
-        scatters = np.add.reduceat(self.sizes * (self.variances + away * away), first)
+        deviations = self.means - np.repeat(means, last - first + 1)
+        scatters = np.add.reduceat(self.sizes * (self.variances + deviations * deviations), first)
         widths = self.means[last] - self.means[first] + self.widths[first]
         widths += np.where(first == last, 0.0, self.widths[last])
         return changed(self, sizes=sizes, means=means, variances=scatters / sizes, widths=widths)
@@ -299,9 +299,9 @@ class Bins:
     ) -> tuple[Doubles, Doubles]:
         """Draw how many of k records lie in each bin; return mean and variance of their sum.
 
-        The counts are multinomial, or hypergeometric. With replacement the extreme numbers are
-        drawn one by one where that is faster: how many they are is binomial, each is any of them,
-        and what is left is multinomial over the other bins.
+        The counts are multinomial, or hypergeometric without replacement. With replacement the
+        extreme numbers are drawn one by one where that is faster. Then their count is binomial,
+        each draw is uniform among them, and the other draws are multinomial over the other bins.
 
         Parameters
         ----------
@@ -319,18 +319,18 @@ class Bins:
         if not replace:
             counts = rng.multivariate_hypergeometric(self.sizes, k, rounds, method="marginals")
             return self.given(counts, replace=False)
-        size, alone = int(self.sizes.sum()), self.sizes == 1
-        single = self.means[alone]
-        if not len(single) or k > _PICKED * size:
+        size, is_single = int(self.sizes.sum()), self.sizes == 1
+        single = self.means[is_single]
+        if not len(single) or k > _MOST_PICKS * size:
             return self.given(rng.multinomial(k, self.sizes / size, size=rounds), replace=True)
-        among = rng.binomial(k, len(single) / size, size=rounds)
-        means, variances = _sums_of(rng, single, among), np.zeros(rounds)
+        extremes = rng.binomial(k, len(single) / size, size=rounds)
+        means, variances = _sums_of_draws(rng, single, extremes), np.zeros(rounds)
         if len(single) < len(self.sizes):
             names = ("sizes", "means", "variances", "widths")
-            rest = changed(self, **{name: getattr(self, name)[~alone] for name in names})
-            counts = rng.multinomial(k - among, rest.sizes / rest.sizes.sum())
-            more, variances = rest.given(counts, replace=True)
-            means += more
+            rest = changed(self, **{name: getattr(self, name)[~is_single] for name in names})
+            counts = rng.multinomial(k - extremes, rest.sizes / rest.sizes.sum())
+            others, variances = rest.given(counts, replace=True)
+            means += others
         return means, variances
 
     def drawn(self, rng: np.random.Generator, k: int, rounds: int, *, replace: bool) -> Doubles:
@@ -373,8 +373,10 @@ class Bins:
         return (counts * self.means).sum(axis=1), spread.sum(axis=1)
 
 
-def _sums_of(rng: np.random.Generator, values: Doubles, counts: npt.NDArray[np.int64]) -> Doubles:
-    """Return sums of so many values, each any of these with the same probability."""
+def _sums_of_draws(
+    rng: np.random.Generator, values: Doubles, counts: npt.NDArray[np.int64]
+) -> Doubles:
+    """Return sums of `counts` draws, each uniform among the values."""
     kind = np.min_scalar_type(len(values) - 1)
     drawn = values[rng.integers(len(values), size=int(counts.sum()), dtype=kind)]
     sums, drawn_any = np.zeros(len(counts)), counts > 0
@@ -383,8 +385,8 @@ def _sums_of(rng: np.random.Generator, values: Doubles, counts: npt.NDArray[np.i
     return sums
 
 
-def _starts(ordered: Doubles, single: int, cuts: int) -> npt.NDArray[np.int64]:
-    """Return the place of the first number of each bin."""
+def _bin_starts(ordered: Doubles, single: int, cuts: int) -> npt.NDArray[np.int64]:
+    """Return the index of the first number of each bin."""
     size = len(ordered)
     if size <= 2 * single:
         return np.arange(size)
@@ -397,7 +399,7 @@ def _starts(ordered: Doubles, single: int, cuts: int) -> npt.NDArray[np.int64]:
 
 
 class BinnedMeans:
-    """Means of numbers by bins; see Bins. The target's own record is added as it is."""
+    """Means of numbers by bins; see Bins. The target's record is added exactly."""
 
     tile = 1024
 
@@ -425,7 +427,7 @@ class BinnedMeans:
 def weighted_sums(
     values: Doubles, weights: Doubles, rounds: int, rng: np.random.Generator
 ) -> Doubles:
-    """Draw sums of weights times values, any value for each weight.
+    """Draw sums of weights times values, with a random value for each weight.
 
     Parameters
     ----------
@@ -441,9 +443,9 @@ def weighted_sums(
 
     Notes
     -----
-    A round draws one value for every weight. Places of one weight are counts of the bins of the
-    values. Where there are more than 32 weights, the 256 largest keep places of their own, and the
-    others are cut into groups: with w their mean in a group,
+    A round draws one value for every weight. For records of equal weight it draws the counts of the
+    bins. If there are more than 32 distinct weights, the 256 largest are kept, and the others are
+    cut into groups. With w the mean of a group,
 
         sum_j w_j z_j = w sum_j z_j + sum_j (w_j - w) z_j,
 
@@ -452,14 +454,14 @@ def weighted_sums(
     """
     bins, scale = Bins.of(values), float(values.std())
     total = np.zeros(rounds)
-    for weight, count, scatter in _groups(weights[weights > 0]):
-        total += weight * _sums(values, bins, count, rounds=rounds, rng=rng)
+    for weight, count, scatter in _weight_groups(weights[weights > 0]):
+        total += weight * _draw_sums(values, bins, count, rounds=rounds, rng=rng)
         if scatter > 0:
             total += float(np.sqrt(scatter)) * scale * rng.standard_normal(rounds)
     return total
 
 
-def _groups(weights: Doubles) -> Iterator[tuple[float, int, float]]:
+def _weight_groups(weights: Doubles) -> Iterator[tuple[float, int, float]]:
     """Yield mean, number and scatter of the weights of each group."""
     levels, counts = np.unique(weights, return_counts=True)
     if len(levels) <= _LEVELS:
@@ -478,13 +480,13 @@ def _groups(weights: Doubles) -> Iterator[tuple[float, int, float]]:
             yield mean, len(group), float(((group - mean) ** 2).sum())
 
 
-def _sums(
+def _draw_sums(
     values: Doubles, bins: Bins, count: int, *, rounds: int, rng: np.random.Generator
 ) -> Doubles:
-    """Draw sums of so many values."""
+    """Draw sums of `count` values."""
     result = np.empty(rounds)
-    if count <= _EACH or bins.error(count, replace=True) > _LARGEST_ERROR:
-        tile = max(1, _TOGETHER // count)
+    if count <= _DRAWN_SINGLY or bins.error(count, replace=True) > _LARGEST_ERROR:
+        tile = max(1, _DRAWN_AT_ONCE // count)
         for start in range(0, rounds, tile):
             part = result[start : start + tile]
             values[rng.integers(len(values), size=(len(part), count))].sum(axis=1, out=part)
