@@ -1,4 +1,4 @@
-"""BASE and RMIA: the target's confidence against the mean confidence of the shadow models."""
+"""BASE and RMIA: the target's confidence over the mean confidence of the shadow models."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from leakscore.shadow._signals import log_confidence
 from leakscore.shadow.arrays import Shadow, Targets
 from leakscore.typing import Array, Counts, Doubles, Flags
 
-# Below it the mean is added up in logarithms: of larger ones underflow takes no digit.
+# Smaller means are computed in logarithms; larger ones lose no digit by underflow.
 _LEAST = 1e-290
-# Above 1 less this the mean is taken from 1 - p: p has lost the digits that tell records apart.
+# Means above 1 less this are computed from 1 - p: p lacks the digits that distinguish records.
 _CERTAIN = 1e-9
-# A sum of which this share remains, or less, when models are taken out is added up again.
-_KEPT = 1e-3
+# If no more than this share of a sum remains without a group, it is added up again.
+_LEAST_SHARE = 1e-3
 
 
 def base(
@@ -40,17 +40,17 @@ def base(
     observed : (N,) or (S, N) array_like
         Signals of a target model, or of S of them, at N records.
     signals : (K, N) array_like
-        The same of K shadow models, read where they lie. Augmentations are not taken.
+        The same of K shadow models, read in place. Augmentations are refused.
     included : (K, N) array_like of bool
         Which model was trained on which record; 0 and 1 will do.
     kind : {"online", "offline"}
-        The mean of the models IN and that of the models OUT, half each; or what the models OUT
-        alone say, ((1 + a) mean + (1 - a)) / 2.
+        "online": the mean of the models IN and that of the models OUT, with equal weights.
+        "offline": from the models OUT alone, ((1 + a) mean + (1 - a)) / 2.
     a : float
-        In [0, 1], for "offline" only: how the mean IN follows from that OUT. The usual .3 can be
-        far from the best.
+        In [0, 1], for "offline" only: the mean IN is taken to be a mean OUT + 1 - a. The usual .3
+        can be far from the best.
     signal : {"margin", "log-confidence"}
-        What signals are: logit margins, or logarithms of confidences.
+        The kind of signals: logit margins, or logarithms of confidences.
 
     Returns
     -------
@@ -65,9 +65,9 @@ def base(
 
     Notes
     -----
-    The logarithm of the ratio behind `rmia`, which for one target model is a non-decreasing
-    function of this score, the same for all records: no ROC curve of RMIA lies above this one's.
-    All is in logarithms, so that p = exp(-800) is no zero.
+    The logarithm of the ratio behind `rmia`. For one target model `rmia` is a non-decreasing
+    function of this score, the same for all records, so no ROC curve of RMIA lies above that of
+    this score. The computation is in logarithms, so that p = exp(-800) is not 0.
 
     References
     ----------
@@ -82,10 +82,10 @@ def base(
     >>> leakscore.shadow.base([2.5, 0.5], signals, included).round(4)
     array([ 0.1875, -0.2076])
     """
-    how = Base(kind, a, signal)
+    rule = Base(kind, a, signal)
     shadow = arrays.read(signals, included, augmented=False)
-    targets = how.targets(observed, shadow)
-    return targets.finish(how.scores(targets.values, how.fit(shadow)))
+    targets = rule.targets(observed, shadow)
+    return targets.finish(rule.scores(targets.values, rule.fit(shadow)))
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Base:
     augmented = False
 
     def __post_init__(self) -> None:
-        """Refuse what is out of range."""
+        """Refuse options out of range."""
         validation.choice("kind", self.kind, ("online", "offline"))
         validation.scalar("a", self.a, 0.0, 1.0)
         validation.choice("signal", self.signal, ("margin", "log-confidence"))
@@ -148,11 +148,11 @@ class Base:
         arrays.refuse_none(sums.sums[2], "OUT")
 
     def sums(self, shadow: Shadow, *, complement: bool = False) -> ConfidenceSums:
-        """Add up p, or 1 - p, over the models that count."""
+        """Add up p, or 1 - p, over the models of `shadow.rows`."""
         if not complement:
             kind = "margin" if self.signal == "margin" else "log"
-            of = shadow.signals, shadow.included, shadow.rows
-            count_in, sum_in, sum_out = _core.shadow_sums(*of, kind)
+            arguments = shadow.signals, shadow.included, shadow.rows
+            count_in, sum_in, sum_out = _core.shadow_sums(*arguments, kind)
             if not np.isfinite(sum_in + sum_out).all():
                 arrays.finite("signals", shadow.signals)
         else:
@@ -168,9 +168,9 @@ class Base:
 
 @dataclass(frozen=True)
 class ConfidenceSums:
-    """Models IN of each record and the sum of their p, or of 1 - p, and the same OUT: (4, N)."""
+    """Number of models IN of each record, sum of their p (or 1 - p), and the same OUT: (4, N)."""
 
-    how: Base
+    rule: Base
     shadow: Shadow
     complement: bool
     sums: Doubles
@@ -179,28 +179,28 @@ class ConfidenceSums:
         """Return pbar, or 1 - pbar."""
         count_in, sum_in, count_out, sum_out = self.sums
         outside = sum_out / count_out
-        if self.how.kind == "online":
+        if self.rule.kind == "online":
             return np.asarray(0.5 * (sum_in / count_in + outside))
-        # Not (1 + a) p + 1 - a from left to right: at a = 1 that eats p < 1e-16.
-        constant = 0.0 if self.complement else 1.0 - self.how.a
-        return np.asarray(0.5 * ((1.0 + self.how.a) * outside + constant))
+        # Not (1 + a) p + 1 - a from left to right: at a = 1 that absorbs p < 1e-16.
+        constant = 0.0 if self.complement else 1.0 - self.rule.a
+        return np.asarray(0.5 * ((1.0 + self.rule.a) * outside + constant))
 
     def without(self, group: Counts) -> ConfidenceSums:
-        """Leave the models of a group out; what has lost its digits is added up again."""
+        """Leave the models of a group out; sums that have lost digits are added up again."""
         sums = self.sums.copy()
         for row in group:
-            x, inside = self.shadow.line(row)
-            terms = self.how.term(x, complement=self.complement)
+            x, inside = self.shadow.signals_of(row)
+            terms = self.rule.term(x, complement=self.complement)
             sums[0] -= inside
             sums[1] -= np.where(inside, terms, 0.0)
             sums[2] -= ~inside
             sums[3] -= np.where(inside, 0.0, terms)
         remaining = self.shadow.without(group)
-        lost = (sums[1::2] <= _KEPT * self.sums[1::2]) & (sums[::2] < self.sums[::2])
+        lost = (sums[1::2] <= _LEAST_SHARE * self.sums[1::2]) & (sums[::2] < self.sums[::2])
         which = np.flatnonzero(lost.any(axis=0))
         if which.size:
-            again = self.how.sums(remaining.columns(which), complement=self.complement)
-            sums[1::2, which] = again.sums[1::2]
+            fresh = self.rule.sums(remaining.columns(which), complement=self.complement)
+            sums[1::2, which] = fresh.sums[1::2]
         return replace(self, shadow=remaining, sums=sums)
 
 
@@ -208,7 +208,7 @@ class ConfidenceSums:
 class Confidences:
     """Sums of p for all records, and of 1 - p for those (`which`) whose mean is nearly 1."""
 
-    how: Base
+    rule: Base
     p: ConfidenceSums
     which: Counts
     rest: ConfidenceSums
@@ -216,19 +216,19 @@ class Confidences:
     @cached_property
     def _nearly_certain(self) -> Confidences:
         """The same with 1 - p of all records whose mean may be nearly 1 without some models."""
-        which = np.flatnonzero(np.exp(self.log_mean()) > 1.0 - _CERTAIN / _KEPT)
-        rest = self.how.sums(self.p.shadow.columns(which), complement=True)
-        return Confidences(self.how, self.p, which, rest)
+        which = np.flatnonzero(np.exp(self.log_mean()) > 1.0 - _CERTAIN / _LEAST_SHARE)
+        rest = self.rule.sums(self.p.shadow.columns(which), complement=True)
+        return Confidences(self.rule, self.p, which, rest)
 
     def without(self, group: Counts) -> Confidences:
         """Leave the models of a group out."""
         whole = self._nearly_certain
         p = self.p.without(group)
-        self.how.refuse_missing(p)
-        return Confidences(self.how, p, whole.which, whole.rest.without(group))
+        self.rule.refuse_missing(p)
+        return Confidences(self.rule, p, whole.which, whole.rest.without(group))
 
     def log_mean(self) -> Doubles:
-        """Return log pbar of each record, to its own digits where p has vanished or is nearly 1."""
+        """Return log pbar of each record, with full digits also where pbar is near 0 or 1."""
         value = self.p.mean()
         with np.errstate(divide="ignore"):
             result = np.log(value)
@@ -241,22 +241,22 @@ class Confidences:
             result[self.which[both]] = np.log1p(-self.rest.mean()[both])
             certain[self.which] = False
             missing = np.flatnonzero(certain)
-            rest = self.how.sums(self.p.shadow.columns(missing), complement=True)
+            rest = self.rule.sums(self.p.shadow.columns(missing), complement=True)
             result[missing] = np.log1p(-rest.mean())
         return result
 
     def _in_logarithms(self, shadow: Shadow) -> Doubles:
-        """Add up p in units of the largest; offline a mean vanishes only with a = 1."""
+        """Return log pbar from p in units of the largest; offline pbar is tiny only with a = 1."""
         result = np.empty(shadow.num_records)
         for where, values, included in shadow.blocks():
-            logs = self.how.log_p(values)
-            counted = np.where(included, -np.inf, logs) if self.how.kind == "offline" else logs
+            logs = self.rule.log_p(values)
+            counted = np.where(included, -np.inf, logs) if self.rule.kind == "offline" else logs
             top = counted.max(axis=0)
             terms = np.exp(np.minimum(logs - top, 0.0))
             sums = np.empty((4, terms.shape[1]))
             for row, side in ((0, included), (2, ~included)):
                 sums[row], sums[row + 1] = side.sum(axis=0), terms.sum(axis=0, where=side)
-            result[where] = top + np.log(ConfidenceSums(self.how, shadow, False, sums).mean())
+            result[where] = top + np.log(ConfidenceSums(self.rule, shadow, False, sums).mean())
         return result
 
 
@@ -287,7 +287,7 @@ def rmia(
     population_signals : (K, Z) array_like
         The shadow models' signals there.
     gamma : float
-        Above 0: by what factor a record must beat another one of the population.
+        The factor by which a record's ratio must exceed that of a population record; above 0.
     kind : {"online", "offline"}
         As in `base`, for a record's mean confidence. That of the population is the mean over all
         models, with the same `a` for "offline".
@@ -308,10 +308,10 @@ def rmia(
 
     Notes
     -----
-    At one target model the score orders records as `base` does, in Z + 1 levels: no false-positive
-    rate below 1 / Z is left. The population makes scores of several targets comparable; the score
-    of a non-member is uniform for "offline", where records and population are treated alike, and
-    not for "online". O((N + Z) log Z).
+    For one target model the score orders records as `base` does, in Z + 1 levels, so that no
+    false-positive rate below 1 / Z can be attained. The population makes scores of several targets
+    comparable. The score of a non-member is uniform for "offline", which treats records and
+    population in the same way, and not for "online". O((N + Z) log Z).
 
     References
     ----------
@@ -330,24 +330,24 @@ def rmia(
     array([1., 0.])
     """
     ratio = validation.scalar("gamma", gamma, 0.0, closed="neither")
-    how = Base(kind, a, signal)
+    rule = Base(kind, a, signal)
     shadow = arrays.read(signals, included, augmented=False)
-    targets = how.targets(observed, shadow)
-    population, others = _population(
-        population_observed, population_signals, targets, how=how, models=len(shadow.signals)
+    targets = rule.targets(observed, shadow)
+    population, z_values = _population(
+        population_observed, population_signals, targets, rule=rule, models=len(shadow.signals)
     )
-    _refuse_overlap(targets.values, shadow.signals, others, population.signals)
-    x = how.scores(targets.values, how.fit(shadow))
-    # Every model is OUT of the population: online, the mean is that of both sides.
-    of_all = Base("offline", 1.0 if kind == "online" else a, signal)
-    z = of_all.scores(others, of_all.fit(population))
+    _refuse_overlap(targets.values, shadow.signals, z_values, population.signals)
+    x = rule.scores(targets.values, rule.fit(shadow))
+    # All models are OUT for the population; a = 1 makes the mean that of all models.
+    population_base = Base("offline", 1.0 if kind == "online" else a, signal)
+    z = population_base.scores(z_values, population_base.fit(population))
     threshold = x - np.log(ratio)
     below = [np.searchsorted(np.sort(zs), xs) for zs, xs in zip(z, threshold, strict=True)]
-    return targets.finish(np.array(below, dtype=np.float64) / others.shape[1])
+    return targets.finish(np.array(below, dtype=np.float64) / z_values.shape[1])
 
 
 def _population(
-    observed: object, signals: object, targets: Targets, *, how: Base, models: int
+    observed: object, signals: object, targets: Targets, *, rule: Base, models: int
 ) -> tuple[Shadow, Doubles]:
     """Check the population's signals; no model was trained on it."""
     values = validation.matrix("population_signals", signals)
@@ -366,26 +366,26 @@ def _population(
         )
     for name, array in (("population_observed", others), ("population_signals", values)):
         arrays.finite(name, array)
-        how.refuse_positive(name, array)
-    nobody = np.broadcast_to(np.zeros(1, dtype=np.uint8), values.shape)
+        rule.refuse_positive(name, array)
+    all_out = np.broadcast_to(np.zeros(1, dtype=np.uint8), values.shape)
     rows = np.arange(models, dtype=np.int64)
-    return Shadow(values, nobody, rows), others.astype(np.float64).reshape(-1, values.shape[1])
+    return Shadow(values, all_out, rows), others.astype(np.float64).reshape(-1, values.shape[1])
 
 
 def _refuse_overlap(x: Doubles, signals: Array, z: Doubles, others: Array) -> None:
-    """Refuse records that are in the population too: equal in every model and target.
+    """Refuse records that are also in the population: those with equal signals everywhere.
 
-    Signals of few values, as of forests, agree by chance: where records agree with each other or
-    the population with itself, nothing is concluded.
+    Signals with few distinct values, as of forests, may be equal by chance. If two records, or two
+    of the population, have equal signals, nothing is refused.
     """
     order = np.argsort(z[0], kind="stable")
     place = np.minimum(np.searchsorted(z[0], x[0], sorter=order), z.shape[1] - 1)
     which = np.flatnonzero(z[0][order[place]] == x[0])
     partner = order[place[which]]
     same = (x[:, which] == z[:, partner]).all(axis=0)
-    same &= _agree(zip(signals, others, strict=True), which, partner)
+    same &= _equal_records(zip(signals, others, strict=True), which, partner)
     which = which[same]
-    if which.size and not (_repeats(x[0], signals) or _repeats(z[0], others)):
+    if which.size and not (_has_ties(x[0], signals) or _has_ties(z[0], others)):
         raise ValueError(
             "population_signals and population_observed must be of other records than signals: "
             f"{which.size} records of signals are among them, the first has index {which[0]}; take "
@@ -393,16 +393,16 @@ def _refuse_overlap(x: Doubles, signals: Array, z: Doubles, others: Array) -> No
         )
 
 
-def _repeats(x: Doubles, signals: Array) -> bool:
-    """Whether two records look the same to the target and to every model."""
+def _has_ties(x: Doubles, signals: Array) -> bool:
+    """Whether two records have equal signals in the target and in every model."""
     order = np.argsort(x, kind="stable")
     ties = np.flatnonzero(np.diff(x[order]) == 0.0)
-    pairs = ((line, line) for line in signals)
-    return bool(_agree(pairs, order[ties], order[ties + 1]).any())
+    pairs = ((signals_of, signals_of) for signals_of in signals)
+    return bool(_equal_records(pairs, order[ties], order[ties + 1]).any())
 
 
-def _agree(lines: Iterable[tuple[Array, Array]], first: Counts, second: Counts) -> Flags:
-    """Return which records `first` of the first lines are equal to those of the second ones."""
+def _equal_records(lines: Iterable[tuple[Array, Array]], first: Counts, second: Counts) -> Flags:
+    """Return which records `first` of the first rows equal the records `second` of the others."""
     same = np.ones(first.size, dtype=np.bool_)
     for a, b in lines:
         same &= a[first] == b[second]

@@ -1,4 +1,4 @@
-"""Scores by how much a record gains: by one Newton step, or as records of its difficulty do."""
+"""Scores by a record's gain: predicted by a Newton step, or from records of equal difficulty."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from leakscore.typing import Counts, Doubles, Flags
 
 Influence: TypeAlias = 'Literal["global", "per-record"] | npt.ArrayLike'
 
-_MOST_INFLUENCE = 1e100  # its squares do not overflow
-_MOST_VARIANCE = 1e60  # the mean one, so that the squares of all records' keep their digits
-_BLOCK = 1 << 14  # records that are scored at once
+_MOST_INFLUENCE = 1e100  # its square does not overflow
+_MOST_VARIANCE = 1e60  # of the mean variance, so that squares of all variances keep their digits
+_BLOCK = 1 << 14  # records scored at once
 
 
 def one_step(
@@ -29,19 +29,20 @@ def one_step(
     *,
     influence: Influence = "global",
 ) -> Doubles:
-    """Score records by what one Newton step of a fit adds to the margin of a record it is made of.
+    """Score records by how much one Newton step of a fit on the record adds to its margin.
 
     Parameters
     ----------
     observed : (N,) or (S, N) array_like
         Logit margins of a target model, or of S of them, at N records.
     signals : (K, N) array_like
-        The same of K >= 2 shadow models, read where they lie. Augmentations are not taken.
+        The same of K >= 2 shadow models, read in place. Augmentations are refused.
     included : (K, N) array_like of bool
         Which model was trained on which record; 0 and 1 will do.
     influence : {"global", "per-record"} or float or (N,) array_like
-        How much a step adds, g >= 0: one for all records, fitted; one for each, fitted and drawn to
-        the common one (from 64 models on); or as given, as `logistic_law` predicts it.
+        How much a step adds, g >= 0. "global": fitted, the same for all records. "per-record":
+        fitted for each and shrunk towards the global one (for 64 models or more). Or numbers, such
+        as the predictions of `logistic_law`.
 
     Returns
     -------
@@ -57,11 +58,11 @@ def one_step(
     Notes
     -----
     A record that is added to a convex fit moves its margin from t_out to t_in = t_out + g
-    sigma(-t_in), exactly so for ridge regression. So the margins of models IN, pulled back by it,
-    tell of the law OUT as well, and the law IN is that law pushed forward. Four models may then do
-    what hundreds do for `lira`: with weakly regularised logistic regressions and boosting. On
-    networks g sigma(-t) is a poor model, and the score falls far below `lira` on most of them;
-    below `base` under strong regularisation and on forests. `choose` finds out.
+    sigma(-t_in); for ridge regression this is exact. So the margins of models IN, pulled back by
+    this step, also estimate the law OUT, and the law IN is that law pushed forward. With weakly
+    regularised logistic regressions and boosting, four models may then do as well as hundreds do
+    for `lira`. On networks g sigma(-t) is a poor model, and the score is far below `lira` on most
+    of them. It is below `base` under strong regularisation and on forests. `choose` compares.
 
     Examples
     --------
@@ -72,7 +73,7 @@ def one_step(
     >>> leakscore.shadow.one_step([2.5, 0.5], signals, included).round(4)
     array([  1.7694, -14.3047])
     """
-    return arrays.scored(OneStep(influence), observed, signals, included)
+    return arrays.run_score(OneStep(influence), observed, signals, included)
 
 
 @dataclass(frozen=True)
@@ -83,30 +84,30 @@ class OneStep:
 
     augmented = False
 
-    def fit(self, shadow: Shadow) -> Pulled:
+    def fit(self, shadow: Shadow) -> PulledBack:
         """Sum over all models."""
         _refuse_single(shadow)
         sums = arrays.sums(shadow)
         steps = steps_of(shadow, sums.sides)
-        return Pulled(sums, steps, steps)
+        return PulledBack(sums, steps, steps)
 
-    def scores(self, x: Doubles, sums: Pulled) -> Doubles:
+    def scores(self, x: Doubles, sums: PulledBack) -> Doubles:
         """Score signals by a change of variables from the OUT law to the IN law."""
         g = self._influence(sums)
         side = sums.back(g)
         v, nu = _variance(side)
         scale2 = v * (1.0 + 1.0 / side.models)
         up, down = sigmoid(x), sigmoid(-x)
-        after = side.centred(x)
-        before = after - g * down
-        ratio = _laws.log_ratio((before, scale2, nu), (after, scale2, nu))
-        return arrays.decided(ratio + np.log1p(g * up * down))
+        deviation = side.centred(x)
+        pulled_back = deviation - g * down
+        ratio = _laws.log_ratio((pulled_back, scale2, nu), (deviation, scale2, nu))
+        return arrays.refuse_overflow(ratio + np.log1p(g * up * down))
 
-    def _influence(self, sums: Pulled) -> Doubles:
+    def _influence(self, sums: PulledBack) -> Doubles:
         """Return the influence of each record."""
         if isinstance(self.influence, str):
-            how = validation.choice("influence", self.influence, ("global", "per-record"))
-            return _fitted(sums, per_record=how == "per-record")
+            rule = validation.choice("influence", self.influence, ("global", "per-record"))
+            return _fit_influences(sums, per_record=rule == "per-record")
         records = sums.sums.shadow.num_records
         g = validation.per_coordinate("influence", self.influence, records)
         if np.max(g) > _MOST_INFLUENCE:
@@ -121,7 +122,7 @@ def _refuse_single(shadow: Shadow) -> None:
         )
 
 
-def _fitted(pulled: Pulled, *, per_record: bool) -> Doubles:
+def _fit_influences(pulled: PulledBack, *, per_record: bool) -> Doubles:
     inside, outside = pulled.sums.sides
     both = (inside.models > 0) & (outside.models > 0)
     if not both.any():
@@ -135,12 +136,12 @@ def _fitted(pulled: Pulled, *, per_record: bool) -> Doubles:
         return g
     share = 1.0 / inside.models[both] + 1.0 / outside.models[both]
     for _ in range(3):
-        g = _drawn(_variance(pulled.back(g))[0][both] * share, gain, e, both)
+        g = _shrink_to_common(_variance(pulled.back(g))[0][both] * share, gain, e, both)
     return g
 
 
-def _drawn(w: Doubles, gain: Doubles, e: Doubles, both: Flags) -> Doubles:
-    """Return each record's influence, drawn to the common one; gain and e of records in `both`."""
+def _shrink_to_common(w: Doubles, gain: Doubles, e: Doubles, both: Flags) -> Doubles:
+    """Return each record's influence, shrunk to the common one, from gain and e where `both`."""
     g0 = max(0.0, _quotient((gain * e / w).sum(), (e * e / w).sum()))
     squares = e * e / (w * w)
     excess = (((gain - g0 * e) ** 2 - w) * squares).sum()
@@ -155,15 +156,15 @@ def _quotient(numerator: float, denominator: float) -> float:
 
 
 def _variance(side: Side) -> tuple[Doubles, Doubles]:
-    """Return the variances of all models, drawn to their prior, and the degrees of freedom."""
-    prior = _laws.fitted(side, "at all")
-    return _laws.shrunk(side.squares, side.dof, prior), prior.dof + side.dof
+    """Return variances over all models, shrunk to their prior, and the degrees of freedom."""
+    prior = _laws.fit_prior(side, "at all")
+    return _laws.shrink(side.squares, side.dof, prior), prior.dof + side.dof
 
 
 class NewtonSteps(NamedTuple):
-    """Over the models IN of each record: mean of s = sigma(-t), its squares, and products with t.
+    """Sums over the models IN of each record, of s = sigma(-t): mean, squares, products with t.
 
-    Centred; products are never above 0, as s falls where t rises.
+    Squares and products are centred. Products are never above 0, as s falls where t rises.
     """
 
     mean: Doubles
@@ -172,20 +173,20 @@ class NewtonSteps(NamedTuple):
 
 
 def steps_of(shadow: Shadow, sides: Sides) -> NewtonSteps:
-    """Sum over all models that count: one read of the signals."""
+    """Sum over the models of `shadow.rows`, in one reading of the signals."""
     packed = sides.packed()
     return NewtonSteps(*_core.shadow_steps(shadow.signals, shadow.included, shadow.rows, packed))
 
 
 @dataclass(frozen=True)
-class Pulled:
-    """All models of each record but those of a group, to be pulled back by any g."""
+class PulledBack:
+    """Sums over the models of each record without a group, to be pulled back by any g."""
 
     sums: ModelSums
     steps: NewtonSteps
-    before: NewtonSteps  # with the group: what has lost its digits is summed again
+    before: NewtonSteps  # with the group; sums that have lost digits against it are summed again
 
-    def without(self, group: Counts) -> Pulled:
+    def without(self, group: Counts) -> PulledBack:
         """Leave the models of a group out."""
         remaining = self.sums.without(group)
         _refuse_single(remaining.shadow)
@@ -195,13 +196,13 @@ class Pulled:
             again = steps_of(few, arrays.sums(few).sides)
             parts = zip(steps, again, strict=True)
             steps = NewtonSteps(*(arrays.put(a, remaining.renewed, b) for a, b in parts))
-        return Pulled(remaining, steps, self.steps)
+        return PulledBack(remaining, steps, self.steps)
 
     def _steps_without(self, group: Counts) -> NewtonSteps:
         inside = self.sums.sides.inside
         mean, squares, products = self.steps
         for row in group:
-            t, included = self.sums.shadow.line(row)
+            t, included = self.sums.shadow.signals_of(row)
             count = inside.models - included
             remaining = np.maximum(count, 1.0)
             s = np.where(included, sigmoid(-t) - mean, 0.0)
@@ -214,7 +215,7 @@ class Pulled:
         return NewtonSteps(mean, squares, products)
 
     def back(self, g: Doubles) -> Side:
-        """Return the sums of t - g s IN and t OUT, over both sides: all models as models OUT."""
+        """Return the sums of t - g s IN and of t OUT together, as if all models were OUT."""
         side = _pulled_back(self.sums.sides, self.steps, g)
         lost = side.squares < arrays.LOST * g * g * self.before.squares
         which = np.flatnonzero(lost & (self.steps.squares < self.before.squares))
@@ -227,7 +228,7 @@ class Pulled:
 
 
 def _pulled_back(sides: Sides, steps: NewtonSteps, g: Doubles) -> Side:
-    """Sum squares within the sides and between their means: of terms that are not negative."""
+    """Add the squares within the sides and between their means; no term is negative."""
     inside, outside = sides
     count = inside.models + outside.models
     share = inside.models / count
@@ -244,14 +245,14 @@ def _pulled_back(sides: Sides, steps: NewtonSteps, g: Doubles) -> Side:
 
 
 def paired(observed: npt.ArrayLike, signals: npt.ArrayLike, included: npt.ArrayLike) -> Doubles:
-    """Score records by laws IN and OUT that borrow from all records of the same difficulty.
+    """Score records by laws IN and OUT that borrow strength from records of equal difficulty.
 
     Parameters
     ----------
     observed : (N,) or (S, N) array_like
         Logit margins of a target model, or of S of them, at N records.
     signals : (K, N) array_like
-        The same of K >= 3 shadow models, read where they lie. Augmentations are not taken.
+        The same of K >= 3 shadow models, read in place. Augmentations are refused.
     included : (K, N) array_like of bool
         Which model was trained on which record; 0 and 1 will do. Complementary pairs of models are
         recognised, and their correlation is used.
@@ -264,15 +265,15 @@ def paired(observed: npt.ArrayLike, signals: npt.ArrayLike, included: npt.ArrayL
     Raises
     ------
     ValueError
-        If a record has no model on a side, or no record two models on each; if there are fewer than
-        three models or two records; if signals are NaN or infinite, or constant; if shapes do not
-        fit.
+        If a record has no model on a side, or no record has two models on each; if there are fewer
+        than three models or two records; if signals are NaN or infinite, or constant; if shapes do
+        not fit.
 
     Notes
     -----
-    The gain m_in - m_out of a record and its variances are drawn to curves over the midpoint (m_in
-    + m_out) / 2, as far as the records of a midpoint agree; the laws are Student's. From 16 models
-    on the best score or level with it in most settings; with 4 models `choose` between others.
+    The gain m_in - m_out of a record and its variances are shrunk to curves over the midpoint (m_in
+    + m_out) / 2, the more the records of a midpoint agree; the laws are Student's. From 16 models
+    on it is the best score, or equal to it, in most settings. With 4 models use `choose`.
 
     Examples
     --------
@@ -284,7 +285,7 @@ def paired(observed: npt.ArrayLike, signals: npt.ArrayLike, included: npt.ArrayL
     >>> leakscore.shadow.paired(np.arange(5) + 0.5, signals, included)[:2].round(6)
     array([-0.74021 ,  0.189521])
     """
-    return arrays.scored(Paired(), observed, signals, included)
+    return arrays.run_score(Paired(), observed, signals, included)
 
 
 @dataclass(frozen=True)
@@ -308,14 +309,14 @@ class Paired:
                 (y - laws.location_in[where], laws.scale2_in[where], laws.nu),
                 (y - laws.location_out[where], laws.scale2_out[where], laws.nu),
             )
-        return arrays.decided(scores)
+        return arrays.refuse_overflow(scores)
 
 
 @dataclass(frozen=True)
 class PairSums:
-    """Sums over the models that count, and over their pairs if all are in complementary ones.
+    """Sums over models and, if all models form complementary pairs, over the pairs.
 
-    That of pairs is of the products of both models' deviations from the mean of their side.
+    The sum over pairs is of the products of both models' deviations from the mean of their side.
     """
 
     sums: ModelSums
@@ -327,9 +328,9 @@ class PairSums:
 
     @property
     def products(self) -> Doubles | None:
-        """Sums over all pairs, None if not all models are in one."""
+        """Sums over all pairs; None if not all models are in a pair."""
         shadow = self.sums.shadow
-        couples = arrays.complementary(shadow, self.masks)
+        couples = arrays.complementary_pairs(shadow, self.masks)
         if couples is None:
             return None
         rows, packed = np.ascontiguousarray(couples).reshape(-1), self.sums.sides.packed()
@@ -351,18 +352,19 @@ def _laws_of(sums: PairSums) -> PairedLaws:
     _refuse_few_models(sums.sums)
     sides = sums.sums.sides
     smooth = _Smoother.of(sides)
-    v_in, v_out = _usual(sides.inside, smooth, "IN"), _usual(sides.outside, smooth, "OUT")
-    rho, q = _agreement(sums, v_in, v_out)
-    f, nu = _factors(q, sums.sums.shadow.models - 2, rho)
+    v_in = _smooth_variances(sides.inside, smooth, "IN")
+    v_out = _smooth_variances(sides.outside, smooth, "OUT")
+    rho, q = _pair_correlation(sums, v_in, v_out)
+    f, nu = _variance_factors(q, sums.sums.shadow.models - 2, rho)
     k = nu / np.maximum(nu - 2.0, 0.5) if nu < np.inf else 1.0  # variance of a Student variable
     w, a, v_s = _midpoint(v_in / sides.inside.models, v_out / sides.outside.models, rho)
     gain = sides.gain
-    usual_gain = smooth(gain, 1.0 / f)
-    # By how much gains differ more than their errors do.
-    more = smooth((gain - usual_gain) ** 2 / (f * k) - w, 1.0 / (w * w))
-    r = np.maximum(0.0, more) / (np.maximum(0.0, more) + w)
+    smooth_gain = smooth(gain, 1.0 / f)
+    # The variance of gains beyond that of their errors.
+    excess = smooth((gain - smooth_gain) ** 2 / (f * k) - w, 1.0 / (w * w))
+    r = np.maximum(0.0, excess) / (np.maximum(0.0, excess) + w)
     p = r * w * f
-    e = _positive(usual_gain + r * (gain - usual_gain), np.sqrt(k * p))
+    e = _positive_mean(smooth_gain + r * (gain - smooth_gain), np.sqrt(k * p))
     s = sides.outside.rest + a * gain
     return PairedLaws(
         location_in=s + (1.0 - a) * e,
@@ -374,7 +376,7 @@ def _laws_of(sums: PairSums) -> PairedLaws:
 
 
 def _midpoint(a_in: Doubles, a_out: Doubles, rho: float) -> tuple[Doubles, Doubles, Doubles]:
-    """Return var(gain), IN's share of the midpoint, and its variance, from those of both means."""
+    """Return var(gain), IN's weight in the midpoint and var(midpoint), from variances of means."""
     r_both = rho * np.sqrt(a_in * a_out)
     w = a_in + a_out - 2.0 * r_both
     return w, (a_out - r_both) / w, (a_in * a_out - r_both * r_both) / w
@@ -392,7 +394,7 @@ def _refuse_few_models(sums: ModelSums) -> None:
 
 
 class _Smoother(NamedTuple):
-    """Draws curves over the midpoint: means of groups of equal midpoints, linear between."""
+    """Fits curves over the midpoint: means of groups of similar midpoints, linear in between."""
 
     u: Doubles
     group: npt.NDArray[np.int64]
@@ -404,7 +406,7 @@ class _Smoother(NamedTuple):
         u = 0.5 * sides.inside.mean + 0.5 * sides.outside.mean
         groups = max(1, min(20, u.size // 100))
         group = np.empty(u.size, dtype=np.int64)
-        order = np.argsort(_rounded(u, sides), kind="stable")
+        order = np.argsort(_round_midpoints(u, sides), kind="stable")
         group[order] = np.arange(u.size) * groups // u.size
         place = np.bincount(group, u, groups) / np.bincount(group, minlength=groups)
         return cls(u, group, place)
@@ -418,19 +420,19 @@ class _Smoother(NamedTuple):
         return np.interp(self.u, self.place[used], means)
 
 
-def _rounded(u: Doubles, sides: Sides) -> Doubles:
-    """Round midpoints to 40 bits of a usual mean.
+def _round_midpoints(u: Doubles, sides: Sides) -> Doubles:
+    """Round midpoints to 40 bits of a typical mean.
 
-    Those that differ by the rounding of sums alone are ties: down-dated sums and sums added again
-    then order records alike.
+    Midpoints that differ only by the rounding of sums then tie, so that down-dated sums and sums
+    added again order records in the same way.
     """
-    usual = float(np.median(np.abs(sides.inside.mean) + np.abs(sides.outside.mean)))
-    quantum = np.ldexp(1.0, np.frexp(usual)[1] - 40)
-    return np.asarray(np.rint(u / quantum)) if usual > 1e-280 else u
+    typical = float(np.median(np.abs(sides.inside.mean) + np.abs(sides.outside.mean)))
+    quantum = np.ldexp(1.0, np.frexp(typical)[1] - 40)
+    return np.asarray(np.rint(u / quantum)) if typical > 1e-280 else u
 
 
-def _usual(side: Side, smooth: _Smoother, name: str) -> Doubles:
-    """Return a side's usual variances at the midpoints."""
+def _smooth_variances(side: Side, smooth: _Smoother, name: str) -> Doubles:
+    """Return the smoothed variances of a side at the midpoints."""
     used = side.models >= 2
     if not used.any():
         raise ValueError(
@@ -452,24 +454,24 @@ def _usual(side: Side, smooth: _Smoother, name: str) -> Doubles:
     return np.exp(smooth(excess, used.astype(np.float64)))
 
 
-def _factors(q: Doubles, dof: int, rho: float) -> tuple[Doubles, Doubles]:
-    """Return what each record's variances are times the usual ones, and the degrees of freedom."""
+def _variance_factors(q: Doubles, dof: int, rho: float) -> tuple[Doubles, Doubles]:
+    """Return the factors of each record's variances over the smoothed ones, and their freedom."""
     d = dof / (1.0 + rho * rho)
     s2 = np.maximum(q, 1e-3 * q.mean()) / dof
     prior = _laws.from_variances(s2, np.broadcast_to(d, q.shape))
-    return _laws.shrunk(d * s2, np.asarray(d), prior), prior.dof + d
+    return _laws.shrink(d * s2, np.asarray(d), prior), prior.dof + d
 
 
-def _positive(gain: Doubles, sd: Doubles) -> Doubles:
-    """Return the mean of a normal law given that it is positive: members gain."""
+def _positive_mean(gain: Doubles, sd: Doubles) -> Doubles:
+    """Return the mean of a normal law given that it is positive, as gains of members are."""
     varies = sd > 0.0
     z = np.maximum(-30.0, gain / np.where(varies, sd, 1.0))
     hazard = np.exp(norm.logpdf(z) - norm.logcdf(z))
     return np.where(varies, sd * (z + hazard), np.maximum(gain, 0.0))
 
 
-def _agreement(sums: PairSums, v_in: Doubles, v_out: Doubles) -> tuple[float, Doubles]:
-    """Return the correlation of complementary pairs, in [-1, 0], and the squares over the usual."""
+def _pair_correlation(sums: PairSums, v_in: Doubles, v_out: Doubles) -> tuple[float, Doubles]:
+    """Return the correlation of complementary pairs, in [-1, 0], and squares over variances."""
     inside, outside = sums.sums.sides
     q = inside.squares / v_in + outside.squares / v_out
     varies, products = q > 0.0, sums.products

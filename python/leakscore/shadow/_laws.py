@@ -1,4 +1,4 @@
-"""Scores by the law of a record's signal on each side: difficulty, LiRA and its Bayesian form."""
+"""Scores by the laws of a record's signal IN and OUT: difficulty, LiRA and its Bayesian form."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Scale(NamedTuple):
     variance: Doubles
 
 
-def fitted(side: Side, name: str) -> Scale:
+def fit_prior(side: Side, name: str) -> Scale:
     """Fit the prior to one side, per augmentation (Smyth 2004, section 6.2)."""
     squares, dof = (array.reshape(len(side.models), -1) for array in (side.squares, side.dof))
     priors = [_fitted(squares[:, a], dof[:, a], name) for a in range(squares.shape[1])]
@@ -63,11 +63,11 @@ def log_excess(variance: Doubles, dof: Doubles) -> Doubles:
     """Return log s2 - psi(d/2) + log(d/2): an unbiased estimate of log sigma^2."""
     from scipy.special import digamma
 
-    return np.log(variance) + _by_value(lambda d: np.log(0.5 * d) - digamma(0.5 * d), dof)
+    return np.log(variance) + _at_distinct(lambda d: np.log(0.5 * d) - digamma(0.5 * d), dof)
 
 
-def _by_value(function: Callable[[Doubles], Doubles], dof: Doubles) -> Doubles:
-    """Evaluate at the distinct values: records with one number of models are the rule."""
+def _at_distinct(function: Callable[[Doubles], Doubles], dof: Doubles) -> Doubles:
+    """Evaluate at the distinct values only, as most records have the same number of models."""
     if (dof == dof[0]).all():
         return function(dof[:1])
     different, which = np.unique(dof, return_inverse=True)
@@ -80,7 +80,7 @@ def from_variances(variance: Doubles, dof: Doubles) -> Scale:
 
     e = log_excess(variance, dof)
     centre = float(e.mean())
-    trigamma = _by_value(lambda d: polygamma(1, 0.5 * d), dof)
+    trigamma = _at_distinct(lambda d: polygamma(1, 0.5 * d), dof)
     excess = float(np.var(e, ddof=1) - trigamma.mean())
     if not excess > 0.0:
         return Scale(np.asarray(np.inf), np.asarray(np.exp(centre)))
@@ -97,8 +97,8 @@ def inverse_trigamma(value: float) -> float:
     return float(sign_change(lambda y: polygamma(1, y) - value, low, high))
 
 
-def shrunk(squares: Doubles, dof: Doubles, prior: Scale) -> Doubles:
-    """Return (nu0 s0^2 + SS) / (nu0 + d), s0^2 at nu0 = inf."""
+def shrink(squares: Doubles, dof: Doubles, prior: Scale) -> Doubles:
+    """Return the posterior variance (nu0 s0^2 + SS) / (nu0 + d); s0^2 if nu0 = inf."""
     infinite = np.isinf(prior.dof)
     nu = np.where(infinite, 1.0, prior.dof)
     return np.where(infinite, prior.variance, (nu * prior.variance + squares) / (nu + dof))
@@ -121,32 +121,31 @@ def log_ratio(inside: Deviation, outside: Deviation) -> Doubles:
     parts: list[Doubles] = []
     for deviation, *law in (inside, outside):
         parts.append(np.ascontiguousarray(deviation).reshape(shape[0], -1))
-        parts += [np.ascontiguousarray(np.broadcast_to(of, columns)).reshape(-1) for of in law]
+        parts += [
+            np.ascontiguousarray(np.broadcast_to(value, columns)).reshape(-1) for value in law
+        ]
     return _core.student_log_ratio(*parts).reshape(shape)
 
 
 def log_tail(z: Doubles, nu: Doubles) -> Doubles:
-    """Return log P(T > z) of Student's law, nu in (0, inf]; increasing in -z.
-
-    At nu = inf up to |z| = 1e150.
-    """
+    """Return log P(T > z) of Student's law, nu in (0, inf]; for nu = inf up to |z| = 1e150."""
     z, nu = np.broadcast_arrays(np.asarray(z, dtype=np.float64), np.asarray(nu, dtype=np.float64))
     result = np.empty(z.shape)
     infinite = np.isinf(nu)
     result[infinite] = norm.logsf(z[infinite])
-    # There the fraction converges fast: where it does at all, and from three variances on.
+    # The continued fraction converges fast from three variances on.
     far = ~infinite & (np.abs(z) >= np.sqrt(3.0 / (1.0 + 2.0 / nu)))
     near = ~infinite & ~far
     result[near] = np.log(0.5 - _from_centre(z[near], nu[near]))
     size = np.abs(z[far])
-    near_end = np.minimum(size, _HUGE)  # from there on a power of z
+    near_end = np.minimum(size, _HUGE)  # beyond it the tail is a power of z
     tail = _log_far_tail(near_end, nu[far]) - nu[far] * np.log(size / near_end)
     result[far] = np.where(z[far] > 0.0, tail, np.log1p(-np.exp(tail)))
     return result
 
 
 def _log_at_centre(nu: Doubles) -> Doubles:
-    """Return the log of Student's density at 0 over the normal one."""
+    """Return the log of Student's density at 0 over the normal density there."""
     none, unit = np.zeros((1, nu.size)), np.ones(nu.size)
     ratio: Doubles = log_ratio((none, unit, nu), (none, unit, np.full(nu.size, np.inf)))[0]
     return ratio
@@ -182,7 +181,7 @@ def _log_far_tail(z: Doubles, nu: Doubles) -> Doubles:
         c = term + square / c
         step = c * d
         value = value * step
-        if not (np.abs(step - 1.0) > 4e-15).any():  # a few roundings, of any of many
+        if not (np.abs(step - 1.0) > 4e-15).any():  # all within a few roundings
             break
     else:
         raise RuntimeError("The continued fraction of Student's tail did not converge")
@@ -239,7 +238,7 @@ def difficulty(observed: npt.ArrayLike, signals: npt.ArrayLike, included: npt.Ar
     >>> leakscore.shadow.difficulty([2.5, 0.5], signals, included)
     array([2., 0.])
     """
-    return arrays.scored(Difficulty(), observed, signals, included)
+    return arrays.run_score(Difficulty(), observed, signals, included)
 
 
 @dataclass(frozen=True)
@@ -254,7 +253,7 @@ class Lira:
     augmented = True
 
     def __post_init__(self) -> None:
-        """Refuse other words."""
+        """Refuse unknown options."""
         validation.choice("kind", self.kind, ("online", "offline", "offline-two-sided"))
         validation.choice("variance", self.variance, ("per-record", "pooled", "shrunk"))
         validation.choice("location", self.location, ("mean", "median"))
@@ -274,22 +273,22 @@ class Lira:
         e_out, e_in = outside.centred(x), inside.centred(x)
         with np.errstate(over="ignore", invalid="ignore"):
             squares = e_out * (e_out / v_out) - e_in * (e_in / v_in)
-        return arrays.decided(0.5 * (squares + np.log(v_out / v_in)), few_in | few_out)
+        return arrays.refuse_overflow(0.5 * (squares + np.log(v_out / v_in)), few_in | few_out)
 
     def deviations(self, x: Doubles, sums: ModelSums) -> Doubles:
-        """Return how many standard deviations signals lie above the models OUT."""
+        """Return by how many standard deviations signals lie above the mean OUT."""
         v, few = self._variance(sums.sides.outside, "OUT")
         with np.errstate(over="ignore"):
             return np.where(few, np.nan, sums.sides.outside.centred(x) / np.sqrt(v))
 
     def from_deviations(self, z: Doubles) -> Doubles:
-        """Return -log of the tail, or of both."""
+        """Return -log of the upper tail, or of both tails."""
         if self.kind == "offline":
             return np.asarray(-norm.logsf(z))
         return np.asarray(-np.minimum(norm.logsf(np.abs(z)) + np.log(2.0), 0.0))
 
     def left_out_in_one_pass(self, sums: ModelSums) -> Doubles | None:
-        """Score each model by the others in C++; None where variances are not of one record."""
+        """Score each model by the others in C++; None if these options need the general way."""
         shadow, (inside, outside) = sums.shadow, sums.sides
         plain = self.variance == "per-record" and self.location == "mean"
         if (
@@ -306,15 +305,16 @@ class Lira:
         for row in shadow.rows:
             which = np.flatnonzero(np.isnan(result[row])) if lost else shadow.rows[:0]
             if which.size:
-                few = shadow.columns(which)
-                x, again = few.signals[row].astype(np.float64), arrays.sums(few.without(row))
-                result[row, which] = (self.scores if online else self.deviations)(x, again)
+                columns = shadow.columns(which)
+                x, others = columns.signals[row], arrays.sums(columns.without(row))
+                score = self.scores if online else self.deviations
+                result[row, which] = score(x.astype(np.float64), others)
             if not online:
                 result[row] = self.from_deviations(result[row])
         return result
 
     def _variance(self, side: Side, name: str) -> tuple[Doubles, Flags]:
-        """Return the variances, 1 for records with too few models, and which these are."""
+        """Return the variances (1 where there are too few models), and where these are."""
         least = 2 if self.variance == "per-record" else 1
         few = side.models < least
         if self.too_few == "raise":
@@ -335,9 +335,9 @@ class Lira:
         return np.where(few, 1.0, v), few
 
     def _estimate(self, side: Side, name: str) -> Doubles:
-        """Return the variances of a side; anything where there are too few models."""
+        """Return the variances of a side; arbitrary where there are too few models."""
         if self.variance == "shrunk":
-            return shrunk(side.squares, side.dof, fitted(side, name))
+            return shrink(side.squares, side.dof, fit_prior(side, name))
         if self.variance == "per-record":
             return side.squares / np.maximum(side.dof, 1.0)
         dof = side.dof.sum(axis=0)
@@ -367,22 +367,23 @@ def lira(
         Signals of a target model, or of S of them, at N records (with A augmentations): logit
         margins, as from `logit_margin`.
     signals : (K, N) or (K, N, A) array_like
-        The same of K shadow models, read where they lie (memory maps too), float32 or float64.
+        The same of K shadow models, read in place (also memory maps), float32 or float64.
     included : (K, N) array_like of bool
         Which model was trained on which record; 0 and 1 will do.
     kind : {"online", "offline", "offline-two-sided"}
-        The log-ratio of the density IN to that OUT; -log of the upper tail OUT; -log of both tails
-        OUT. The last two need no model that was trained on the record. The third, in the place of
-        the second, is what code that circulates computes: a signal far below the others then counts
-        as a sign of membership.
+        "online": the log-ratio of the density IN to that OUT. "offline": -log of the upper tail
+        OUT. "offline-two-sided": -log of both tails OUT. The last two need no model that was
+        trained on the record. The third is what much published code computes instead of the
+        second: a signal far below the others then counts as a sign of membership.
     variance : {"per-record", "pooled", "shrunk"}
-        Of each record's own models; one for all records on each side, centred within records; or
-        each record's own, drawn to a common value as far as all records agree.
+        "per-record": from each record's own models. "pooled": the same for all records on each
+        side, centred within records. "shrunk": each record's, shrunk to a common value the more the
+        records agree.
     location : {"mean", "median"}
         Centre of each law. Variances are about the mean with either.
     too_few : {"raise", "nan"}
-        What becomes of records with too few models on a side that is needed: two for "per-record",
-        otherwise one.
+        What to do with records with too few models on a side that is needed. "per-record" needs
+        two, the others one.
 
     Returns
     -------
@@ -397,9 +398,9 @@ def lira(
 
     Notes
     -----
-    A variance of few models is itself uncertain, and the plug-in score pays for it in the tail:
-    with 16 models or fewer use `variance="shrunk"`, `bayes` or `choose`. The target must not be
-    among the shadow models: to score each of these by the others there is `leave_one_model_out`.
+    A variance estimated from few models is uncertain, which costs the plug-in score power in the
+    tail: with 16 models or fewer use `variance="shrunk"`, `bayes` or `choose`. The target must not
+    be among the shadow models; `leave_one_model_out` scores each of them by the others.
 
     References
     ----------
@@ -414,28 +415,27 @@ def lira(
     >>> leakscore.shadow.lira([2.5, 0.5], signals, included)
     array([ 4.,  -4.])
     """
-    return arrays.scored(Lira(kind, variance, location, too_few), observed, signals, included)
+    return arrays.run_score(Lira(kind, variance, location, too_few), observed, signals, included)
 
 
 @dataclass(frozen=True)
 class Prior:
-    """What is known of a record's signal on one side before any model is seen.
+    """The prior law of a record's signal on one side.
 
-    The mean is normal about `mean` with the variance of the signal over `strength`; the variance is
-    scaled inverse chi-square with `dof` degrees of freedom and scale `variance`.
+    The mean is normal about `mean`, with the variance of the signal over `strength`. The variance
+    is scaled inverse chi-square with `dof` degrees of freedom and scale `variance`.
 
     Parameters
     ----------
     mean : float
-        Where the mean of a record's signal lies, at most 1e150 in size; of no consequence at
-        strength 0.
+        Prior mean of the mean of a record's signal, at most 1e150 in size; ignored at strength 0.
     strength : float
-        Number of models that this is worth, >= 0; 0 for nothing known of the mean.
+        Number of models that this information is worth, >= 0; 0 for a flat prior of the mean.
     dof : float
-        Number of models that the knowledge of the variance is worth, in (0, 1e150]; inf if it is
-        known.
+        Number of models that the information on the variance is worth, in (0, 1e150]; inf if the
+        variance is known.
     variance : float
-        The usual variance, in (0, 1e150].
+        Prior scale of the variance, in (0, 1e150].
 
     Examples
     --------
@@ -450,7 +450,7 @@ class Prior:
     variance: float
 
     def __post_init__(self) -> None:
-        """Refuse what is out of range."""
+        """Refuse numbers out of range."""
         scalar = validation.scalar
         for name, number in (
             ("mean", scalar("mean", self.mean, -_HUGE, _HUGE)),
@@ -475,7 +475,7 @@ class Bayes:
     augmented = True
 
     def __post_init__(self) -> None:
-        """Refuse other words and other priors."""
+        """Refuse unknown options and priors."""
         if not isinstance(self.prior, (tuple, list)):
             validation.choice("prior", self.prior, ("flat-mean", "empirical"))
         elif [isinstance(of, Prior) for of in self.prior] != [True, True]:
@@ -496,10 +496,10 @@ class Bayes:
                 deviation = d / np.sqrt(scale2)
             return np.where(few_out, np.nan, -log_tail(deviation, nu))
         inside, few_in = self._predictive(x, sums.sides.inside, "IN")
-        return arrays.decided(log_ratio(inside, outside), few_in | few_out)
+        return arrays.refuse_overflow(log_ratio(inside, outside), few_in | few_out)
 
     def _predictive(self, x: Doubles, side: Side, name: str) -> tuple[Deviation, Flags]:
-        """Return how far signals are from the laws of a side, and which records have none."""
+        """Return the deviations of signals from a side's laws, and which records have no law."""
         scale, mean, per_strength = self._prior(side, name)
         informed = np.isfinite(per_strength)
         few = ~informed & (side.models < 1)
@@ -511,40 +511,40 @@ class Bayes:
         # 1 / (k0 + c) and k0 / (k0 + c) from 1 / k0, which is inf for a flat prior.
         with np.errstate(invalid="ignore"):  # inf / inf where per_strength is inf
             pull = np.where(informed, 1.0 / (1.0 + count * per_strength), 0.0)
-            per_total = np.where(informed, per_strength * pull, 1.0 / np.maximum(count, 1.0))
+            share = np.where(informed, per_strength * pull, 1.0 / np.maximum(count, 1.0))
         gap = np.where(informed, (mean - side.centre) - side.rest, 0.0)
         dof = np.where(informed, side.models, count - 1.0)
         squares = side.squares + pull * side.models * gap * gap
-        scale2 = (1.0 + per_total) * shrunk(squares, dof, scale)
+        scale2 = (1.0 + share) * shrink(squares, dof, scale)
         return ((x - side.centre) - (side.rest + pull * gap), scale2, scale.dof + dof), few
 
     def _prior(self, side: Side, name: str) -> tuple[Scale, Doubles, Doubles]:
-        """Return the law of variances, the mean of means, and 1 / k0: inf without knowledge."""
+        """Return the law of variances, the prior mean, and 1 / k0, inf if it is flat."""
         if not isinstance(self.prior, str):
             prior = self.prior[0 if name == "IN" else 1]
             per_strength = 1.0 / prior.strength if prior.strength > 0.0 else np.inf
             scale = Scale(np.asarray(float(prior.dof)), np.asarray(float(prior.variance)))
             return scale, np.asarray(float(prior.mean)), np.asarray(per_strength)
-        scale = fitted(side, name)
+        scale = fit_prior(side, name)
         if self.prior == "flat-mean":
             return scale, np.asarray(0.0), np.asarray(np.inf)
-        return scale, *_of_means(side, scale, name)
+        return scale, *_means_prior(side, scale, name)
 
 
-def _of_means(side: Side, scale: Scale, name: str) -> tuple[Doubles, Doubles]:
-    """Return the mean of means and their variance in units of the signal's, per augmentation."""
-    seen = side.models >= 1
-    means = np.where(seen, side.mean, 0.0)
-    middle = means.sum(axis=0) / seen.sum(axis=0)
+def _means_prior(side: Side, scale: Scale, name: str) -> tuple[Doubles, Doubles]:
+    """Return the mean of means, and their variance over the signal's, per augmentation."""
+    present = side.models >= 1
+    means = np.where(present, side.mean, 0.0)
+    middle = means.sum(axis=0) / present.sum(axis=0)
     nu = scale.dof + side.dof
-    used = seen & (nu > 2.0)
+    used = present & (nu > 2.0)
     if not used.any(axis=0).all():
         raise ValueError(
             f"signals must have a variance {name} known to two degrees of freedom at least for "
             "prior='empirical'; use more models or prior='flat-mean'"
         )
     share = np.where(np.isinf(nu), 1.0, 1.0 - 2.0 / nu)
-    v = shrunk(side.squares, side.dof, scale)
+    v = shrink(side.squares, side.dof, scale)
     per_count = 1.0 / np.maximum(side.models, 1.0)
     terms = np.where(used, (means - middle) ** 2 * share / v - per_count, 0.0)
     return middle, np.maximum(1e-6, terms.sum(axis=0) / used.sum(axis=0))
@@ -559,24 +559,24 @@ def bayes(
     prior: Priors = "flat-mean",
     too_few: TooFew = "raise",
 ) -> Doubles:
-    """Score records as `lira` does, with laws that know how uncertain their parameters are.
+    """Score records as `lira` does, with laws that account for the uncertainty of parameters.
 
     Parameters
     ----------
     observed : (N,), (N, A), (S, N) or (S, N, A) array_like
         Signals of a target model, or of S of them, at N records (with A augmentations): margins.
     signals : (K, N) or (K, N, A) array_like
-        The same of K shadow models, read where they lie.
+        The same of K shadow models, read in place.
     included : (K, N) array_like of bool
         Which model was trained on which record; 0 and 1 will do.
     kind : {"online", "offline"}
         The log-ratio of the predictive density IN to that OUT, or -log of the upper tail OUT.
     prior : {"flat-mean", "empirical"} or (Prior, Prior)
-        Of variances, fitted to all records, and nothing known of means; of means too; or given, IN
-        and OUT.
+        "flat-mean": a prior of variances, fitted to all records, and a flat prior of means.
+        "empirical": a prior of means, too. Or two priors, for IN and OUT.
     too_few : {"raise", "nan"}
-        What becomes of records without a model on a side that is needed. With a prior of means none
-        is.
+        What to do with records without a model on a side that is needed. With a prior of means
+        none is needed.
 
     Returns
     -------
@@ -592,10 +592,9 @@ def bayes(
 
     Notes
     -----
-    The predictive law is Student's, with as many degrees of freedom as the prior is worth and the
-    record has models: its tails are as thick as the parameters are uncertain. The prior is that of
-    Smyth [1]_ (scaled inverse chi-square). "flat-mean" is the better one at low false-positive
-    rates.
+    The predictive law is Student's. Its degrees of freedom are those of the prior plus those of the
+    record's models, so that its tails reflect the uncertainty of the parameters. The prior is that
+    of Smyth [1]_ (scaled inverse chi-square). "flat-mean" is better at low false-positive rates.
 
     References
     ----------
@@ -612,4 +611,4 @@ def bayes(
     >>> leakscore.shadow.bayes([2.5, 0.5], signals, included, prior=(known, known)).round(4)
     array([ 1.3961, -1.3961])
     """
-    return arrays.scored(Bayes(kind, prior, too_few), observed, signals, included)
+    return arrays.run_score(Bayes(kind, prior, too_few), observed, signals, included)

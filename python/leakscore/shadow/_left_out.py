@@ -1,4 +1,4 @@
-"""Every shadow model in turn as the target, the others as its shadow models; the score to take."""
+"""Each shadow model in turn scored by the others, and the choice of a score by it."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def leave_one_model_out(
     score : {"lira", "bayes", "one_step", "base", "paired", "difficulty"}
         Function of that name by which to score.
     groups : (K,) array_like of int, optional
-        Models that are left out together: with each target, all of its group. Needed for balanced
-        designs.
+        Groups of models: with each target, all models of its group are left out. Needed for
+        balanced designs.
     **options
         Options of the function.
 
@@ -70,18 +70,18 @@ def leave_one_model_out(
     -----
     UserWarning
         In a balanced design, where each record is in exactly K / 2 models, unless complementary
-        pairs are left out together: ``groups=[0, 0, 1, 1, ...]``. A member keeps one IN model less
-        than a non-member, the score sees the difference, and signals of pure noise score an AUC of
-        .37 (K = 6), .44 (8) or .49 (16) by "lira" and of .42, .45 or .48 by "bayes", in the place
-        of .50; of members that are one standard deviation away "lira" finds .004 (K = 8) or .032
-        (16) at a false-positive rate of .01, where it finds .024 or .043 of fresh targets. Without
-        such pairs, score targets that are none of the shadow models.
+        pairs are left out together: ``groups=[0, 0, 1, 1, ...]``. A member has one IN model fewer
+        than a non-member, and the score depends on the difference. Signals of pure noise then score
+        an AUC of .37 (K = 6), .44 (8) or .49 (16) by "lira" and of .42, .45 or .48 by "bayes",
+        instead of .50. Of members that are one standard deviation away "lira" detects .004 (K = 8)
+        or .032 (16) at a false-positive rate of .01, instead of .024 or .043 with fresh targets.
+        Without such pairs, score targets that are not shadow models.
 
     Notes
     -----
-    The same as K calls of the function, each without the target's group, its priors, influences,
-    curves and pooled variances fitted anew. Sums are not added up anew but down-dated, but for
-    those that would lose digits: the signals are read once for the sums, and once as targets.
+    The same as K calls of the function, each without the target's group, and with priors,
+    influences, curves and pooled variances fitted again. Sums are down-dated; only those that would
+    lose digits are added up again. So the signals are read once for the sums, and once as targets.
 
     Examples
     --------
@@ -102,15 +102,15 @@ def leave_one_model_out(
         raise TypeError(
             f"options must be of leakscore.shadow.{score}, which has no {', '.join(unknown)}"
         )
-    how = kind(**options)
-    shadow = arrays.read(signals, included, augmented=how.augmented)
+    rule = kind(**options)
+    shadow = arrays.read(signals, included, augmented=rule.augmented)
     together = _groups(groups, shadow.models)
     _warn_of_design(shadow, together)
-    return _left_out(how, shadow, together)
+    return _score_groups(rule, shadow, together)
 
 
 def _warn_of_design(shadow: Shadow, together: list[Counts]) -> None:
-    """Warn the caller's caller if a record's number of models tells whether it is a member."""
+    """Warn the caller's caller if a record's number of models shows whether it is a member."""
     if arrays.counts_tell_members(shadow, together):
         warnings.warn(
             "The records are in as many models each, not by coins of their own: without the "
@@ -121,16 +121,16 @@ def _warn_of_design(shadow: Shadow, together: list[Counts]) -> None:
         )
 
 
-def _left_out(how: ShadowScore, shadow: Shadow, groups: list[Counts]) -> Doubles:
+def _score_groups(rule: ShadowScore, shadow: Shadow, groups: list[Counts]) -> Doubles:
     """Score each model of each group by the models of the others."""
-    sums = how.fit(shadow)
-    if isinstance(how, Lira) and all(rows.size == 1 for rows in groups):
-        result = how.left_out_in_one_pass(sums)
+    sums = rule.fit(shadow)
+    if isinstance(rule, Lira) and all(rows.size == 1 for rows in groups):
+        result = rule.left_out_in_one_pass(sums)
         if result is not None:
             return result
     result = np.empty((shadow.models, shadow.num_records))
     for rows in groups:
-        scores = how.scores(shadow.signals[rows].astype(np.float64), sums.without(rows))
+        scores = rule.scores(shadow.signals[rows].astype(np.float64), sums.without(rows))
         result[rows] = scores.mean(axis=-1) if scores.ndim == 3 else scores
     return result
 
@@ -163,7 +163,7 @@ def choose(
     Parameters
     ----------
     signals : (K, N) array_like
-        Logit margins of K models at N records. Some thousand records do.
+        Logit margins of K models at N records. A few thousand records suffice.
     included : (K, N) array_like of bool
         Which model was trained on which record; 0 and 1 will do.
     fpr : float or None
@@ -182,8 +182,8 @@ def choose(
     Raises
     ------
     ValueError
-        If no score can be computed from the models that are left; if signals are NaN or infinite;
-        if shapes do not fit.
+        If no score can be computed from the remaining models; if signals are NaN or infinite; if
+        shapes do not fit.
 
     Warns
     -----
@@ -193,10 +193,10 @@ def choose(
 
     Notes
     -----
-    Each group is scored by the others, and all K N scores are pooled with what is known of them: no
+    Each group is scored by the others, and all K N scores are pooled with the known memberships: no
     label of a target is used. Ties go to the first of the three. "paired" is tried from eight
     models on. From there on the choice is as good as the better of `base` and `bayes`, within the
-    noise, or better; with four models it may miss.
+    noise, or better; with four models it may not be.
 
     Examples
     --------
@@ -220,7 +220,7 @@ def choose(
     rates, reasons = {}, []
     for name in names:
         try:
-            scores = _left_out(_SCORES[name](), shadow, together)
+            scores = _score_groups(_SCORES[name](), shadow, together)
         except ValueError as error:
             reasons.append(f"{name}: {error}")
             continue

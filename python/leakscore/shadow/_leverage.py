@@ -1,4 +1,4 @@
-"""What a record leaks by its leverage: laws of one output before any shadow model is trained."""
+"""Laws of a record's output with and without it, from its leverage and without shadow models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from leakscore.shadow._signals import sigmoid
 from leakscore.typing import Doubles
 
 _STEPS = 100
-_SETTLED = 1e-10  # of a Newton step, in units of the logits
+_CONVERGED = 1e-10  # largest last Newton step, relative to the logits
 
 
 class LinearLaw(NamedTuple):
@@ -50,18 +50,18 @@ def linear_law(
     ridge: float = 0.0,
     noise_std: float = 0.0,
 ) -> LinearLaw:
-    """Return the law of a linear regression's prediction for a record that is in it or not.
+    """Return the law of a linear regression's prediction for a record, with and without it.
 
-    The other records' features are known, their labels have normal noise. The curve of an attacker
-    who sees the prediction is ``tradeoff.shifted_gaussian(law.shift, law.scale)``; without ridge
-    all coefficients tell no more than this one prediction.
+    The other records' features are known, and their labels have normal noise. The curve of an
+    attacker who sees the prediction is ``tradeoff.shifted_gaussian(law.shift, law.scale)``. Without
+    ridge all coefficients together leak no more than this prediction.
 
     Parameters
     ----------
     design : (n, d) array_like
         Features of the other records.
     target : (d,) or (k, d) array_like
-        Features of the record, or of several, each judged by itself.
+        Features of the record, or of several, each of which is judged alone.
     label : float or (k,) array_like
         Label of the record.
     beta : (d,) array_like
@@ -71,8 +71,8 @@ def linear_law(
     ridge : float
         Weight of the penalty ``ridge * norm(w)**2`` beside the squared residuals, at least 0.
     noise_std : float
-        Standard deviation of noise on the released prediction, at least 0; not both it and `sigma`
-        are 0.
+        Standard deviation of noise on the released prediction, at least 0. It and `sigma` must not
+        both be 0.
 
     Returns
     -------
@@ -82,16 +82,16 @@ def linear_law(
     Raises
     ------
     ValueError
-        If shapes do not fit, numbers are not finite or out of range, the others' design has not
-        full rank (use a ridge), or both noises are 0.
+        If shapes do not fit, numbers are not finite or out of range, the others' design does not
+        have full rank (use a ridge), or both noises are 0.
 
     Notes
     -----
-    With A = X'X + ridge I, g = x'A^-1 x and h = g/(1 + g) the residuals obey r_in = (1 - h) r_out,
-    so that shift = h b/s, scale = sqrt((1 - h)^2 q + noise^2)/s, q = sigma^2 abs(X A^-1 x)^2,
-    s^2 = q + noise^2, b = y - x'A^-1 X'X beta. Without ridge and noise: shift = e/sigma
-    sqrt(h (1 - h)) and scale 1 - h, e the true residual. A record of zeros moves nothing: shift 0,
-    scale 1.
+    With A = X'X + ridge I, g = x'A^-1 x and h = g/(1 + g) the residuals obey r_in = (1 - h) r_out.
+    So shift = h b/s and scale = sqrt((1 - h)^2 q + noise^2)/s, with q = sigma^2 abs(X A^-1 x)^2,
+    s^2 = q + noise^2 and b = y - x'A^-1 X'X beta. Without ridge and noise, shift = e/sigma
+    sqrt(h (1 - h)) and scale = 1 - h, with e the true residual. A record of zeros changes nothing:
+    shift 0, scale 1.
 
     References
     ----------
@@ -138,9 +138,9 @@ def linear_law(
     spread = sd * np.linalg.norm(X @ v.T, axis=0)
     residual = np.ravel(y) - x @ w + penalty * (v @ w)
     out, inside = np.hypot(spread, extra), np.hypot((1.0 - h) * spread, extra)
-    moves = out > 0.0
-    shift = np.divide(h * residual, out, out=np.zeros(h.shape), where=moves)
-    scale = np.divide(inside, out, out=np.ones(h.shape), where=moves)
+    varies = out > 0.0
+    shift = np.divide(h * residual, out, out=np.zeros(h.shape), where=varies)
+    scale = np.divide(inside, out, out=np.ones(h.shape), where=varies)
     if single:
         return LinearLaw(float(shift[0]), float(scale[0]), float(h[0]))
     return LinearLaw(shift, scale, h)
@@ -155,7 +155,7 @@ class LogisticLaw:
     mean, variance : ndarray, shape (N,)
         Of a record's logit margin over models without it.
     influence : ndarray, shape (N,)
-        g of ``t_in = t_out + g sigmoid(-t_in)``: by how much a record moves its own margin.
+        g of ``t_in = t_out + g sigmoid(-t_in)``: how much a record moves its own margin.
 
     Examples
     --------
@@ -172,8 +172,8 @@ class LogisticLaw:
     influence: Doubles
 
     @property
-    def _inside(self) -> Doubles:
-        """The margin with the record of a model whose margin without it is the mean."""
+    def _margin_inside(self) -> Doubles:
+        """The margin of a model with the record whose margin without it would be the mean."""
 
         def excess(t: Doubles) -> Doubles:
             return t - self.influence * sigmoid(-t) - self.mean
@@ -183,12 +183,12 @@ class LogisticLaw:
     @property
     def shift(self) -> Doubles:
         """Predicted difference of the means in standard deviations without the record."""
-        return np.asarray((self._inside - self.mean) / np.sqrt(self.variance))
+        return np.asarray((self._margin_inside - self.mean) / np.sqrt(self.variance))
 
     @property
     def scale(self) -> Doubles:
         """Predicted standard deviation with the record over the one without it."""
-        t = self._inside
+        t = self._margin_inside
         return np.asarray(1.0 / (1.0 + self.influence * sigmoid(t) * sigmoid(-t)))
 
     def score(self, observed: npt.ArrayLike) -> Doubles:
@@ -228,7 +228,7 @@ class LogisticLaw:
 def logistic_law(
     X: npt.ArrayLike, y: npt.ArrayLike, *, train_fraction: float, ridge: npt.ArrayLike
 ) -> LogisticLaw:
-    """Predict the margins of logistic regressions on random subsets of a pool, without any.
+    """Predict the margins of logistic regressions on random subsets of a pool without training any.
 
     Binary or multinomial. One fit of the whole pool gives each record's margin, how far other
     records spread it and how far the record itself moves it.
@@ -265,10 +265,10 @@ def logistic_law(
     a'x'H^-1 B H^-1 x a, B = f (1 - f) times the sum of all records' squared gradients, with the
     residuals of left-out records.
 
-    Ranks are trustworthy, absolute values less: on real data the mean has a rank correlation of .99
+    Ranks are reliable, absolute values less so: on real data the mean has a rank correlation of .99
     with that of shadow models, and the standard deviation is .75 to .9 of theirs. So state no
-    p-values from these scores. Where the linearisation ends, for records that turn the model round
-    or fits with hardly any ridge, it says nothing; see docs/how-to/shadow-risk.md.
+    p-values from these scores. The linearisation fails for records that change the model a lot, and
+    for fits with hardly any ridge; see docs/how-to/shadow-risk.md.
 
     References
     ----------
@@ -289,7 +289,7 @@ def logistic_law(
     share = validation.scalar("train_fraction", train_fraction, 0.0, 1.0, closed="neither")
     penalty = validation.per_coordinate("ridge", ridge, table.shape[1])
     penalty = np.broadcast_to(penalty, table.shape[1:])
-    return _law(LogisticFit(table, classes, share, penalty))
+    return _leave_one_out_law(LogisticFit(table, classes, share, penalty))
 
 
 def _classes(y: Any, size: int) -> npt.NDArray[np.intp]:
@@ -303,8 +303,8 @@ def _classes(y: Any, size: int) -> npt.NDArray[np.intp]:
     return whole
 
 
-def _law(fit: LogisticFit) -> LogisticLaw:
-    """Take each record out of the fit, and add up what the others do to its margin."""
+def _leave_one_out_law(fit: LogisticFit) -> LogisticLaw:
+    """Take each record out of the fit, and add up the variance of its margin by the others."""
     X, share, contrast, p = fit.X, fit.share, fit.contrast, fit.p
     (n, d), width = X.shape, contrast.shape[1]
     inverse = np.linalg.inv(fit.hessian())
@@ -312,7 +312,7 @@ def _law(fit: LogisticFit) -> LogisticLaw:
     quadratic = np.empty((n, width, width))
     for i, j in np.ndindex(width, width):
         quadratic[:, i, j] = np.einsum("ij,ij->i", X @ blocks[i, :, j, :], X)
-    small = (fit.hot - p) @ contrast
+    small = (fit.one_hot - p) @ contrast
     spread = np.einsum("ca,ic,cb->iab", contrast, p, contrast)
     spread -= np.einsum("ia,ib->iab", p @ contrast, p @ contrast)
     G = quadratic @ np.linalg.inv(np.eye(width) - share * spread @ quadratic)
@@ -321,7 +321,7 @@ def _law(fit: LogisticFit) -> LogisticLaw:
     mean, gradient, left_out = fit.margins(logits)
     a = gradient @ contrast
     influence = np.einsum("ia,iab,ib->i", a, G, a)
-    # Rows of the gradients of all records, as vectors of all coefficients.
+    # Gradients of all records by all coefficients, as rows.
     pull = ((left_out @ contrast)[:, :, np.newaxis] * X[:, np.newaxis, :]).reshape(n, width * d)
     push = (a[:, :, np.newaxis] * X[:, np.newaxis, :]).reshape(n, width * d) @ inverse
     B = share * (1.0 - share) * (pull.T @ pull)
@@ -347,17 +347,17 @@ class LogisticFit:
         count = int(classes.max()) + 1
         # One logit for two classes, C for more: (C, width).
         self.contrast = np.eye(count) if count > 2 else np.array([[0.0], [1.0]])
-        self.hot = np.zeros((X.shape[0], count))
-        self.hot[np.arange(X.shape[0]), classes] = 1.0
+        self.one_hot = np.zeros((X.shape[0], count))
+        self.one_hot[np.arange(X.shape[0]), classes] = 1.0
         self.W = np.zeros((X.shape[1], self.contrast.shape[1]))
         self._descend()
 
     def _descend(self) -> None:
-        """Take Newton's steps, halved until the loss falls: far from the end they are too long."""
+        """Take Newton steps, halved until the loss falls: far from the minimum they overshoot."""
         X, share = self.X, self.share
         value, self.p = self._loss(self.W)
         for _ in range(_STEPS):
-            slope = share * X.T @ ((self.p - self.hot) @ self.contrast)
+            slope = share * X.T @ ((self.p - self.one_hot) @ self.contrast)
             slope = slope + self.ridge[:, np.newaxis] * self.W
             try:
                 step = np.linalg.solve(self.hessian(), slope.T.ravel()).reshape(slope.T.shape).T
@@ -370,7 +370,7 @@ class LogisticFit:
                     break
                 size *= 0.5
             self.W, value, self.p = self.W - size * step, lower, p
-            if np.abs(X @ step).max() < _SETTLED * (1.0 + np.abs(X @ self.W).max()):
+            if np.abs(X @ step).max() < _CONVERGED * (1.0 + np.abs(X @ self.W).max()):
                 return
         raise ValueError(
             "ridge must make the fit finite: a plane separates classes, or columns of X "
@@ -380,16 +380,15 @@ class LogisticFit:
     def _loss(self, W: Doubles) -> tuple[float, Doubles]:
         logits = self.X @ W @ self.contrast.T
         log_sums, p = _softmax(logits)
-        losses = log_sums - (logits * self.hot).sum(axis=1)
+        losses = log_sums - (logits * self.one_hot).sum(axis=1)
         penalty = 0.5 * float((self.ridge[:, np.newaxis] * W * W).sum())
         return self.share * float(losses.sum()) + penalty, p
 
     def hessian(self) -> Doubles:
-        """Return the Hessian by columns of W; of C logits plus what fixes their common part.
+        """Return the Hessian by columns of W; for C logits with a term for their common shift.
 
-        Logits that move together change no probability. Without a ridge the Hessian is 0 along
-        them; no gradient has such a part, so any positive number there leaves all results as they
-        are.
+        A common shift of all logits changes no probability, so without a ridge the Hessian is 0
+        along it. No gradient has a component there, so any positive term gives the same results.
         """
         X, contrast = self.X, self.contrast
         width, d = contrast.shape[1], X.shape[1]

@@ -1,4 +1,4 @@
-"""How strong attacks with shadow models are, exactly: how many models are enough.
+"""The exact power of attacks with shadow models, and the number of models that suffices.
 
 A record's signal standardised by models without it has a noncentral Student law, whose tails and
 quantiles are below.
@@ -17,18 +17,18 @@ from leakscore.typing import Counts, Doubles, Flags, of_numbers
 
 _VARIANCES = ("per-record", "pooled")
 _MOST_MODELS = 2**40
-_KNOWN = 1e15  # models, from which on a variance is known to as many digits as their sums have
-_SURE = 1e6  # shift, from which on the online score has the power 1 at every rate above 0
+_KNOWN = 1e15  # from so many models on, a variance is known to all digits
+_SURE = 1e6  # from this shift on, the online score has power 1 at every rate above 0
 _FARTHEST = 1e100  # shift of either sign
-_RAREST = 1e-300  # whose quantile with one degree of freedom is a double, below the next number
+_RAREST = 1e-300  # its quantile with one degree of freedom is below the next number
 _LARGEST_QUANTILE = 1e300
-_DROP = 40.0  # of the log density, beyond which nothing is left
+_DROP = 40.0  # the integrand is cut where its log is this much below the maximum
 _POINTS = 384
 _STIRLING = 10.0
-_SHARP = 0.7  # of the edge's width: the step that still sees it
-_FEW = 1000.0  # degrees of freedom, up to which a sharp edge is summed over the normal variable
-_NEAR = 1e-12  # of the log of the spread, which is nothing to the width of the integrand
-_FAR = 1e8  # standard deviations, from which on the hazard is the distance to the last digit
+_SHARP = 0.7  # largest step, over the width of the edge, that resolves the edge
+_FEW = 1000.0  # up to so many degrees of freedom a sharp edge is summed over the normal variable
+_NEAR = 1e-12  # of log S, negligible beside the width of the integrand
+_FAR = 1e8  # standard deviations beyond which the normal hazard equals the distance
 
 
 @of_numbers(float, Doubles)
@@ -43,8 +43,8 @@ def offline_power(
     """Return the power of the offline score with estimated parameters and one common threshold.
 
     Without the record the signal is N(0, 1), with it N(shift, scale^2). The attack standardises the
-    target's signal by the mean, and by the variance, of independent models without the record, and
-    compares it with the threshold at which a share alpha of non-members is above.
+    target's signal by mean and variance of independent models without the record. It compares the
+    result with the threshold that a share alpha of non-members exceeds.
 
     Parameters
     ----------
@@ -93,18 +93,18 @@ def offline_power(
         num_out=validation.whole("num_out", num_out, least, why=why),
         scale=validation.interval("scale", scale, 0.0, closed="neither"),
     )
-    _not_too_rare(rate)
-    power: float | Doubles = _offline(rate, d, c, r, variance=chosen)[()]
+    _refuse_rare(rate)
+    power: float | Doubles = _offline_power(rate, d, c, r, variance=chosen)[()]
     return power
 
 
-def _not_too_rare(alpha: Doubles) -> None:
+def _refuse_rare(alpha: Doubles) -> None:
     rare = (alpha > 0.0) & (alpha < _RAREST)
     if rare.any():
         raise ValueError(f"alpha={float(alpha[rare][0])!r} must be 0 or at least {_RAREST:g}")
 
 
-def _offline(alpha: Doubles, d: Doubles, c: Doubles, r: Doubles, *, variance: str) -> Doubles:
+def _offline_power(alpha: Doubles, d: Doubles, c: Doubles, r: Doubles, *, variance: str) -> Doubles:
     usual = (alpha > 0.0) & (alpha < 1.0)
     rate = np.where(usual, alpha, 0.5)
     w, b = np.sqrt(1.0 + 1.0 / c), np.hypot(r, np.sqrt(1.0 / c))
@@ -131,7 +131,7 @@ def online_power(
     alpha : array_like
         False positive rate, in [0, 1].
     shift : array_like
-        Difference of the means in standard deviations; finite, its sign does not matter.
+        Difference of the means in standard deviations; finite; its sign is ignored.
     num_in, num_out : array_like of int
         Independent models with and without the record, at least 1.
 
@@ -169,16 +169,16 @@ def online_power(
     flat, power = rate.ravel(), rate.ravel().copy()
     usual = (flat > 0.0) & (flat < 1.0) & (arrays[1].ravel() > 0.0)
     for number, (d, c1, c0) in enumerate(laws):
-        ours = usual & (owner.ravel() == number)
-        weights, without, with_it = _products(float(d), 1.0 / c1, 1.0 / c0)
-        threshold = gx2.isf(flat[ours], weights, 1, without)
-        power[ours] = gx2.sf(threshold, weights, 1, with_it)
+        selected = usual & (owner.ravel() == number)
+        weights, without, with_it = _score_form(float(d), 1.0 / c1, 1.0 / c0)
+        threshold = gx2.isf(flat[selected], weights, 1, without)
+        power[selected] = gx2.sf(threshold, weights, 1, with_it)
     result: float | Doubles = power.reshape(rate.shape)[()]
     return result
 
 
-def _products(d: float, v1: float, v0: float) -> tuple[Doubles, Doubles, Doubles]:
-    """Return U V as a form: weights, and noncentralities without and with the record."""
+def _score_form(d: float, v1: float, v0: float) -> tuple[Doubles, Doubles, Doubles]:
+    """Return U V as a quadratic form: weights, noncentralities without and with the record."""
     variance = v1 + v0
     cov = np.array([[variance, 0.5 * (v0 - v1)], [0.5 * (v0 - v1), 1.0 + 0.25 * variance]])
     root = np.linalg.cholesky(cov)
@@ -206,15 +206,15 @@ def required_models(
     shift, scale : array_like
         As in `offline_power`.
     fraction : array_like
-        Of the power that known parameters would give, in (0, 1).
+        Fraction of the power with known parameters, in (0, 1).
     variance : {"per-record", "pooled"}
         As in `offline_power`.
 
     Returns
     -------
     int or ndarray of int64
-        The least number with at least that fraction. Half of all models are without a given record
-        in the usual design, so twice as many must be trained.
+        The least number with at least that fraction. In the usual design half of all models are
+        without a given record, so twice as many must be trained.
 
     Raises
     ------
@@ -235,12 +235,12 @@ def required_models(
         scale=validation.interval("scale", scale, 0.0, closed="neither"),
         fraction=validation.interval("fraction", fraction, 0.0, 1.0, closed="neither"),
     )
-    _not_too_rare(rate)
+    _refuse_rare(rate)
     with np.errstate(over="ignore"):
         aim = part * norm.sf((norm.isf(rate) - d) / r)
 
     def enough(c: Doubles) -> Flags:
-        return np.asarray(_offline(rate, d, c, r, variance=chosen) >= aim)
+        return np.asarray(_offline_power(rate, d, c, r, variance=chosen) >= aim)
 
     high = np.full(rate.shape, 2.0 if chosen == "per-record" else 1.0)
     low = high - 1.0
@@ -263,7 +263,7 @@ def required_models(
 def log_tail(t: Doubles, shift: Doubles, dof: Doubles) -> Doubles:
     """Return log P(Z + shift > t S), Z standard normal, dof S^2 chi-square: a noncentral t.
 
-    Of arrays of one shape. Accurate in the upper tail; the lower one is its complement.
+    The arrays have one shape. Accurate in the upper tail; the lower tail is its complement.
     """
     high = t >= 0.0
     core = _log_upper(np.abs(t), np.where(high, shift, -shift), dof)
@@ -272,9 +272,9 @@ def log_tail(t: Doubles, shift: Doubles, dof: Doubles) -> Doubles:
 
 
 def student_isf(alpha: Doubles, dof: Doubles) -> Doubles:
-    """Return Student's quantile with alpha in (0, 1) above it.
+    """Return the upper alpha-quantile of Student's law, alpha in (0, 1).
 
-    It is searched for between the bounds of Wallace (1959): for n >= 1 degrees of freedom,
+    The search starts from the bounds of Wallace (1959): for n >= 1 degrees of freedom,
     n log(1 + t^2 / n) lies between z^2 and z^2 n / (n - 1/2), where z is the normal quantile.
     """
     few = np.minimum(alpha, 1.0 - alpha)
@@ -293,7 +293,9 @@ def student_isf(alpha: Doubles, dof: Doubles) -> Doubles:
 
 
 def _log_upper(t: Doubles, shift: Doubles, dof: Doubles) -> Doubles:
-    """Sum over u = log S by the trapezoid rule, which converges geometrically.
+    """Return log P(Z + shift > t S), t >= 0, by the trapezoid rule over u = log S.
+
+    The rule converges geometrically.
 
     The integrand is log-concave in u for t >= 0: log Phi falls and is concave, e^u is convex.
     """
@@ -310,24 +312,24 @@ def _log_upper(t: Doubles, shift: Doubles, dof: Doubles) -> Doubles:
             return np.maximum(-dof * np.expm1(2.0 * u) - t * np.exp(u) * hazard, -1e300)
 
     low = doubled(-np.ones(t.shape), lambda u: slope(u) <= 0.0)
-    # A hazard of almost nothing leaves the top so near 0 that steps relative to it do not end.
+    # With a tiny hazard the maximum is so near 0 that a relative tolerance is never met.
     low = np.where(slope(np.full(t.shape, -_NEAR)) > 0.0, 0.0, low)
     top = sign_change(slope, low, np.zeros(t.shape))
-    most = height(top)
+    peak = height(top)
 
-    def lost(u: Doubles) -> Doubles:
-        return np.maximum(height(u) - most + _DROP, -1e300)
+    def margin(u: Doubles) -> Doubles:
+        return np.maximum(height(u) - peak + _DROP, -1e300)
 
     step = 1.0 / np.sqrt(dof)
-    before = doubled(-step, lambda u: lost(top + u) > 0.0)
-    right = doubled(step, lambda u: lost(top + u) > 0.0)
-    start = sign_change(lost, top + before, top, 1e-3)
-    end = sign_change(lost, top, top + right, 1e-3)
+    before = doubled(-step, lambda u: margin(top + u) > 0.0)
+    right = doubled(step, lambda u: margin(top + u) > 0.0)
+    start = sign_change(margin, top + before, top, 1e-3)
+    end = sign_change(margin, top, top + right, 1e-3)
     u = np.linspace(start, end, _POINTS)
     heights = height(u)
-    most = np.maximum(most, heights.max(axis=0))  # of 1e12 degrees of freedom the top is rounded
-    total = np.exp(heights - most).sum(axis=0) * (end - start) / (_POINTS - 1)
-    result = np.asarray(most + np.log(total) + _log_constant(0.5 * dof))
+    peak = np.maximum(peak, heights.max(axis=0))  # at 1e12 degrees of freedom `top` is rounded
+    total = np.exp(heights - peak).sum(axis=0) * (end - start) / (_POINTS - 1)
+    result = np.asarray(peak + np.log(total) + _log_constant(0.5 * dof))
     # The edge of Phi is 1 / shift wide, and the rule's error exp(-2 (pi width / step)^2).
     sharp = (shift * (end - start) > _SHARP * (_POINTS - 1)) & (dof <= _FEW) & (t > 0.0)
     if sharp.any():
@@ -336,18 +338,18 @@ def _log_upper(t: Doubles, shift: Doubles, dof: Doubles) -> Doubles:
 
 
 def _over_normal(t: Doubles, shift: Doubles, dof: Doubles) -> Doubles:
-    """Sum P(S < (shift + z) / t) over the normal z: smooth for large shifts, of vectors."""
+    """Return the same from P(S < (shift + z) / t) over normal z, smooth for large shifts."""
     z = np.linspace(-12.0, 15.0, _POINTS)[:, np.newaxis]
     with np.errstate(divide="ignore"):
         log_x = np.log(0.5 * dof) + 2.0 * (np.log(np.maximum(shift + z, 0.0)) - np.log(t))
-    each = _log_gammainc(np.broadcast_to(0.5 * dof, log_x.shape), log_x) - 0.5 * z * z
-    most = each.max(axis=0)
-    total = np.exp(each - most).sum(axis=0) * (z[1, 0] - z[0, 0])
-    return np.asarray(most + np.log(total) - 0.5 * np.log(2.0 * np.pi))
+    log_terms = _log_gammainc(np.broadcast_to(0.5 * dof, log_x.shape), log_x) - 0.5 * z * z
+    peak = log_terms.max(axis=0)
+    total = np.exp(log_terms - peak).sum(axis=0) * (z[1, 0] - z[0, 0])
+    return np.asarray(peak + np.log(total) - 0.5 * np.log(2.0 * np.pi))
 
 
 def _log_gammainc(a: Doubles, log_x: Doubles) -> Doubles:
-    """Return the log of the lower incomplete gamma ratio, by its series where that underflows."""
+    """Return the log of the lower incomplete gamma ratio, by its series where it underflows."""
     from scipy.special import gammainc, gammaln
 
     with np.errstate(divide="ignore", over="ignore", under="ignore"):

@@ -256,23 +256,23 @@ def sigmoid(margin: Doubles) -> Doubles:
 def innovations(
     observed: npt.ArrayLike, signals: npt.ArrayLike, included: npt.ArrayLike, *, start: int
 ) -> tuple[Doubles, Doubles]:
-    """Return what the last model of a sequence says beyond those that cannot know the record.
+    """Return the last margins of sequences of models, less their regression on earlier margins.
 
     Parameters
     ----------
     observed : (N, L) or (S, N, L) array_like
         Logit margins of a target sequence of L models, or of S of them, at N records.
     signals : (K, N, L) array_like
-        The same of K shadow sequences, read where they lie.
+        The same of K shadow sequences, read in place.
     included : (K, N) array_like of bool
         Which sequence was trained on which record from step `start` on; 0 and 1 will do.
     start : int
-        The first of the L models whose training may have seen the record, in [1, L - 1].
+        The first of the L models whose training may include the record, in [1, L - 1].
 
     Returns
     -------
     observed : (N,) or (S, N) ndarray
-        The target's last margins less what its models before `start` make expected.
+        The target's last margins less their expectation given its models before `start`.
     signals : (K, N) ndarray
         The same of the shadow sequences: both for any score of one model, as `paired`.
 
@@ -283,11 +283,11 @@ def innovations(
 
     Notes
     -----
-    Margins of earlier models have one law whether the record comes in later or not. So the ratio of
-    the densities of the sequence is that of the last margin given them: for normal laws with
-    correlations that all records share, that of the residual of a linear regression, and of all
-    steps but the last from `start` on nothing is used. Coefficients are common to all records,
-    fitted to deviations from each record's mean IN and OUT; they are no secret of the target.
+    Margins of earlier models have the same law whether or not the record comes in later. So the
+    density ratio of the sequence is that of the last margin given them. For normal laws with the
+    same correlations at all records, that is the ratio for the residual of a linear regression.
+    Steps from `start` to the last but one are not used. The coefficients are common to all records,
+    fitted to deviations from each record's mean IN and OUT; they use no label of the target.
 
     Examples
     --------
@@ -321,14 +321,14 @@ def innovations(
 
 
 def _slopes(sums: ModelSums, first: int) -> Doubles:
-    """Return the coefficients of the last margin on those before `first`, of all records."""
+    """Return the coefficients of the last margin on those before `first`, common to all records."""
     used = [*range(first), -1]
     gram = np.zeros((first + 1, first + 1))
     for where, t, inside in sums.shadow.blocks():
-        of_in, of_out = (side.mean[where][:, used] for side in sums.sides)
-        centres = np.where(inside[..., np.newaxis], of_in, of_out)
-        away = (t[..., used] - centres).reshape(-1, first + 1)
-        gram += away.T @ away
+        mean_in, mean_out = (side.mean[where][:, used] for side in sums.sides)
+        centres = np.where(inside[..., np.newaxis], mean_in, mean_out)
+        deviations = (t[..., used] - centres).reshape(-1, first + 1)
+        gram += deviations.T @ deviations
     scale = np.sqrt(np.maximum(np.diagonal(gram), np.finfo(np.float64).tiny))
     unit = gram / np.outer(scale, scale)
     slopes, *_ = np.linalg.lstsq(unit[:first, :first], unit[:first, first], rcond=1e-10)

@@ -1,4 +1,4 @@
-"""The arrays that all scores share, and sums over the models IN and OUT of each record."""
+"""Arrays common to all scores, and sums over the models IN and OUT of each record."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ REMEDY = (
     "rounded probabilities, or clip them yourself"
 )
 LOST = 1e-3
-"""Share of a sum of squares below which a down-dated sum has lost too many digits."""
+"""A down-dated sum of squares below this share of the sum before has lost too many digits."""
 
 
 @dataclass(frozen=True)
 class Shadow:
-    """Signals (K, N) or (K, N, A), bytes (K, N) of who was trained on what, the models that count.
+    """Signals (K, N) or (K, N, A), byte masks (K, N) of training records, and the models in use.
 
-    Nothing is copied but masks that are not bytes.
+    `rows` are the indices of the models in use. Only masks that are not bytes are copied.
     """
 
     signals: Array
@@ -40,13 +40,13 @@ class Shadow:
 
     @property
     def models(self) -> int:
-        """K, the number of models that count."""
+        """Number of models in use."""
         return int(self.rows.size)
 
-    def reduced(self, function: Callable[[Array, Array, Counts], Array]) -> Array:
-        """Reduce the models by a function of two axes: (..., N[, A]).
+    def reduce(self, function: Callable[[Array, Array, Counts], Array]) -> Array:
+        """Reduce the axis of models by a function of (K, N) signals: (..., N[, A]).
 
-        All augmentations at once where a view allows it, otherwise one at a time.
+        All augmentations are passed at once if a view allows it, otherwise one at a time.
         """
         signals, included = self.signals, self.included
         if signals.ndim == 2:
@@ -56,25 +56,25 @@ class Shadow:
             shape, strides = (models, records * augmentations), signals.strides[::2]
             flat = np.lib.stride_tricks.as_strided(signals, shape, strides, writeable=False)
             return function(flat, included, self.rows).reshape(-1, records, augmentations)
-        each = [function(signals[:, :, a], included, self.rows) for a in range(augmentations)]
-        return np.stack(each, axis=-1)
+        columns = [function(signals[:, :, a], included, self.rows) for a in range(augmentations)]
+        return np.stack(columns, axis=-1)
 
     def without(self, rows: Counts) -> Shadow:
-        """Return the same without some models, none of them copied."""
+        """Return the same without some models, as views."""
         return Shadow(self.signals, self.included, self.rows[~np.isin(self.rows, rows)])
 
     def columns(self, which: Counts | slice) -> Shadow:
         """Return some of the records."""
         return Shadow(self.signals[:, which], self.included[:, which], self.rows)
 
-    def line(self, row: int) -> tuple[Doubles, Flags]:
+    def signals_of(self, row: int) -> tuple[Doubles, Flags]:
         """Return a model's signals in float64, and where it is IN, (N,) or (N, 1)."""
         inside = self.included[row] != 0
         wide = inside.reshape(-1, *[1] * (self.signals.ndim - 2))
         return self.signals[row].astype(np.float64), wide
 
     def blocks(self, elements: int = 1 << 18) -> Iterator[tuple[slice, Doubles, Flags]]:
-        """Yield the models that count in float64 and their mask, a few thousand records a time."""
+        """Yield blocks of records: their slice, signals of the models in use in float64, mask."""
         width = max(1, elements // max(self.models, 1))
         every = self.models == self.signals.shape[0]
         for first in range(0, self.num_records, width):
@@ -86,7 +86,7 @@ class Shadow:
 
 
 class ShadowScore(Protocol):
-    """How to score: what to sum over the shadow models, and what the sums say of signals.
+    """A score: sums over the shadow models, and the scores of signals from these sums.
 
     The sums have a method `without`, which leaves a group of models out.
     """
@@ -96,23 +96,23 @@ class ShadowScore(Protocol):
         """Whether signals may have an axis of augmentations."""
 
     def fit(self, shadow: Shadow) -> Any:
-        """Sum over all models that count."""
+        """Sum over all models in use."""
 
     def scores(self, x: Doubles, sums: Any) -> Doubles:
         """Score signals (S, N[, A])."""
 
 
-def scored(how: ShadowScore, observed: object, signals: object, included: object) -> Doubles:
+def run_score(rule: ShadowScore, observed: object, signals: object, included: object) -> Doubles:
     """Score target models by all shadow models."""
-    shadow = read(signals, included, augmented=how.augmented)
+    shadow = read(signals, included, augmented=rule.augmented)
     values = targets(observed, shadow)
-    return values.finish(how.scores(values.values, how.fit(shadow)))
+    return values.finish(rule.scores(values.values, rule.fit(shadow)))
 
 
 def read(
     signals: object, included: object, *, augmented: bool = True, name: str = "signals"
 ) -> Shadow:
-    """Check the shapes of both and the mask; signals are checked by the sums over them."""
+    """Check both shapes and the mask; the sums over the signals check these for NaN."""
     values = validation.real_array(name, signals)
     mask = validation.real_array("included", included)
     axes = "(K, N) or (K, N, A)" if augmented else "(K, N)"
@@ -124,11 +124,11 @@ def read(
     if values.size == 0:
         raise ValueError(f"{name} of shape {values.shape} must not be empty")
     if mask.shape != values.shape[:2]:
-        turned = mask.ndim == 2 and mask.shape[::-1] == values.shape[:2]
+        transposed = mask.ndim == 2 and mask.shape[::-1] == values.shape[:2]
         hint = ": is the order observed, signals, included?" if values.dtype.kind == "b" else ""
         raise ValueError(
             f"included of shape {mask.shape} must be {values.shape[:2]}, models by records"
-            f" like {name}" + (": one of them is transposed" if turned else hint)
+            f" like {name}" + (": one of them is transposed" if transposed else hint)
         )
     if values.dtype.kind == "b":  # a dtype that C++ does not read
         values = values.view(np.uint8)
@@ -151,12 +151,12 @@ def _bytes(mask: Array) -> npt.NDArray[np.uint8]:
 
 
 def first_index(bad: Flags) -> tuple[int, ...]:
-    """Return the index of the first entry that is bad."""
+    """Return the index of the first True entry."""
     return tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
 
 
 def finite(name: str, values: Array, remedy: str = REMEDY) -> None:
-    """Refuse NaN and infinite signals; say how many there are, which is first, and the remedy."""
+    """Refuse NaN and infinite signals, with their number, the first index and the remedy."""
     if np.isfinite(values.min()) and np.isfinite(values.max()):
         return
     bad = ~np.isfinite(values)
@@ -167,7 +167,7 @@ def finite(name: str, values: Array, remedy: str = REMEDY) -> None:
     )
 
 
-def decided(scores: Doubles, few: Flags | bool = False) -> Doubles:
+def refuse_overflow(scores: Doubles, few: Flags | bool = False) -> Doubles:
     """Return scores (S, N[, A]), NaN where there are too few models; refuse any other NaN."""
     lost = np.isnan(scores) & ~np.asarray(few)
     if lost.any():
@@ -181,13 +181,13 @@ def decided(scores: Doubles, few: Flags | bool = False) -> Doubles:
 
 @dataclass(frozen=True)
 class Targets:
-    """Signals of S target models in float64, (S, N) or (S, N, A); `single` if S was left out."""
+    """Signals of S target models, (S, N[, A]); `single` if `observed` has no axis of targets."""
 
     values: Doubles
     single: bool
 
     def finish(self, scores: Doubles) -> Doubles:
-        """Average over augmentations, and drop the axis of targets that was not given."""
+        """Average over augmentations, and drop the axis of targets if `single`."""
         if self.values.ndim == 3:
             scores = scores.mean(axis=-1)
         return scores[0] if self.single else scores
@@ -201,7 +201,7 @@ def targets(observed: object, shadow: Shadow) -> Targets:
         axes = ", ".join(str(size) for size in rest)
         raise ValueError(
             f"observed of shape {values.shape} must be ({axes}{',' * (len(rest) == 1)}) or "
-            f"(S, {axes}), as signals of shape {shadow.signals.shape}{_turned(values, shadow)}"
+            f"(S, {axes}), as signals of shape {shadow.signals.shape}{_axes_hint(values, shadow)}"
         )
     if values.size == 0:
         raise ValueError(f"observed of shape {values.shape} must not be empty")
@@ -211,7 +211,7 @@ def targets(observed: object, shadow: Shadow) -> Targets:
     return Targets(doubles[np.newaxis] if single else doubles, single)
 
 
-def _turned(values: Array, shadow: Shadow) -> str:
+def _axes_hint(values: Array, shadow: Shadow) -> str:
     models, records = shadow.signals.shape[:2]
     if shadow.signals.ndim == 2 and values.ndim == 2 and values.shape[0] == records:
         return ": observed is transposed, pass observed.T"
@@ -221,7 +221,7 @@ def _turned(values: Array, shadow: Shadow) -> str:
 
 
 def refuse_few(bad: Flags, what: str, remedy: str) -> None:
-    """Raise ValueError if a record is bad; say how many are, which is first, and the remedy."""
+    """Raise ValueError if a record is bad, with their number, the first index and the remedy."""
     if bad.any():
         records = bad.reshape(len(bad), -1).any(axis=1)
         raise ValueError(
@@ -231,15 +231,16 @@ def refuse_few(bad: Flags, what: str, remedy: str) -> None:
 
 
 def refuse_none(count: Doubles, name: str, remedy: str = "use more models") -> None:
-    """Refuse records without a model on a side, of which `count` says how many there are."""
+    """Refuse records without a model on a side; `count` is the number of models."""
     refuse_few(count < 1, f"a model {name} at least for each record", remedy)
 
 
 class Side(NamedTuple):
-    """Models of one side of each record, (N,) or (N, A), and squares about their mean.
+    """Number of models on one side of each record, (N,) or (N, A), their mean, and their squares.
 
-    The mean is centre + rest, so that an offset of the signals costs no digits; 0 without models.
-    The location of a law is the median if there is one, otherwise the mean.
+    The mean is centre + rest, so that an offset of the signals costs no digits; it is 0 without
+    models. The squares are about the mean. The location of a law is `median`, or the mean if that
+    is None.
     """
 
     models: Doubles
@@ -263,7 +264,7 @@ class Side(NamedTuple):
         return (x - self.centre) - self.rest if self.median is None else x - self.median
 
     def without(self, x: Doubles, inside: Flags) -> Side:
-        """Leave one model out of the records where it is on this side."""
+        """Leave one model with signals x out, at the records where it is on this side."""
         count = self.models - inside
         remaining = np.maximum(count, 1.0)
         d = np.where(inside, (x - self.centre) - self.rest, 0.0)
@@ -307,14 +308,14 @@ class Sides(NamedTuple):
         return np.stack([*self.inside[:4], *self.outside[:4]])
 
     def about(self, medians: Doubles) -> Sides:
-        """Return the same with medians IN and OUT for locations."""
+        """Return the same with medians IN and OUT as locations."""
         inside, outside = self
         return Sides(inside._replace(median=medians[0]), outside._replace(median=medians[1]))
 
 
 @dataclass(frozen=True)
 class ModelSums:
-    """Sums over the models that count, and the records that were summed again for them.
+    """Sums over the models in use; `renewed` are the records that were summed again.
 
     `middles` are the values before, at and after the median of each side: (2, 3, N[, A]).
     """
@@ -325,12 +326,12 @@ class ModelSums:
     middles: Doubles | None = None
 
     def without(self, group: Counts) -> ModelSums:
-        """Leave the models of a group out; what has lost its digits is summed again."""
+        """Leave the models of a group out; sums that have lost digits are summed again."""
         inside, outside = self.sides
         remaining = self.shadow.without(group)
         for row in group:
-            x, mine = self.shadow.line(row)
-            inside, outside = inside.without(x, mine), outside.without(x, ~mine)
+            x, mask = self.shadow.signals_of(row)
+            inside, outside = inside.without(x, mask), outside.without(x, ~mask)
         lost = inside.has_lost(self.sides.inside) | outside.has_lost(self.sides.outside)
         renewed = np.flatnonzero(lost.reshape(len(lost), -1).any(axis=1))
         if renewed.size:
@@ -341,17 +342,17 @@ class ModelSums:
             return ModelSums(remaining, sides, renewed)
         if group.size > 1:
             return ModelSums(remaining, sides.about(_middles(remaining)[:, 1]), renewed)
-        x, mine = self.shadow.line(group[0])
+        x, mask = self.shadow.signals_of(group[0])
         medians = [
-            _median_without(x, here, side.models, middle)
-            for here, side, middle in zip((mine, ~mine), self.sides, self.middles, strict=True)
+            _median_without(x, is_side, side.models, middle)
+            for is_side, side, middle in zip((mask, ~mask), self.sides, self.middles, strict=True)
         ]
         return ModelSums(remaining, sides.about(np.stack(medians)), renewed)
 
 
 def sums(shadow: Shadow, *, medians: bool = False, name: str = "signals") -> ModelSums:
-    """Sum over all models that count: one read of the signals, which messages call `name`."""
-    raw = shadow.reduced(_core.shadow_moments)
+    """Sum over all models in use, in one reading of the signals; messages call them `name`."""
+    raw = shadow.reduce(_core.shadow_moments)
     if not np.isfinite(raw).all():
         finite(name, shadow.signals)
         raise ValueError(f"{name} must be below 1e150 in size: their squares overflow")
@@ -363,14 +364,14 @@ def sums(shadow: Shadow, *, medians: bool = False, name: str = "signals") -> Mod
 
 
 def _middles(shadow: Shadow) -> Doubles:
-    raw = shadow.reduced(lambda *arguments: _core.shadow_medians(*arguments).reshape(-1, 6).T)
+    raw = shadow.reduce(lambda *arguments: _core.shadow_medians(*arguments).reshape(-1, 6).T)
     return np.asarray(raw.reshape(2, 3, *raw.shape[1:]))
 
 
 def _median_without(x: Doubles, inside: Flags, count: Doubles, middle: Doubles) -> Doubles:
-    """Return the median without x where x is `inside`, from the values about the middle."""
+    """Return the median without x where x is `inside`, from the three values at the middle."""
     before, at, after = (np.asarray(part, dtype=np.float64) for part in middle)
-    # Of an odd number, two values are left in the middle: x takes its place with it.
+    # Of an odd number of values, the removal of x leaves two in the middle.
     low, high = np.where(x <= at, at, before), np.where(x < at, after, at)
     low, high = np.where(x == at, before, low), np.where(x == at, after, high)
     low, high = np.where(x < at, at, low), np.where(x > at, at, high)
@@ -380,33 +381,33 @@ def _median_without(x: Doubles, inside: Flags, count: Doubles, middle: Doubles) 
 
 
 Masks: TypeAlias = "list[tuple[bytes, bytes]]"
-"""Of each model which records it was trained on, and which it was not."""
+"""For each model, the packed masks of the records in its training, and of the others."""
 
 
 def masks_of(shadow: Shadow) -> Masks:
-    """Return the masks of all models, a bit a record."""
+    """Return the masks of all models, one bit per record."""
     return [(np.packbits(row).tobytes(), np.packbits(1 - row).tobytes()) for row in shadow.included]
 
 
-def complementary(shadow: Shadow, masks: Masks) -> Counts | None:
-    """Return the pairs of models (K / 2, 2) by row, of which each record is in one.
+def complementary_pairs(shadow: Shadow, masks: Masks) -> Counts | None:
+    """Return the pairs (K / 2, 2) of models such that each record is in exactly one of a pair.
 
-    None if not all models that count form such pairs.
+    None if not all models in use form such pairs.
     """
-    waiting: dict[bytes, list[int]] = {}
+    unpaired: dict[bytes, list[int]] = {}
     pairs = []
     for row in shadow.rows.tolist():
         mask, complement = masks[row]
-        if waiting.get(complement):
-            pairs.append((waiting[complement].pop(0), row))
+        if unpaired.get(complement):
+            pairs.append((unpaired[complement].pop(0), row))
         else:
-            waiting.setdefault(mask, []).append(row)
+            unpaired.setdefault(mask, []).append(row)
     return np.array(pairs, dtype=np.int64) if 2 * len(pairs) == shadow.models else None
 
 
 def pair_groups(shadow: Shadow) -> Counts | None:
-    """Return the number of the pair of each model that counts; None without two pairs at least."""
-    pairs = complementary(shadow, masks_of(shadow))
+    """Return the number of each model's pair; None if there are fewer than two pairs."""
+    pairs = complementary_pairs(shadow, masks_of(shadow))
     if pairs is None or len(pairs) < 2:
         return None
     numbers = np.empty(shadow.models, dtype=np.int64)
@@ -418,24 +419,24 @@ _FEW, _MANY = 8, 300  # records
 
 
 def counts_tell_members(shadow: Shadow, groups: list[Counts]) -> bool:
-    """Whether the remaining models tell members from non-members by their numbers.
+    """Whether the number of remaining models shows which records are members.
 
-    All records are in as many models, or in numbers that vary half as much as coins' at most, but
-    not in equally many of a group that is left out.
+    That is so if all records are in equally many models, or their numbers vary at most half as much
+    as with fair coins, but the records are not in equally many models of a group left out.
     """
     size = shadow.num_records
     if size < _FEW:
         return False
-    counts = _times_included(shadow, shadow.rows)
+    counts = _count_models(shadow, shadow.rows)
     mean = float(counts.mean())
     least = 0.5 * mean * (1.0 - mean / shadow.models) if size >= _MANY else 0.0
     return bool(counts.var() <= least) and any(
-        np.ptp(_times_included(shadow, rows)) > 0 for rows in groups
+        np.ptp(_count_models(shadow, rows)) > 0 for rows in groups
     )
 
 
-def _times_included(shadow: Shadow, rows: Counts) -> Counts:
-    """Return in how many of these models each record is."""
+def _count_models(shadow: Shadow, rows: Counts) -> Counts:
+    """Return the number of these models that were trained on each record."""
     total = np.zeros(shadow.num_records, dtype=np.int64)
     for row in rows.tolist():
         total += shadow.included[row] != 0

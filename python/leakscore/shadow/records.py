@@ -1,4 +1,4 @@
-"""A table of records: how far an attack moves each, and which it certainly identifies."""
+"""The risk of each record: how far an attack's scores move with it, and certified power."""
 
 from __future__ import annotations
 
@@ -33,31 +33,31 @@ _ASSUMPTIONS = (
 )
 _GRID = 257
 _ROUNDING = 1e-10  # more than the relative error of the incomplete beta function
-_LEAST_RANKED = 10  # records below which no interval of a rank correlation is given
-_BLOCK = 1 << 20  # scores whose comparison with the threshold is held at a time
-_SAMPLE = 1 << 18  # scores that tell where the threshold lies, roughly
+_LEAST_RANKED = 10  # fewer records get no interval of a rank correlation
+_BLOCK = 1 << 20  # scores that are compared with the threshold at a time
+_SAMPLE = 1 << 18  # scores of a first estimate of the threshold
 
 
 @dataclass(frozen=True, eq=False)
 class RecordRisk(Result):
-    """A line a record and attack; see `risk`.
+    """The risk of each record by each attack; see `risk`.
 
     Attributes
     ----------
     attacks : tuple of str
         Names, the first axis of all arrays.
     shift, shift_low, shift_high : ndarray, shape (A, N)
-        Mean score with the record less the one without, over their pooled standard deviation, and
-        its interval.
+        Mean score with the record less the mean without it, over their pooled standard deviation,
+        and its interval.
     power, power_low : ndarray, shape (A, N)
         Share of the target models with the record whose score is above the attack's common
-        threshold, and its lower confidence bound (Clopper and Pearson), each record by itself.
+        threshold, and its lower confidence bound (Clopper and Pearson) for a single record.
     false_positive_rate : ndarray, shape (A, N)
-        The same share of the target models without the record: a record that an attack always
-        accuses has a power, but no secret.
+        The same share of the target models without the record. A record that an attack always
+        calls a member has power, but does not leak.
     certified : ndarray of bool, shape (A, N)
-        Records whose power is above `least_power`, with the given confidence that none of an
-        attack's is here wrongly (Holm).
+        Records whose power is above `least_power`. With the given confidence none of an attack's
+        records is certified wrongly (Holm).
     epsilon : ndarray, shape (A, N), or None
         Lower bounds on epsilon of each record that hold for all records of an attack at once.
     threshold, n_certified : ndarray, shape (A,)
@@ -138,18 +138,17 @@ def risk(
         Scores of N records in S >= 3 target models, of one attack or of several; larger means
         member. Those of `leave_one_model_out` will do.
     included : (S, N) array_like of bool
-        Which target model was trained on which record. Every record is in one at least, and out of
-        one at least.
+        Which target model was trained on which record. Every record must be in at least one, and
+        out of at least one.
     fpr : float
-        False-positive rate over all records, in (0, 1), at which an attack's common threshold
-        lies.
+        False-positive rate over all records, in (0, 1), of an attack's common threshold.
     least_power : float
         In (0, 1): records with a larger power are to be certified.
     confidence : float
-        In (0, 1): of the intervals of single records, and of all certified records together.
+        Confidence in (0, 1) of each record's intervals, and of all certified records together.
     delta : float, optional
-        In [0, 1): certify lower bounds on epsilon at this delta too, for all records at once. Some
-        microseconds a record and attack.
+        In [0, 1): certify lower bounds on epsilon at this delta, too, for all records at once. It
+        takes a few microseconds per record and attack.
 
     Returns
     -------
@@ -164,12 +163,12 @@ def risk(
     Notes
     -----
     The interval of a shift is that of a noncentral t variable: exact for normal scores of equal
-    variance, and too short where heavy tails are. The powers at the common threshold are binomial
-    whatever the scores' laws, and Holm's test that a power is at most `least_power` holds for
-    records that depend on each other, as those of one model do. With n models that have the record,
-    one of N records can only be certified if ``least_power**n <= (1 - confidence) / N``: 25 for 1e6
-    records at .5 and .95. Choosing the attack that certifies most costs a factor of the number of
-    attacks in ``1 - confidence``.
+    variance, too short for heavy tails. The numbers of scores above the common threshold are
+    binomial whatever the scores' laws. Holm's test that a power is at most `least_power` holds for
+    dependent records, as those of one model are. With n models that have the record, one of N
+    records can be certified only if ``least_power**n <= (1 - confidence) / N``: n = 25 for 1e6
+    records at .5 and .95. If you choose the attack that certifies most, multiply
+    ``1 - confidence`` by the number of attacks.
 
     Examples
     --------
@@ -186,24 +185,24 @@ def risk(
     least = validation.scalar("least_power", least_power, 0.0, 1.0, closed="neither")
     level = validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
     miss = None if delta is None else validation.scalar("delta", delta, 0.0, 1.0, closed="left")
-    given = dict(scores) if isinstance(scores, Mapping) else {"scores": scores}
-    if not given:
+    by_attack = dict(scores) if isinstance(scores, Mapping) else {"scores": scores}
+    if not by_attack:
         raise ValueError("scores must hold at least one attack")
     stacked: dict[str, Array] = {}
-    for row, (name, values) in enumerate(given.items()):
+    for row, (name, values) in enumerate(by_attack.items()):
         label = f"scores[{name!r}]" if isinstance(scores, Mapping) else "scores"
         if isinstance(scores, Mapping) and np.ndim(values) == 0:
             raise TypeError(f"{label}={values!r} must be an array")
         shadow = _read(label, values, included)
-        columns = _judged(shadow, label, rate, least=least, confidence=level)
+        columns = _risk_columns(shadow, label, rate, least=least, confidence=level)
         if miss is not None:
             columns["epsilon"] = _epsilons(shadow, miss, level)
         for field, value in columns.items():
             if field not in stacked:
-                stacked[field] = np.empty((len(given), *value.shape), dtype=value.dtype)
+                stacked[field] = np.empty((len(by_attack), *value.shape), dtype=value.dtype)
             stacked[field][row] = value
     return RecordRisk(
-        attacks=tuple(given),
+        attacks=tuple(by_attack),
         **{"epsilon": None, **cast("dict[str, Any]", stacked)},
         n_certified=stacked["certified"].sum(axis=1),
         agreement=_agreement(stacked["shift"]),
@@ -225,16 +224,16 @@ def _read(name: str, scores: npt.ArrayLike, included: npt.ArrayLike) -> Shadow:
 
 
 def _epsilons(shadow: Shadow, delta: float, confidence: float) -> Doubles:
-    """Bound every record's epsilon, each at a confidence that makes all hold at once."""
-    each = math.nextafter(1.0 - (1.0 - confidence) / shadow.num_records, 1.0)
+    """Bound every record's epsilon; all bounds hold at once with this confidence."""
+    level = math.nextafter(1.0 - (1.0 - confidence) / shadow.num_records, 1.0)
     rows, mask = (np.ascontiguousarray(part.T) for part in (shadow.signals, shadow.included))
-    return epsilons(rows, mask, delta, each)
+    return epsilons(rows, mask, delta, level)
 
 
-def _judged(
+def _risk_columns(
     shadow: Shadow, name: str, fpr: float, *, least: float, confidence: float
 ) -> dict[str, Any]:
-    """Judge every record by one attack."""
+    """Return the columns of `RecordRisk` for one attack."""
     sides = arrays.sums(shadow, name=name).sides
     inside, outside = sides
     arrays.refuse_few(
@@ -251,7 +250,7 @@ def _judged(
     shift = np.divide(gap, sd, out=same, where=varies)
     low, high = _shift_intervals(np.where(varies, shift * unit, np.nan), unit, dof, confidence)
     threshold = _threshold(shadow, fpr)
-    hits, alarms = _above(shadow, threshold)
+    hits, alarms = _count_above(shadow, threshold)
     counted = DistinctHits.of_records(hits, inside.models)
     return {
         "shift": shift,
@@ -266,22 +265,22 @@ def _judged(
 
 
 def _threshold(shadow: Shadow, fpr: float) -> float:
-    """Return the least score that at most a share `fpr` of all non-members' scores is above."""
+    """Return the least score that at most a share `fpr` of the non-members' scores exceeds."""
     count = int(np.count_nonzero(shadow.included == 0))
-    rank = int(fpr * count)  # so many lie above it
-    least = _below(shadow, rank / count)
+    rank = int(fpr * count)  # scores above the threshold
+    least = _score_below(shadow, rank / count)
     candidates: list[Array] = []
-    for part, outside in _parts(shadow):
+    for part, outside in _record_blocks(shadow):
         candidates.append(part[outside & (part >= least)])
     top = np.concatenate(candidates)
     if top.size <= rank:
-        top = np.concatenate([part[outside] for part, outside in _parts(shadow)])
+        top = np.concatenate([part[outside] for part, outside in _record_blocks(shadow)])
     place = top.size - 1 - rank
     return float(np.partition(top, place)[place])
 
 
-def _below(shadow: Shadow, share: float) -> float:
-    """Return a score that is very likely below more than a share of the non-members' scores."""
+def _score_below(shadow: Shadow, share: float) -> float:
+    """Return a score that very likely more than a share of the non-members' scores exceeds."""
     step = max(1, shadow.included.size // _SAMPLE)
     sample = shadow.signals[:, ::step][shadow.included[:, ::step] == 0]
     margin = (
@@ -293,18 +292,18 @@ def _below(shadow: Shadow, share: float) -> float:
     return float(np.partition(sample, place)[place])
 
 
-def _parts(shadow: Shadow) -> Iterator[tuple[Array, Flags]]:
-    """Yield the scores of some records, and where they are of non-members."""
+def _record_blocks(shadow: Shadow) -> Iterator[tuple[Array, Flags]]:
+    """Yield blocks of records: their scores, and which of these are of non-members."""
     width = max(1, _BLOCK // shadow.models)
     for first in range(0, shadow.num_records, width):
         part = slice(first, first + width)
         yield shadow.signals[:, part], shadow.included[:, part] == 0
 
 
-def _above(shadow: Shadow, threshold: float) -> tuple[Doubles, Doubles]:
+def _count_above(shadow: Shadow, threshold: float) -> tuple[Doubles, Doubles]:
     """Count the scores above the threshold, with the record and without it."""
     hits, alarms = [], []
-    for part, outside in _parts(shadow):
+    for part, outside in _record_blocks(shadow):
         above = part > threshold
         false = np.count_nonzero(above & outside, axis=0)
         hits.append(np.count_nonzero(above, axis=0) - false)
@@ -313,11 +312,11 @@ def _above(shadow: Shadow, threshold: float) -> tuple[Doubles, Doubles]:
 
 
 def _agreement(shift: Array) -> Doubles:
-    """Return rank correlations between the rows."""
-    every = np.array([_centred_ranks(values) for values in shift])
-    sizes = np.sqrt((every * every).sum(axis=1, keepdims=True))
-    every /= np.where(sizes > 0.0, sizes, 1.0)
-    return np.asarray(every @ every.T)
+    """Return the rank correlations between the rows."""
+    ranks = np.array([_centred_ranks(values) for values in shift])
+    sizes = np.sqrt((ranks * ranks).sum(axis=1, keepdims=True))
+    ranks /= np.where(sizes > 0.0, sizes, 1.0)
+    return np.asarray(ranks @ ranks.T)
 
 
 def _shift_intervals(
@@ -325,25 +324,25 @@ def _shift_intervals(
 ) -> tuple[Doubles, Doubles]:
     """Return the interval of a difference in standard deviations, from its two-sample t.
 
-    The limits are noncentralities over `unit`, the square root of the number of scores that count:
-    a limit is a smooth rising function of t alone, and is solved for on a grid.
+    The limits are noncentralities over `unit`, the root of the effective number of scores. A limit
+    is a smooth increasing function of t alone, and is interpolated on a grid.
     """
     finite = np.isfinite(t)
     reach = float(np.arcsinh(np.abs(t[finite]).max(initial=1.0)))
-    grid, low = _limits(dof, 0.5 * (1.0 - confidence), math.ceil(reach))
+    grid, low = _limits_on_grid(dof, 0.5 * (1.0 - confidence), math.ceil(reach))
     at = np.where(finite, t, 0.0)
     ends = np.interp(at, grid, low) / unit, np.interp(at, grid, -low[::-1]) / unit
     return np.where(finite, ends[0], -np.inf), np.where(finite, ends[1], np.inf)
 
 
 @lru_cache(maxsize=64)
-def _limits(dof: float, miss: float, reach: int) -> tuple[Doubles, Doubles]:
-    """Return t up to sinh(reach), and the lower limits of the noncentrality there."""
+def _limits_on_grid(dof: float, miss: float, reach: int) -> tuple[Doubles, Doubles]:
+    """Return a grid of t up to sinh(reach), and the lower limits of the noncentrality there."""
     grid = np.sinh(np.linspace(-reach, reach, _GRID))
-    return frozen(grid), frozen(_limit(grid, dof, miss))
+    return frozen(grid), frozen(_noncentrality_limit(grid, dof, miss))
 
 
-def _limit(t: Doubles, dof: float, miss: float) -> Doubles:
+def _noncentrality_limit(t: Doubles, dof: float, miss: float) -> Doubles:
     """Return the noncentrality at which t is exceeded with probability `miss`."""
     c, aim = np.full(t.shape, dof), np.log(miss)
 
@@ -359,7 +358,7 @@ def _limit(t: Doubles, dof: float, miss: float) -> Doubles:
 
 @dataclass(frozen=True)
 class DistinctHits:
-    """Distinct pairs of hits and trials of many records, and which pair each record has."""
+    """Distinct pairs of hits and trials of records; `owner` is the index of a record's pair."""
 
     hits: Doubles
     trials: Doubles
@@ -380,13 +379,13 @@ class DistinctHits:
         return rates
 
     def above(self, rate: float, level: float) -> Flags:
-        """Return whose rate is above this one; with probability `level` at most one is wrong."""
+        """Return which rates are above `rate`; an error has probability at most `level` (Holm)."""
         records = np.bincount(self.owner, minlength=self.hits.size)
         rejected: Flags = (holm(self.p_values(rate), records) <= level)[self.owner]
         return rejected
 
     def p_values(self, rate: float) -> Doubles:
-        """Return the probability of as many hits at this rate: small if the true one is above."""
+        """Return the probability of at least as many hits at this rate, for each pair."""
         from scipy.special import bdtrc
 
         fewer = np.maximum(self.hits - 1.0, 0.0)
@@ -395,15 +394,15 @@ class DistinctHits:
 
 
 def _centred_ranks(values: Doubles) -> Doubles:
-    """Return ranks less their mean, the mean of them for equal values."""
+    """Return ranks less their mean; equal values have the mean of their ranks."""
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    middles = np.cumsum(counts) - 0.5 * (counts + values.size)
-    ranks: Doubles = middles[place]
+    middle_values = np.cumsum(counts) - 0.5 * (counts + values.size)
+    ranks: Doubles = middle_values[place]
     return ranks
 
 
 class Ranking(NamedTuple):
-    """Spearman's rank correlation, its interval, and about what a perfect prediction comes to."""
+    """Spearman's rank correlation, its interval, and roughly that of a perfect prediction."""
 
     correlation: float
     low: float
@@ -412,10 +411,10 @@ class Ranking(NamedTuple):
 
 
 def ranking(prediction: Doubles, shift: Doubles, width: Doubles, confidence: float) -> Ranking:
-    """Correlate ranks; `width` is that of each shift's interval at the same confidence.
+    """Correlate ranks; `width` is the width of each shift's interval at the same confidence.
 
-    NaN for fewer than 10 records whose shifts are finite, or if all are alike. The ceiling is the
-    root of the share of the shifts' variance that their errors leave; no bound.
+    NaN for fewer than 10 records with finite shifts, or if all are equal. The ceiling is the root
+    of the share of the shifts' variance that is not from their errors; it is not a bound.
 
     The interval is that of Fisher's transformation with the variance (1 + r^2 / 2) / (n - 3)
     (Bonett & Wright 2000, Psychometrika 65: 23-28), for records drawn independently.
