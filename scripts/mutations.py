@@ -865,8 +865,8 @@ COMPILED = (
     Mutation(
         "monitor-reverse-curve",
         AUDIT + "monitor.py",
-        'for direction in ("forward", "reverse")',
-        'for direction in ("forward", "forward")',
+        'for way in ("forward", "reverse")',
+        'for way in ("forward", "forward")',
         (*BETS, *MONITOR),
     ),
     Mutation(

@@ -28,14 +28,14 @@ from leakscore.typing import Array, Counts, Doubles
 __all__ = ["BAND_METHODS", "ENDS", "band"]
 
 ALL_INDEXES = 20_000  # samples up to this size have every index constrained
-ENDS = 100_000  # of samples larger than both ends together, only this many indexes at each end are
+ENDS = 100_000  # of samples larger than twice this, only so many indexes at each end are
 
 _SPACING = 0.1  # of constrained indexes, in standard deviations of the order statistic
 _FAR_SPACING = 0.2, 5e-4  # of counts between the ends: the same, and relative to the nearer end
 _BLOCK = 1.25  # ratio of the rates at which neighbouring maximal inequalities begin
 
 
-FAR_SHARE = 0.01  # of the miss, for the counts between the ends of very large samples
+FAR_SHARE = 0.01  # share of the miss for the counts between the ends of very large samples
 # The target of the crossing probability is below the allowed one by this relative amount, and the
 # result is below it by at least half of it: more than the rounding of bounds and probability.
 _SLACK = 2e-12
@@ -104,11 +104,11 @@ def far_counts(n: int, miss: float) -> tuple[Counts, Doubles]:
     number = math.ceil(math.log(n / 2 / ENDS) / math.log(_BLOCK)) + 2
     begin: Doubles = np.float64(ENDS / n) * _BLOCK ** np.arange(-1.0, number - 1.0)
     exponent = math.log(2 * number / miss) * (1.0 + 1e-9)
-    fewest = _chernoff(n, begin, exponent, 0.0 * begin)
-    most = _chernoff(n, begin, exponent, np.minimum(1.0, 9.0 * begin))
+    lower_rates = _chernoff(n, begin, exponent, 0.0 * begin)
+    upper = _chernoff(n, begin, exponent, np.minimum(1.0, 9.0 * begin))
     bounds, mirrored = np.ones(lower.size), np.zeros(lower.size)
     share = lower / n
-    for a, low, high in zip(begin, fewest, most, strict=True):
+    for a, low, high in zip(begin, lower_rates, upper, strict=True):
         # N(t)/t > n low/a for t >= a, and t < a does not affect an upper bound.
         bounds = np.minimum(bounds, np.maximum(a, share * (a / low)))
         # 1 - N(1 - s) < n high s/a for s >= a, and no more than n high below.
@@ -122,7 +122,7 @@ def far_counts(n: int, miss: float) -> tuple[Counts, Doubles]:
 
 
 def _chernoff(n: int, rate: Doubles, exponent: float, far: Doubles) -> Doubles:
-    """Solve n KL(x, rate) = exponent for x between `far` and rate; the far end of the bracket."""
+    """Solve n KL(x, rate) = exponent for x between `far` and rate; return the bracket's far end."""
     near = rate
     for _ in range(200):
         middle = 0.5 * (far + near)
@@ -181,7 +181,7 @@ def solve(method: str, n: int, miss: float) -> float:
 
 
 def search(method: str, n: int, miss: float) -> float:
-    """Find where the crossing probability equals the miss, in logarithms, from the safe side.
+    """Return the critical value whose crossing probability equals the miss, from the safe side.
 
     The logarithm of the probability is nearly linear in that of the level (for Berk-Jones, in the
     threshold), with a slope near one: the secant takes three or four steps. Where rounding
@@ -198,7 +198,7 @@ def search(method: str, n: int, miss: float) -> float:
         return math.log(probability) - aim if probability > 0.0 else -math.inf
 
     low, high, shortfall = -math.inf, math.inf, math.inf
-    x, slope = _start(method, n, miss), 1.0
+    x, slope = _start_point(method, n, miss), 1.0
     value = excess(x)
     for step in range(60):
         if abs(value) <= _SLACK / 2:
@@ -209,19 +209,19 @@ def search(method: str, n: int, miss: float) -> float:
             high = x
         if step >= 6 and shortfall < 1e-8:
             return value_of(low)
-        after = x + min(2.0, max(-2.0, -value / slope))
-        if not low < after < high or (step >= _SECANTS and high - low < math.inf):
-            after = 0.5 * (low + high)
-        following = excess(after)
-        if following != value:
-            slope = max(0.1, min(10.0, (following - value) / (after - x)))
-        x, value = after, following
+        candidate = x + min(2.0, max(-2.0, -value / slope))
+        if not low < candidate < high or (step >= _SECANTS and high - low < math.inf):
+            candidate = 0.5 * (low + high)
+        candidate_value = excess(candidate)
+        if candidate_value != value:
+            slope = max(0.1, min(10.0, (candidate_value - value) / (candidate - x)))
+        x, value = candidate, candidate_value
     if shortfall < 0.01 or high - low < 1e-9:
         return value_of(low)
     raise RuntimeError(f"no critical value found for n={n}, miss={miss!r}, method={method!r}")
 
 
-def _start(method: str, n: int, miss: float) -> float:
+def _start_point(method: str, n: int, miss: float) -> float:
     """Interpolate the logarithm of the table's levels, at its nearest miss, in that of n."""
     columns = _table()[method]
     nearest = min(columns, key=lambda key: abs(math.log(float(key) / miss)))
@@ -292,7 +292,7 @@ class Band:
 
     @property
     def core(self) -> tuple[float, Counts, Doubles]:
-        """What the compiled core takes."""
+        """Arguments of the compiled core."""
         return self.critical, self.knots, self.values
 
 
@@ -391,7 +391,7 @@ def _bonferroni(method: str, n: int, miss: float) -> Band:
     return Band(method, n, miss, words, critical=level, knots=knots, values=values)
 
 
-def _calibrated(method: str, n: int, miss: float) -> Band:
+def _calibrated_band(method: str, n: int, miss: float) -> Band:
     """Local levels whose crossing probability is the miss (Moscovich and Nadler 2017)."""
     critical = solve(method, n, miss)
     knots, values = _steps(n, miss, constraints(method, n, critical))
@@ -416,15 +416,15 @@ _MAKERS: dict[str, Callable[[str, int, float], Band]] = {
     "dkw-two-sided": partial(_massart, 2.0),
     "ks": _kolmogorov,
     "bonferroni": _bonferroni,
-    **dict.fromkeys(LEVEL_METHODS, _calibrated),
+    **dict.fromkeys(LEVEL_METHODS, _calibrated_band),
 }
 BAND_METHODS = tuple(_MAKERS)
 
 
 class Frontier(NamedTuple):
-    """Thresholds, ascending, that no other beats in both upper bounds.
+    """Thresholds, ascending, such that no other is better in both upper bounds.
 
-    Any objective that falls with both bounds is largest at one of them. A threshold flags
+    Any objective that decreases in both bounds is largest at one of them. A threshold flags
     ``score > threshold``; an entry is an observed score or -inf.
     """
 
@@ -440,14 +440,17 @@ def frontier(nonmembers: Array, members: Array, fpr_band: Band, fnr_band: Band) 
     if fpr_band.knots.size and fnr_band.knots.size:
         columns = _core.score_frontier(nonmembers, members, fpr_band.core, fnr_band.core)
         return Frontier(*columns)
-    return _below_members(nonmembers, members, fpr_band, fnr_band)
+    return _members_frontier(nonmembers, members, fpr_band, fnr_band)
 
 
-def _below_members(nonmembers: Array, members: Array, fpr_band: Band, fnr_band: Band) -> Frontier:
-    """A threshold just below a member's score flags the fewest non-members for its missed members.
+def _members_frontier(
+    nonmembers: Array, members: Array, fpr_band: Band, fnr_band: Band
+) -> Frontier:
+    """Return the frontier of bands without knots, with thresholds just below members' scores.
 
-    Among members between the same two non-members only the first is a candidate, and nothing lies
-    below -inf. The last candidate flags none.
+    Such a threshold flags the fewest non-members for its number of missed members. Among members
+    between the same two non-members only the first is a candidate, and nothing lies below -inf. The
+    last candidate flags no score.
     """
     lowest = int(np.searchsorted(members, -np.inf, side="right"))
     ranks = np.append(np.searchsorted(nonmembers, members[lowest:]), nonmembers.size)

@@ -1,8 +1,8 @@
-"""Whether members and non-members differ without the model, before a claim is audited.
+"""Tests whether members and non-members differ without the model, before a claim is audited.
 
-Published attacks on large models often compare members and non-members that were collected apart,
-and an attack that never asks the model tells them apart. Then an audit says nothing of the model.
-Both tests here are exact at any number of records.
+Published attacks on large models often compare members and non-members from different sources. An
+attack that never queries the model may then distinguish them, and an audit says nothing about the
+model. Both tests here are exact at any number of records.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from leakscore.typing import Doubles, Flags, Indices, Seed
 __all__ = ["BlindCheck", "RankTest", "blind_check", "holm", "rank_test"]
 
 _FOLDS = 5
-_FARTHEST = 10.0  # median deviations of a feature
-_CELLS = 1 << 23  # of the labels that are tried at once
-_MOST_STEPS = 2_000_000_000  # canaries^2 (decoys + 1) of a sum of ranks: some seconds
+_FARTHEST = 10.0  # median deviations at which a feature is clipped
+_CELLS = 1 << 23  # labels of the re-labellings that are tried at once
+_MOST_STEPS = 2_000_000_000  # largest canaries^2 (decoys + 1) of a sum of ranks: a few seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,15 +34,15 @@ class BlindCheck(Result):
     auc : float
         Area under the ROC of cross-fitted predictions from all features.
     p_value : float
-        Share of re-labellings, the true one among them, with an `auc` as large: uniform or larger
-        if members are a random subset of the records.
+        Share of re-labellings, including the true one, with an `auc` at least as large. It is
+        uniform or larger if members are a random subset of the records.
     column_auc : (d,) ndarray
-        Of each feature by itself, larger values for members; below 1/2 for smaller ones.
+        AUC of each feature alone; below 1/2 if members have smaller values.
     column_p_values : (d,) ndarray
         Two-sided, by the same re-labellings, with Holm's correction for d columns.
     members, nonmembers, relabellings : int
     seed : int or None
-        With which the re-labellings can be repeated.
+        Seed that repeats the re-labellings.
 
     Examples
     --------
@@ -139,10 +139,10 @@ def blind_check(
         labels = labels.T  # the first of all is the true one
         scores = _cross_fitted(scaled, labels, fold, ridge)
         sums = (np.asarray(rankdata(scores, axis=0)) * labels).sum(axis=0)
-        auc[start:stop] = _areas(sums, flags)
-        column_auc[start:stop] = _areas(labels.T @ ranks, flags)
-    away = np.abs(column_auc - 0.5)
-    singles = (away >= away[0] - 1e-12).mean(axis=0)
+        auc[start:stop] = _auc_of_sums(sums, flags)
+        column_auc[start:stop] = _auc_of_sums(labels.T @ ranks, flags)
+    distances = np.abs(column_auc - 0.5)
+    singles = (distances >= distances[0] - 1e-12).mean(axis=0)
     return BlindCheck(
         auc=float(auc[0]),
         p_value=float((auc >= auc[0]).mean()),  # equal sums of ranks are equal numbers
@@ -156,21 +156,21 @@ def blind_check(
 
 
 def _standardised(table: Doubles) -> Doubles:
-    """Return the columns about their medians, in median deviations and at most 10; 0 if constant.
+    """Return the columns less their medians, in median deviations, clipped at 10; 0 if constant.
 
-    So no value, however far out, takes the digits of the others.
+    So no outlier absorbs the digits of the other values.
     """
     half = 0.5 * table
-    away = half - np.median(half, axis=0)
-    sizes = np.where(away != 0, np.abs(away), np.nan)
+    deviations = half - np.median(half, axis=0)
+    sizes = np.where(deviations != 0, np.abs(deviations), np.nan)
     scale = np.ones(table.shape[1])
-    varies = (away != 0).any(axis=0)
+    varies = (deviations != 0).any(axis=0)
     scale[varies] = np.nanmedian(sizes[:, varies], axis=0)
-    return np.asarray(np.clip(away / scale, -_FARTHEST, _FARTHEST))
+    return np.asarray(np.clip(deviations / scale, -_FARTHEST, _FARTHEST))
 
 
 def _cross_fitted(table: Doubles, labels: Doubles, fold: Indices, ridge: float) -> Doubles:
-    """Return the scores of the records by fits to the other folds, less their means there."""
+    """Return each record's score by a fit to the other folds, less the mean of those folds."""
     scores = np.empty_like(labels)
     for k in range(_FOLDS):
         inside = fold == k
@@ -183,16 +183,17 @@ def _cross_fitted(table: Doubles, labels: Doubles, fold: Indices, ridge: float) 
     return np.asarray(np.round(scores, 10))  # ties that rounding would break
 
 
-def _areas(sums: Doubles, flags: Flags) -> Doubles:
+def _auc_of_sums(sums: Doubles, flags: Flags) -> Doubles:
     """Return areas under the ROC from the sums of the members' ranks (Mann and Whitney)."""
     members = float(flags.sum())
     return np.asarray((sums - members * (members + 1) / 2) / (members * (len(flags) - members)))
 
 
 def holm(p: Doubles, tests: Indices) -> Doubles:
-    """Return p-values, each of so many tests, with Holm's (1979) correction.
+    """Return p-values with Holm's (1979) correction; p[i] occurs in tests[i] tests.
 
-    With probability at most a level, a test is wrong whose corrected p-value is at most the level.
+    Reject the tests whose corrected p-value is at most a level. With at most that probability one
+    of the rejections is wrong.
     """
     order = np.argsort(p, kind="stable")
     remaining = tests.sum() - (np.cumsum(tests[order]) - tests[order])
@@ -208,14 +209,14 @@ class RankTest(Result):
     Attributes
     ----------
     p_value : float
-        Of all canaries together: how likely ranks with so small a sum are if each canary is like
-        its decoys.
+        P-value of all canaries together: the probability of a sum of ranks at most as large if each
+        canary is exchangeable with its decoys.
     p_values : (k,) ndarray
-        Of each canary by itself.
+        P-value of each canary alone.
     ranks : (k,) ndarray of int
-        How many decoys of each canary have a score as high.
+        Number of decoys of each canary with a score at least as high.
     decoys : int
-        Of each canary.
+        Number of decoys of each canary.
 
     Examples
     --------
@@ -288,7 +289,7 @@ def rank_test(score: npt.ArrayLike, decoys: npt.ArrayLike) -> RankTest:
 def _sum_of_ranks(total: int, canaries: int, decoys: int) -> float:
     """Return P(sum of independent uniforms on 0, ..., m <= total), rounded up from whole numbers.
 
-    Inclusion and exclusion of the canaries whose number is above m; of a large total, what is left.
+    By inclusion and exclusion over canaries with a number above m; a large total by its complement.
     """
     width = decoys + 1
     if canaries**2 * width > _MOST_STEPS:
@@ -296,8 +297,8 @@ def _sum_of_ranks(total: int, canaries: int, decoys: int) -> float:
             f"canaries must be fewer than {canaries} with {decoys} decoys each: the exact law of "
             "their sum takes too long"
         )
-    rest = canaries * decoys - 1 - total  # of the sum, if it is larger: its law is symmetric
-    smaller = min(total, rest)
+    complement = canaries * decoys - 1 - total  # of the sum, if it is larger: its law is symmetric
+    smaller = min(total, complement)
     count = ways = comb(smaller + canaries, canaries) if smaller >= 0 else 0
     choices = 1
     for i in range(1, smaller // width + 1):
@@ -305,8 +306,8 @@ def _sum_of_ranks(total: int, canaries: int, decoys: int) -> float:
         choices = -choices * (canaries - i + 1) // i
         ways = ways * perm(above, width) // perm(above + canaries, width)
         count += choices * ways
-    every = width**canaries
-    hits = count if total <= rest else every - count
-    p_value = float(hits / every)
+    outcomes = width**canaries
+    hits = count if total <= complement else outcomes - count
+    p_value = float(hits / outcomes)
     numerator, denominator = p_value.as_integer_ratio()
-    return p_value if numerator * every >= hits * denominator else nextafter(p_value, 1.0)
+    return p_value if numerator * outcomes >= hits * denominator else nextafter(p_value, 1.0)

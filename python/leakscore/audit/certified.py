@@ -42,9 +42,9 @@ EPSILON_METHODS: dict[str, EpsilonMethod] = {
 }
 """The methods by the names that stand for them, with their defaults."""
 _NAMES = tuple(EPSILON_METHODS)
-_QUICK_ROUNDS = 5000  # "four-outcomes" takes half a second for so many
+_QUICK_ROUNDS = 5000  # "four-outcomes" takes half a second for so many rounds
 _VERSION = 1  # of the bytes
-_BY_CHANCE = 8  # different scores: so few may be equal in two sets of rounds
+_BY_CHANCE = 8  # scores with no more distinct values may be equal in two sets of rounds by chance
 
 
 @dataclass(frozen=True, eq=False)
@@ -412,7 +412,7 @@ class Audit(Refuted, Rates):
         chosen, reason = _default(self, deltas) if method is None else (_method_of(method), "")
         both = validation.choice("orientation", orientation, ("high", "both")) == "both"
         if threshold is not None:
-            chosen = _at(chosen, validation.scalar("threshold", threshold))
+            chosen = _with_threshold(chosen, validation.scalar("threshold", threshold))
         proof = chosen._certify(self._samples, deltas.ravel(), level, both)
 
         # Python's numbers for one delta: numpy's quotients and texts take as long as 1000 scores.
@@ -421,13 +421,13 @@ class Audit(Refuted, Rates):
         def shaped(column: Array) -> Any:
             return column.item() if scalar else column.reshape(deltas.shape)
 
-        def named(flags: Any, true: str, false: str) -> Any:
+        def choose_text(flags: Any, true: str, false: str) -> Any:
             return (true if flags else false) if scalar else np.where(flags, true, false)
 
         return EpsilonBound(
             epsilon=shaped(proof.epsilon),
             threshold=shaped(proof.threshold),
-            direction=named(shaped(proof.forward), "forward", "reverse"),
+            direction=choose_text(shaped(proof.forward), "forward", "reverse"),
             fpr=shaped(proof.false_positives) / max(1, proof.counted[0]),
             fnr=shaped(proof.false_negatives) / max(1, proof.counted[1]),
             fpr_upper=shaped(proof.fpr_upper),
@@ -436,7 +436,7 @@ class Audit(Refuted, Rates):
             delta=shaped(deltas),
             confidence=level,
             method=chosen.name,
-            orientation=named(shaped(proof.flags_low), "low", "high"),
+            orientation=choose_text(shaped(proof.flags_low), "low", "high"),
             algorithm=proof.algorithm + reason,
             assumptions=chosen.assumptions,
         )
@@ -535,7 +535,7 @@ class Audit(Refuted, Rates):
 
 
 def _are_equal(first: ClassScores | ScoreHistogram, second: ClassScores | ScoreHistogram) -> bool:
-    """Return whether both hold equal scores, of more values than are equal by chance."""
+    """Return whether both have equal scores, with too many distinct values to be so by chance."""
     names = ["members", "nonmembers"]
     if isinstance(first, ScoreHistogram):
         names = ["edges", "member_counts", "nonmember_counts"]
@@ -547,14 +547,14 @@ def _are_equal(first: ClassScores | ScoreHistogram, second: ClassScores | ScoreH
 
 
 def _method_of(method: object) -> EpsilonMethod:
-    """Return the method that a name stands for; a method stands for itself."""
+    """Return the method of this name, or the method itself."""
     if isinstance(method, EpsilonMethod):
         return method
     return EPSILON_METHODS[validation.choice("method", method, _NAMES)]
 
 
 def _default(audit: SampledAudit, deltas: Doubles) -> tuple[EpsilonMethod, str]:
-    """Return the default, by the numbers of rounds and the delta alone, and why it is a band."""
+    """Return the default method for these rounds and deltas, and the reason if it is a band."""
     rounds = audit.n_members + audit.n_nonmembers
     if deltas.ndim:
         reason = "an array of delta"
@@ -567,10 +567,10 @@ def _default(audit: SampledAudit, deltas: Doubles) -> tuple[EpsilonMethod, str]:
     return EPSILON_METHODS["weighted-ell"], f"; the default for {reason}"
 
 
-def _at(method: EpsilonMethod, threshold: float) -> EpsilonMethod:
-    """Return the method with a threshold that was fixed before."""
+def _with_threshold(method: EpsilonMethod, threshold: float) -> EpsilonMethod:
+    """Return the method with a threshold that was fixed beforehand."""
     if not isinstance(method, Split):
-        names = [name for name, each in EPSILON_METHODS.items() if isinstance(each, Split)]
+        names = [name for name, kind in EPSILON_METHODS.items() if isinstance(kind, Split)]
         raise ValueError(
             f"threshold={threshold!r} must not be given with method={method.name!r}, which chooses "
             f"its own; only {' and '.join(names)} take one"
@@ -630,22 +630,22 @@ def epsilons(
     >>> print(epsilons(scores, member).round(2))
     [0.   0.68 1.74]
     """
-    table = _table(scores)
-    inside = _members(member, table.shape)
+    table = _score_table(scores)
+    inside = _member_flags(member, table.shape)
     deltas = np.array(validation.interval("delta", delta, 0.0, 1.0, closed="left"))
     level = validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
     validation.choice("method", method, BAND_METHODS)
     validation.choice("orientation", orientation, ("high", "both"))
     both = orientation == "both"
     bands = partial(band, method, miss=(1.0 - level) / (4.0 if both else 2.0))
-    result = _one_way(table, inside, deltas.ravel(), bands)
+    result = _rows_epsilon(table, inside, deltas.ravel(), bands)
     if both:  # a test that flags low scores is the complement of one with the classes swapped
-        low = _one_way(table, ~inside, deltas.ravel(), bands)
+        low = _rows_epsilon(table, ~inside, deltas.ravel(), bands)
         result = np.where(low > result, low, result)
     return result.reshape(table.shape[:1] + deltas.shape)
 
 
-def _table(scores: npt.ArrayLike) -> Array:
+def _score_table(scores: npt.ArrayLike) -> Array:
     array = validation.real_array("scores", scores)
     if array.ndim != 2 or not array.size:
         raise ValueError(
@@ -660,7 +660,7 @@ def _table(scores: npt.ArrayLike) -> Array:
     return table
 
 
-def _members(member: npt.ArrayLike, shape: tuple[int, ...]) -> Flags:
+def _member_flags(member: npt.ArrayLike, shape: tuple[int, ...]) -> Flags:
     array = validation.binary("member", validation.real_array("member", member))
     if array.shape not in (shape, shape[1:]):
         hint = ": transposed?" if array.shape == shape[::-1] else ""
@@ -674,8 +674,10 @@ def _members(member: npt.ArrayLike, shape: tuple[int, ...]) -> Flags:
     return inside
 
 
-def _one_way(table: Array, inside: Flags, deltas: Doubles, bands: Callable[[int], Band]) -> Doubles:
-    """Take the rows of as many members together: they have the same bands."""
+def _rows_epsilon(
+    table: Array, inside: Flags, deltas: Doubles, bands: Callable[[int], Band]
+) -> Doubles:
+    """Bound each row's epsilon; rows with equal numbers of members share their bands."""
     rounds = table.shape[1]
     counts = np.broadcast_to(inside.sum(axis=1), table.shape[:1])
     result = np.empty((table.shape[0], deltas.size))

@@ -1,4 +1,4 @@
-"""What the scores refute: trade-off curves, or a family of them up to a parameter."""
+"""Refutation of trade-off curves by scores, and of a family of curves up to a parameter."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from leakscore.tradeoff.premise import UNSTATED, Premise, joined, premise_in, se
 from leakscore.typing import Doubles, Flags
 
 _ULP = float(np.finfo(np.float64).eps)
-_ROUNDING = 1e-13  # relative, of f(alpha): a curve is refuted only beyond it
+_ROUNDING = 1e-13  # relative margin of f(alpha), beyond which a curve is refuted
 _LEAST_STEP, _LARGEST_STEP = 2.0**-30, 2.0**60
 _CLOSE = 2.0**-43  # relative width of the final bracket
 _RATES = np.geomspace(1e-9, 1.0, 64)  # at which two curves of a family are compared
 
 
 def largest_mu(fpr: Doubles, fnr: Doubles) -> tuple[float, int]:
-    """Return max Phi^-1(1 - fpr) - Phi^-1(fnr), rounded down and at least 0, and where it is."""
+    """Return max Phi^-1(1 - fpr) - Phi^-1(fnr), rounded down and at least 0, and its index."""
     ahead, behind = norm.isf(fpr), norm.ppf(fnr)  # -inf and inf where a bound is 1
     values = ahead - behind - 4.0 * _ULP * (np.abs(ahead) + np.abs(behind))
     best = int(np.argmax(values))
@@ -50,7 +50,7 @@ def gaussian_epsilon(mu: float, delta: Doubles) -> Doubles:
 
 
 def one_curve(name: str, curve: object) -> TradeOff:
-    """Return the argument if it is one trade-off curve, not an array of them."""
+    """Return the argument; refuse anything but a single trade-off curve."""
     single: TradeOff = validation.instance(name, curve, TradeOff)  # type: ignore[type-abstract]
     if single.shape:
         raise ValueError(f"{name} of shape {single.shape} must be of shape ()")
@@ -58,16 +58,16 @@ def one_curve(name: str, curve: object) -> TradeOff:
 
 
 def margins(curve: TradeOff, fpr: Doubles, fnr: Doubles) -> Doubles:
-    """Return f(fpr) - fnr, rounded down: a curve is refuted where this is positive."""
+    """Return f(fpr) - fnr, rounded down; a curve is refuted where this is positive."""
     return np.asarray(curve.lower(fpr) * (1.0 - _ROUNDING) - fnr)
 
 
 class AllRefutedError(RuntimeError):
-    """The search came to no parameter that is not refuted."""
+    """All parameters tried are refuted."""
 
 
 class Family:
-    """Curves by their parameter, each made once, all about one relation of the two data sets."""
+    """Curves by their parameter, cached, all about the same relation of the two data sets."""
 
     def __init__(self, make: Callable[[float], TradeOff], stated: str | None) -> None:
         settled(UNSTATED, stated, make)  # refuses an unknown relation
@@ -82,11 +82,11 @@ class Family:
         return self._curves[parameter]
 
     def is_of(self, make: Callable[[float], TradeOff]) -> bool:
-        """Whether the curves are those that this function makes."""
+        """Whether this function makes the curves."""
         return self._make is make
 
     def about(self, parameter: float) -> Premise:
-        """Give the premise of the curves made so far, at least of one parameter."""
+        """Return the joint premise of the curves made so far, including this parameter's."""
         self(parameter)
         curves = self._curves.items()
         premise = joined((f"family({at!r})", premise_in(curve)) for at, curve in curves)
@@ -95,25 +95,26 @@ class Family:
     def bracket(
         self, refuted: Callable[[TradeOff], bool], low: float, high: float
     ) -> tuple[float, float]:
-        """Return two steps from `low`: to a refuted parameter, and to one that is not.
+        """Return two steps from `low`: to a refuted parameter, and to one that is not refuted.
 
-        Twice 0 if the least step goes to none that is refuted, and twice the last if `high` is.
+        Both are 0 if the least step already reaches a parameter that is not refuted. Both are the
+        last step if `high` is refuted.
         """
         at, last = partial(stepped, low, high), high - low
-        bottom = top = first = min(1.0, last)
-        if not refuted(self(at(first))):
-            while bottom > _LEAST_STEP * first:
+        bottom = top = start = min(1.0, last)
+        if not refuted(self(at(start))):
+            while bottom > _LEAST_STEP * start:
                 bottom, top = 0.25 * bottom, bottom
                 if refuted(self(at(bottom))):
                     self._require_order(at(bottom), at(top))
                     return bottom, top
-            self._require_order(at(bottom), at(first))
+            self._require_order(at(bottom), at(start))
             return 0.0, 0.0
         factor = 2.0
         while top < last:
             bottom, top, factor = top, min(top * factor, last), 2.0 * factor
             if top > _LARGEST_STEP:
-                self._require_order(at(first), at(bottom))
+                self._require_order(at(start), at(bottom))
                 raise AllRefutedError(
                     f"The family is refuted at every parameter up to {at(bottom)!r}: pass one that "
                     "leaks more with a larger parameter, or high= to Audit.parameter_lower_bound"
@@ -124,7 +125,7 @@ class Family:
         return top, top
 
     def _require_order(self, smaller: float, larger: float) -> None:
-        """Refuse a family that certainly leaks less with the larger of two parameters."""
+        """Refuse a family that leaks less with the larger of two parameters, beyond rounding."""
         above, below = self(smaller).upper, self(larger).lower
         if (above(_RATES) < below(_RATES) - 1e-9).any():
             raise ValueError(
@@ -134,25 +135,25 @@ class Family:
 
 
 def stepped(low: float, high: float, step: float) -> float:
-    """Return low + step; the whole way is `high` itself, which the sum may miss or exceed."""
+    """Return low + step, exactly `high` for the last step, which the sum may miss or exceed."""
     return high if step == high - low else low + step
 
 
 def largest_parameter(
     family: Family, fpr: Doubles, fnr: Doubles, limits: tuple[float, float]
 ) -> tuple[float, int]:
-    """Return the largest refuted parameter between limits, at least the lower one, and its point.
+    """Return the largest refuted parameter between limits, or the lower limit, and its point.
 
-    Raises RuntimeError if every parameter is refuted and the upper limit is infinite.
+    Raise RuntimeError if every parameter is refuted and the upper limit is infinite.
     """
     at = partial(stepped, *limits)
     index = np.flatnonzero(fpr + fnr < 1.0)  # no curve is above the diagonal
-    closest = int(np.argmin(fpr + fnr))
+    nearest = int(np.argmin(fpr + fnr))
     if not index.size:
-        return limits[0], closest
+        return limits[0], nearest
 
     def log_ratios(curve: TradeOff) -> Doubles:
-        """Return the log of f(fpr) over fnr: positive at points that refute, finite at all."""
+        """Return the log of f(fpr) over fnr, finite, and positive at points that refute."""
         bound = curve.lower(fpr[index]) * (1.0 - _ROUNDING)
         return np.asarray(np.log(np.maximum(bound, 1e-3 * fnr[index])) - np.log(fnr[index]))
 
@@ -167,7 +168,7 @@ def largest_parameter(
     if bottom < top:
         bottom, _ = crossed(excess, bottom, top, _CLOSE)
     if bottom == 0.0:
-        return limits[0], closest
+        return limits[0], nearest
     return at(bottom), int(index[np.argmax(log_ratios(family(at(bottom))))])
 
 
@@ -181,7 +182,7 @@ def largest_certifiable(
         return np.inf
 
 
-def widest(curve: TradeOff, fpr: Doubles, fnr: Doubles) -> tuple[int, float]:
+def widest_margin(curve: TradeOff, fpr: Doubles, fnr: Doubles) -> tuple[int, float]:
     """Return the point with the widest margin, and that margin."""
     gaps = margins(curve, fpr, fnr)
     index = int(np.argmax(gaps))
@@ -190,7 +191,7 @@ def widest(curve: TradeOff, fpr: Doubles, fnr: Doubles) -> tuple[int, float]:
 
 @dataclass(frozen=True)
 class Bounded:
-    """Tests that no other beats in both upper bounds, which hold for all tests at once.
+    """Tests on the frontier, and their upper bounds, which hold for all tests at once.
 
     Attributes
     ----------
@@ -232,7 +233,7 @@ class Bounded:
         }
 
 
-def bounded(audit: SampledAudit, confidence: float, method: str, orientation: str) -> Bounded:
+def bound_rates(audit: SampledAudit, confidence: float, method: str, orientation: str) -> Bounded:
     """Bound both error rates; each band gets an equal share of 1 - confidence."""
     level = validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
     chosen = validation.choice("method", method, BAND_METHODS)
@@ -240,14 +241,14 @@ def bounded(audit: SampledAudit, confidence: float, method: str, orientation: st
     miss = (1.0 - level) / (4.0 if both else 2.0)
     fpr_band, fnr_band = (band(chosen, n, miss) for n in (audit.n_nonmembers, audit.n_members))
     tests = audit._samples.frontier(fpr_band, fnr_band)
-    ahead = tests.threshold.size
+    split = tests.threshold.size
     if both:
         # The complement of a test that flags high scores, the classes swapped, flags low ones.
         low = audit._samples.swapped().frontier(fnr_band, fpr_band)
         threshold = audit._samples.next_above(low.threshold)
-        turned = (threshold, low.false_negatives, low.false_positives, low.fnr_upper, low.fpr_upper)
-        tests = Frontier(*(np.concatenate(pair) for pair in zip(tests, turned, strict=True)))
-    flags_low = np.arange(tests.threshold.size) >= ahead
+        swap = (threshold, low.false_negatives, low.false_positives, low.fnr_upper, low.fpr_upper)
+        tests = Frontier(*(np.concatenate(pair) for pair in zip(tests, swap, strict=True)))
+    flags_low = np.arange(tests.threshold.size) >= split
     none = np.zeros(1, dtype=np.int64)
     algorithms = dict.fromkeys((fpr_band.algorithm, fnr_band.algorithm))
     least = fpr_band(none), fnr_band(none)
@@ -320,7 +321,7 @@ class Refuted(SampledAudit):
         >>> print(round(bound.mu, 4), bound.threshold, bound.mu == bound.max_certifiable)
         3.4349 999.0 True
         """
-        tests = bounded(self, confidence, method, orientation)
+        tests = bound_rates(self, confidence, method, orientation)
         bound, index = largest_mu(tests.fpr, tests.fnr)
         most, _ = largest_mu(*tests.least)
         return MuBound(mu=bound, max_certifiable=most, **tests.fields(index))
@@ -474,7 +475,7 @@ class Refuted(SampledAudit):
         if not callable(family):
             raise TypeError(f"family={family!r} must be a function of one parameter")
         curves = Family(family, neighbours)
-        tests = bounded(self, confidence, method, orientation)
+        tests = bound_rates(self, confidence, method, orientation)
         bound, index = largest_parameter(curves, tests.fpr, tests.fnr, (least, most))
         cap = largest_certifiable(curves, *tests.least, (least, most))
         about = curves.about(least + min(1.0, most - least))
@@ -549,12 +550,12 @@ class Refuted(SampledAudit):
         """
         curve = one_curve("tradeoff", tradeoff)
         between = settled(premise_in(curve), neighbours, curve)
-        tests = bounded(self, confidence, method, orientation)
-        index, margin = widest(curve, tests.fpr, tests.fnr)
-        _, most = widest(curve, *tests.least)
+        tests = bound_rates(self, confidence, method, orientation)
+        index, margin = widest_margin(curve, tests.fpr, tests.fnr)
+        _, most = widest_margin(curve, *tests.least)
         verdict = "refuted" if margin > 0.0 else "consistent"
-        turned = orientation != "both" and self.below_chance
-        if margin <= 0.0 and (most <= 0.0 or turned or self.constant):
+        inverted = orientation != "both" and self.below_chance
+        if margin <= 0.0 and (most <= 0.0 or inverted or self.constant):
             verdict = "cannot-tell"
         return Comparison(
             verdict=verdict,

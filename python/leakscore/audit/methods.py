@@ -1,4 +1,4 @@
-"""The methods of `Audit.epsilon`: those that look at every threshold, and at one."""
+"""The methods of `Audit.epsilon`, with tests at every threshold or at one."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from leakscore.distributions import clopper_pearson
 from leakscore.numeric import sign_change
 from leakscore.typing import Array, Counts, Doubles, Flags
 
-MOST_OUTCOMES = 20_000  # rounds of "four-outcomes": three seconds
+MOST_OUTCOMES = 20_000  # most rounds of "four-outcomes": three seconds
 MAX_EXPOSED = 0.1  # rounds times delta: with more, exposed rounds use up the confidence
 
 _STEPS = 20  # values of epsilon per unit that are tested: 0.05, 0.1, ...
 _CHUNK = 32  # of them are calibrated together
 
 _ULP = float(np.finfo(np.float64).eps)
-_BEYOND = 1e-19  # posterior mass at either end that is not integrated
+_BEYOND = 1e-19  # posterior mass beyond the range of integration, at either end
 _PANELS = 16
 _NODES = 20
 
@@ -68,7 +68,7 @@ _COMMON = ("algorithm", "counted")  # to all deltas
 
 
 class EpsilonMethod:
-    """Base of the methods: each proves bounds for tests that flag high scores, or low ones."""
+    """Base class of the methods, which prove bounds by tests that flag high or low scores."""
 
     name: str
 
@@ -94,10 +94,10 @@ class EpsilonMethod:
         )
 
     def _require(self, samples: Samples, deltas: Doubles) -> None:
-        """Refuse scores or deltas that the method is not for; only their numbers decide."""
+        """Refuse samples or deltas outside the method's range, by their number and size only."""
 
     def _one_way(self, samples: Samples, deltas: Doubles, miss: float, *, low: bool) -> Proof:
-        """Prove a bound for each delta by tests of one orientation, which fail with this miss."""
+        """Prove bounds by tests of one orientation with failure probability `miss`."""
         raise NotImplementedError
 
 
@@ -159,8 +159,8 @@ class RateBands(EpsilonMethod):
         )
 
 
-class _Refuter(EpsilonMethod):
-    """Refutes 0.05, 0.1, ... in turn, of one delta, by counts of right guesses; bounds no rate."""
+class _CountMethod(EpsilonMethod):
+    """Refutes epsilon = 0.05, 0.1, ... at one delta by counts of right guesses; bounds no rate."""
 
     most_rounds: int
     remedy: str
@@ -197,8 +197,8 @@ class _Refuter(EpsilonMethod):
 
 
 @dataclass(frozen=True)
-class SortedBits(_Refuter):
-    """How well the scores guess bits that were fair coins; experimental, see `Audit.epsilon`.
+class SortedBits(_CountMethod):
+    """Right guesses of bits that were fair coins; experimental, see `Audit.epsilon`.
 
     Notes
     -----
@@ -233,8 +233,8 @@ class SortedBits(_Refuter):
         key = (bits.rounds, deltas.item(), 0.5 * miss)
         inside, outside = bits.highest, bits.lowest
         ends = (sizes - inside, outside) if low else (inside, sizes - outside)
-        best = _most_refuted(key, sizes, *ends)
-        most = _most_refuted(key, sizes, np.minimum(sizes, n1), np.minimum(sizes, n0))
+        best = _largest_refuted(key, sizes, *ends)
+        most = _largest_refuted(key, sizes, np.minimum(sizes, n1), np.minimum(sizes, n0))
         forward = best.highest != low  # the guess is "member"
         wrong, missed = best.size - best.right, (n1 if forward else n0) - best.right
         return self._proof(
@@ -260,7 +260,7 @@ class SortedBits(_Refuter):
 
 
 class _Guesses(NamedTuple):
-    """The largest epsilon refuted and where: right guesses among `size` extreme scores."""
+    """The largest refuted epsilon, and the right guesses among `size` extreme scores."""
 
     steps: int  # epsilon in units of 1 / _STEPS
     highest: bool  # the highest scores, not the lowest
@@ -269,7 +269,7 @@ class _Guesses(NamedTuple):
     critical: int
 
 
-def _most_refuted(
+def _largest_refuted(
     key: tuple[int, float, float], sizes: Counts, highest: Counts, lowest: Counts
 ) -> _Guesses:
     """Refute 0.05, 0.1, ... up to the first epsilon at which no count is critical.
@@ -295,26 +295,26 @@ def _most_refuted(
 
 @lru_cache(maxsize=512)
 def _critical_counts(rounds: int, delta: float, miss: float, chunk: int) -> Counts:
-    """One row for each of _CHUNK values of epsilon."""
+    """Return the critical counts, one row for each of _CHUNK values of epsilon."""
     epsilons = np.arange(chunk * _CHUNK + 1, (chunk + 1) * _CHUNK + 1) / _STEPS
     return _core.sorted_bits_critical(rounds, delta, miss, epsilons)
 
 
 def _threshold(scores: ClassScores, best: _Guesses, low: bool) -> float:
-    """Between the extreme scores and the others: an observed score on the unflagged side.
+    """Return the observed score, on the unflagged side, between the extreme scores and the others.
 
     A test flags ``score > threshold`` (``score < threshold`` if it flags low scores).
     """
     # The flagged scores are the extreme ones if that end is flagged, else all others.
     rank = best.size if best.highest != low else best.size - 1
     end = slice(-rank - 1, None) if best.highest else slice(rank + 1)
-    both = np.sort(np.concatenate([scores.members[end], scores.nonmembers[end]]))
-    return float(both[-rank - 1 if best.highest else rank]) + 0.0
+    merged = np.sort(np.concatenate([scores.members[end], scores.nonmembers[end]]))
+    return float(merged[-rank - 1 if best.highest else rank]) + 0.0
 
 
 @dataclass(frozen=True)
-class FourOutcomes(_Refuter):
-    """Members above every threshold, against both error rates together; see `Audit.epsilon`.
+class FourOutcomes(_CountMethod):
+    """Counts of members above every threshold, tested for both error rates; see `Audit.epsilon`.
 
     Notes
     -----
@@ -340,14 +340,14 @@ class FourOutcomes(_Refuter):
         """Count members above every threshold; for low scores, non-members in their place."""
         n0, n1, points = samples.n_nonmembers, samples.n_members, samples.points()
         above0, above1 = points.nonmembers.counts, points.members.counts
-        sought, others, above = (n0, n1, above0) if low else (n1, n0, above1)
+        flagged, others, above = (n0, n1, above0) if low else (n1, n0, above1)
         sizes = np.ascontiguousarray(above0 + above1, dtype=np.int64)
         counts = np.ascontiguousarray(above, dtype=np.int64)
-        law = (sought, others, deltas.item(), miss)
+        law = (flagged, others, deltas.item(), miss)
         steps, place, critical = _core.four_outcomes_refuted(sizes, counts, *law, 1.0 / _STEPS)
         if place < 0:
             words = "nothing is refuted"
-            place = int(np.argmax(counts * others - (sizes - counts) * sought))
+            place = int(np.argmax(counts * others - (sizes - counts) * flagged))
         else:
             kind = "non-members" if low else "members"
             words = f"{counts[place]} {kind} of the {sizes[place]} highest, {critical} critical"
@@ -364,18 +364,18 @@ class FourOutcomes(_Refuter):
             forward=(2 * sizes[place] <= n0 + n1) != low,
             false_positives=false,
             false_negatives=missed,
-            max_certifiable=_most(*law),
+            max_certifiable=_separated(*law),
             flags_low=low,
         )
 
 
 @lru_cache(maxsize=64)
-def _most(sought: int, others: int, delta: float, miss: float) -> float:
-    """Return the bound of separated scores, which have the largest counts."""
-    sizes: Counts = np.arange(1, sought + others, dtype=np.int64)
-    counts = np.minimum(sizes, sought)
+def _separated(flagged: int, others: int, delta: float, miss: float) -> float:
+    """Return the bound of perfectly separated scores, which have the largest counts."""
+    sizes: Counts = np.arange(1, flagged + others, dtype=np.int64)
+    counts = np.minimum(sizes, flagged)
     steps, _, _ = _core.four_outcomes_refuted(
-        sizes, counts, sought, others, delta, miss, 1.0 / _STEPS
+        sizes, counts, flagged, others, delta, miss, 1.0 / _STEPS
     )
     return float(steps / _STEPS)
 
@@ -404,8 +404,8 @@ class Split(EpsilonMethod):
     Parameters
     ----------
     threshold : float, optional
-        Fixed before the scores were seen: all of them are counted at it. None: one half of the
-        scores chooses it, and the other half is counted.
+        A threshold fixed before the scores were seen; all scores are counted at it. None: one half
+        of the scores chooses the threshold, and the other half is counted.
 
     Raises
     ------
@@ -433,7 +433,7 @@ class Split(EpsilonMethod):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Those of rounds, and of what chose the threshold."""
+        """Those of rounds, and of the choice of the threshold."""
         return (*ROUNDS, ORDER if self.threshold is None else THRESHOLD)
 
     def _certify(self, samples: Samples, deltas: Doubles, confidence: float, both: bool) -> Proof:
@@ -553,9 +553,9 @@ class Credible(Split):
 def _choices(
     members: Array, nonmembers: Array, deltas: Doubles, miss: float, *, both: bool
 ) -> list[tuple[float, bool]]:
-    """Choose each delta's threshold, and whether to flag low scores, where these scores prove most.
+    """Choose for each delta the threshold and orientation with which these scores prove most.
 
-    It lies halfway between two scores.
+    The threshold lies halfway between two scores.
     """
     best, choices = np.full(deltas.size, -1.0), [(0.0, False)] * deltas.size
     for low in (False, True) if both else (False,):
@@ -565,20 +565,20 @@ def _choices(
             outside, inside, deltas, bands[0].core, bands[1].core
         )
         for i in np.flatnonzero(value > best):
-            best[i], choices[i] = value[i], (_halfway(float(below[i]), inside, outside, low), low)
+            best[i], choices[i] = value[i], (_middle(float(below[i]), inside, outside, low), low)
     return choices
 
 
 @lru_cache(maxsize=8)
 def _pointwise(n: int, miss: float) -> Band:
-    """Clopper-Pearson bounds, each at this level: not a band, but the bound at one threshold."""
+    """Return Clopper-Pearson bounds, each at level `miss`: valid at one threshold, not at all."""
     index = indexes(n)
     knots, values = np.append(index - 1, n), np.append(beta_bounds(index, n, miss)[0], 1.0)
     return Band("split", n, miss, "closed form", critical=miss, knots=knots, values=values)
 
 
-def _halfway(below: float, inside: Array, outside: Array, low: bool) -> float:
-    """Return a threshold between a score and the next; one of them where the other is infinite."""
+def _middle(below: float, inside: Array, outside: Array, low: bool) -> float:
+    """Return the middle between a score and the next one; if one is infinite, the other."""
     places = [np.searchsorted(x, x.dtype.type(below), side="right") for x in (inside, outside)]
     above = min(
         (float(x[at]) for x, at in zip((inside, outside), places, strict=True) if at < x.size),
@@ -592,7 +592,7 @@ def _halfway(below: float, inside: Array, outside: Array, low: bool) -> float:
 
 def _errors(members: Array, nonmembers: Array, threshold: float, low: bool) -> ErrorCounts:
     """Count the errors of ``score > threshold``, or of ``score < threshold``."""
-    below = [_below(x, threshold, strictly=low) for x in (nonmembers, members)]
+    below = [_count_below(x, threshold, strictly=low) for x in (nonmembers, members)]
     above = [nonmembers.size - below[0], members.size - below[1]]
     wrong = (below[0], above[1]) if low else (above[0], below[1])
     return ErrorCounts(wrong[0], nonmembers.size, wrong[1], members.size)
@@ -606,13 +606,13 @@ def _binned_errors(samples: ScoreHistogram, edge: float, low: bool) -> ErrorCoun
     return ErrorCounts(wrong[0], n0, wrong[1], n1)
 
 
-def _below(scores: Array, threshold: float, *, strictly: bool) -> int:
-    """Count the scores below, or at, a threshold that their dtype may not hold."""
+def _count_below(scores: Array, threshold: float, *, strictly: bool) -> int:
+    """Count the scores below (or at) a threshold that their dtype may not represent."""
     with np.errstate(over="ignore"):
-        near = scores.dtype.type(threshold)
-    if float(near) == threshold:
-        return int(np.searchsorted(scores, near, side="left" if strictly else "right"))
-    return int(np.searchsorted(scores, near, side="right" if float(near) < threshold else "left"))
+        cut = scores.dtype.type(threshold)
+    if float(cut) == threshold:
+        return int(np.searchsorted(scores, cut, side="left" if strictly else "right"))
+    return int(np.searchsorted(scores, cut, side="right" if float(cut) < threshold else "left"))
 
 
 @lru_cache(maxsize=256)
@@ -620,7 +620,7 @@ def credible_epsilon(counts: ErrorCounts, delta: float, miss: float) -> float:
     """Return epsilon with P(the rates are possible under (epsilon, delta)-DP) = miss.
 
     The rates have independent posteriors Beta(1/2 + errors, 1/2 + others) (Zanella-Beguelin et al.
-    2023); that probability grows with epsilon. 0 if it exceeds miss at 0 already.
+    2023), and the probability grows with epsilon. Return 0 if it exceeds miss already at 0.
     """
     possible = _possible(counts, delta)
     miss = min(miss, 1.0 - 2.0**-40)  # the largest probability within reach of rounding
@@ -640,8 +640,8 @@ def _possible(counts: ErrorCounts, delta: float) -> Callable[[float], float]:
     """Return P(L(x) <= y <= U(x)) as a function of epsilon, x the FPR and y the FNR.
 
     With x = sin(t)^2 the density is sin(t)^(2 k) cos(t)^(2 (n - k)), smooth and log-concave. Panels
-    end where L or U enters the range of y that has mass, where they bend and where they end; within
-    each panel a cubic with flat ends makes square roots at the ends smooth.
+    end where L or U enters the range of y that has mass, where L or U bends, and where it ends.
+    Within a panel a cubic change of variable, flat at the ends, makes square roots there smooth.
     """
     from scipy.special import betaincc
 
@@ -653,15 +653,15 @@ def _possible(counts: ErrorCounts, delta: float) -> Callable[[float], float]:
     share, slope = nodes * nodes * (3.0 - 2.0 * nodes), 6.0 * nodes * (1.0 - nodes) * weights
 
     def possible(epsilon: float) -> float:
-        grown, shrunk = math.exp(min(epsilon, 700.0)), math.exp(-epsilon)
+        steep, flat = math.exp(min(epsilon, 700.0)), math.exp(-epsilon)
 
         def least(x: Doubles) -> Doubles:
-            return np.maximum(0.0, np.maximum(1.0 - delta - grown * x, (1.0 - delta - x) * shrunk))
+            return np.maximum(0.0, np.maximum(1.0 - delta - steep * x, (1.0 - delta - x) * flat))
 
         def crossings(y: Doubles) -> Doubles:
-            """Return where least(x) = y, on either side of its bend, and the bend."""
-            bend = (1.0 - delta) / (1.0 + grown)
-            return np.concatenate([(1.0 - delta - y) * shrunk, 1.0 - delta - grown * y, [bend]])
+            """Return where least(x) = y, on both sides of the bend of `least`, and the bend."""
+            bend = (1.0 - delta) / (1.0 + steep)
+            return np.concatenate([(1.0 - delta - y) * flat, 1.0 - delta - steep * y, [bend]])
 
         cuts = np.concatenate([crossings(y_edges), 1.0 - crossings(1.0 - y_edges)])
         cuts = np.arcsin(np.sqrt(np.clip(cuts, 0.0, 1.0)))
@@ -688,7 +688,7 @@ def _log_density(t: Doubles | float, errors: int, n: int) -> Doubles:
 
 
 def _edges(errors: int, n: int) -> Doubles:
-    """Cut the part of [0, pi/2] that holds the mass into panels."""
+    """Return panel edges over the part of [0, pi/2] that has the posterior mass."""
     from scipy.special import betaincinv
 
     low = betaincinv(errors + 0.5, n - errors + 0.5, _BEYOND)

@@ -1,7 +1,7 @@
-"""A monitor: evidence against a claim that may be looked at after every round.
+"""A monitor: evidence against a claim that is valid after every round.
 
-A claim is a set of hockey sticks, and running bounds are grids of them: the C++ core bets against
-each. `Setup` is what is fixed before the first round, `Monitor` what is bet since.
+A claim is a set of hockey sticks, and running bounds are grids of claims. The C++ core bets against
+each. `Setup` has what is fixed before the first round, `Monitor` the state of the bets since.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from leakscore.tradeoff.premise import premise_in, settled
 from leakscore.typing import Array, Doubles, Flags
 
 Rows = tuple[tuple[float, float, float], ...]
-"""Of each tangent: epsilon, and delta at it in the forward and the reverse direction."""
+"""For each tangent: epsilon, and delta there in the forward and the reverse direction."""
 
 # Where a curve's tangents touch: epsilon over mu, or delta over the total variation.
 _OF_MU = (0.1, 0.5, 1.0, 1.5, 2.0, 3.0)
@@ -33,9 +33,9 @@ _OF_VARIATION = (1.0, 0.7, 0.4, 0.2, 0.05, 1e-2, 1e-4)
 
 _RELATIVE, _ABSOLUTE = 1e-9, 1e-13  # more than the error of any curve's delta
 _GRID = np.arange(1, 201) / 20.0
-_MOST = 2**40  # rounds whose scores are kept, at most
-_BLOCK = 1024  # rounds between two looks for Ctrl-C
-_DOUBTED = 16  # rounds between two looks at the coins, at most
+_MOST = 2**40  # largest `history`
+_BLOCK = 1024  # rounds between two checks for Ctrl-C
+_CHECK_EVERY = 16  # most rounds between two checks of the coins
 _EVIDENCE = math.log(500.0)  # fair coins ever reach it with probability 1/500
 _ORDERLY = 5.0  # standard deviations of the number of changes from member to non-member
 _FEWEST, _MANY = 20, 2000  # rounds of which exactly half are members
@@ -45,18 +45,18 @@ _FORGED = (ValueError, TypeError, LookupError, OverflowError, AttributeError, Re
 
 
 class WatchedClaim(NamedTuple):
-    """What is claimed.
+    """A claim, as hockey sticks.
 
     Attributes
     ----------
     name : tuple or str or None
-        (epsilon, delta) itself if it is such a pair; of a curve its name.
+        (epsilon, delta) of a pair, or the name of a curve.
     tangents : tuple
-        What is bet against; empty if nothing is claimed.
+        Hockey sticks to bet against; empty without a claim.
     delta : float or None
-        That of a pair.
+        Delta of a pair.
     assumptions : tuple of str
-        Of a curve.
+        Assumptions of a curve.
     """
 
     name: tuple[float, float] | str | None
@@ -72,9 +72,9 @@ class Setup:
     Attributes
     ----------
     delta : float or None
-        Of `epsilons`.
+        Delta of `epsilons`.
     history : int
-        Rounds after which edges stay where they are.
+        Number of rounds after which the edges between groups are fixed.
     """
 
     claim: WatchedClaim
@@ -104,7 +104,7 @@ class Setup:
         )
 
 
-def assembled(
+def make_setup(
     claim: WatchedClaim,
     *,
     confidence: float,
@@ -115,7 +115,7 @@ def assembled(
     epsilons: npt.ArrayLike | None = None,
     mus: npt.ArrayLike = (),
 ) -> Setup:
-    """Check the arguments of a monitor, the claim apart (`claim_of`)."""
+    """Check the arguments of a monitor, except the claim (see `claim_of`)."""
     level = validation.scalar("confidence", confidence, 0.0, 1.0, closed="neither")
     chosen = validation.choice("design", design, ("coins", "pairs"))
     coin = validation.scalar("inclusion", inclusion, 1e-6, 1.0 - 1e-6)
@@ -123,15 +123,15 @@ def assembled(
         raise ValueError(
             f"inclusion={coin!r} must be given with design='coins' only: pairs need no coins"
         )
-    at = (
+    delta_of_bounds = (
         claim.delta if delta is None else validation.scalar("delta", delta, 0.0, 1.0, closed="left")
     )
     if epsilons is not None:
         grid = _ascending("epsilons", epsilons)
-        if grid.size and at is None:
+        if grid.size and delta_of_bounds is None:
             raise ValueError("delta must be given: running bounds on epsilon are of one delta")
     else:
-        grid = _GRID if at is not None else np.empty(0)
+        grid = _GRID if delta_of_bounds is not None else np.empty(0)
     parameters = _ascending("mus", mus)
     if not (claim.tangents or grid.size or parameters.size):
         raise ValueError(
@@ -141,7 +141,7 @@ def assembled(
     return Setup(
         claim=claim,
         confidence=level,
-        delta=at,
+        delta=delta_of_bounds,
         design=chosen,
         epsilons=tuple(grid.tolist()),
         mus=tuple(parameters.tolist()),
@@ -151,7 +151,7 @@ def assembled(
 
 
 def claim_of(claim: Any) -> WatchedClaim:
-    """Check a claim as a user gives it."""
+    """Check a user's claim."""
     if claim is None:
         return WatchedClaim(None, (), None)
     if isinstance(claim, TradeOff):
@@ -167,10 +167,10 @@ def claim_of(claim: Any) -> WatchedClaim:
 
 
 def tangents_of(curve: TradeOff) -> Rows:
-    """Return hockey sticks that a curve allows, rounded up."""
+    """Return hockey sticks below a curve, with delta rounded up."""
     if curve.shape:
         raise ValueError(f"A claim of shape {curve.shape} must be one curve, of shape ()")
-    least = curve.lower  # of a curve that is known within bounds, the one that allows more
+    least = curve.lower  # for a curve within bounds, the bound that allows more
     if isinstance(least, GaussianTradeOff):
         epsilons = float(least.mu) * np.array(_OF_MU)
     else:
@@ -180,12 +180,12 @@ def tangents_of(curve: TradeOff) -> Rows:
     if not epsilons.size:
         raise ValueError(f"claim={curve!r} must allow less than everything")
     forward, reverse = (
-        _up(np.asarray(least.delta(epsilons, direction))) for direction in ("forward", "reverse")
+        _raised(np.asarray(least.delta(epsilons, way))) for way in ("forward", "reverse")
     )
     return tuple(zip(epsilons.tolist(), forward.tolist(), reverse.tolist(), strict=True))
 
 
-def _up(delta: Doubles) -> Doubles:
+def _raised(delta: Doubles) -> Doubles:
     return np.minimum(delta * (1.0 + _RELATIVE) + _ABSOLUTE, 1.0)
 
 
@@ -198,11 +198,11 @@ def _ascending(name: str, value: npt.ArrayLike) -> Doubles:
 
 
 class Monitor:
-    """Evidence against a privacy claim that holds at every moment: look after each round, and stop.
+    """Evidence against a privacy claim that is valid at any time: look after each round, and stop.
 
-    Each round is bet on with what earlier rounds showed, and a true claim lets the wealth of such
-    bets, the e-value, reach ``1 / (1 - confidence)`` at any time with probability
-    ``1 - confidence`` at most. No number of rounds is fixed beforehand.
+    Each round is bet on with information from earlier rounds. If the claim is true, the wealth of
+    these bets, the e-value, ever reaches ``1 / (1 - confidence)`` with probability at most
+    ``1 - confidence``. No number of rounds is fixed beforehand.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ class Monitor:
         inclusion: float = 0.5,
         history: int = 1_000_000,
     ) -> None:
-        self._setup = assembled(
+        self._setup = make_setup(
             claim_of(claim),
             confidence=confidence,
             delta=delta,
@@ -321,7 +321,7 @@ class Monitor:
         self._doubted = design == "pairs"  # that the coins may be none
 
     @classmethod
-    def _of(cls, setup: Setup, wealth: _core.Wealth, origins: frozenset[str]) -> Monitor:
+    def _from_parts(cls, setup: Setup, wealth: _core.Wealth, origins: frozenset[str]) -> Monitor:
         monitor = cls.__new__(cls)
         monitor._setup, monitor._wealth, monitor._origins = setup, wealth, origins
         monitor._doubted = setup.design == "pairs"
@@ -384,7 +384,7 @@ class Monitor:
             block = slice(start, start + _BLOCK)
             self._wealth.add(numbers[block], np.ascontiguousarray(inside[block]))
         # Of updates of few rounds only some look at the coins, which takes as long as a bet.
-        if not self._doubted and self.rounds % _DOUBTED < numbers.size:
+        if not self._doubted and self.rounds % _CHECK_EVERY < numbers.size:
             self._doubted = self._doubt(inside if first else inside[:0])
 
     def _doubt(self, first: Flags) -> bool:
@@ -406,7 +406,7 @@ class Monitor:
 
     @property
     def log_e_value(self) -> float:
-        self._need_claim()
+        self._require_claim()
         return self._wealth.log_wealth(0)
 
     @property
@@ -416,7 +416,7 @@ class Monitor:
 
     @property
     def p_value(self) -> float:
-        self._need_claim()
+        self._require_claim()
         return min(1.0, math.exp(-self._wealth.log_peaks()[0]))
 
     @property
@@ -537,8 +537,8 @@ class Monitor:
         ]
         if differing:
             raise ValueError(f"other must have the same {', '.join(differing)}")
-        both = self._origins | other._origins
-        return self._of(self._setup, self._wealth.merged(other._wealth), both)
+        origins = self._origins | other._origins
+        return self._from_parts(self._setup, self._wealth.merged(other._wealth), origins)
 
     def to_bytes(self) -> bytes:
         """Return all that is needed to go on elsewhere, to the last bit.
@@ -583,7 +583,7 @@ class Monitor:
         """
         arrays = results.unpack("monitor", _VERSION, data, "Monitor.to_bytes()")
         try:
-            return cls._of(*_restored(*arrays))
+            return cls._from_parts(*_unpack_state(*arrays))
         except _FORGED as error:
             raise ValueError(f"data must hold a monitor: {error}") from None
 
@@ -626,12 +626,12 @@ class Monitor:
     def assumptions(self) -> tuple[str, ...]:
         return (*of_monitor(self.design), *self._setup.claim.assumptions)
 
-    def _need_claim(self) -> None:
+    def _require_claim(self) -> None:
         if not self._setup.claim.tangents:
             raise ValueError("The monitor must have a claim: this one has running bounds only")
 
     def _last_refuted(self, grid: tuple[float, ...], first: int) -> float:
-        """Return the end of the initial run of refuted values (a later one proves nothing)."""
+        """Return the last value of the initial run of refuted values; later ones prove nothing."""
         peaks: Doubles = np.array(self._wealth.log_peaks()[first : first + len(grid)])
         open_ = np.append(peaks < -math.log(1.0 - self.confidence), True)
         run = int(np.argmax(open_))
@@ -642,13 +642,13 @@ class Monitor:
         return f"Monitor({self.claim}, rounds={self.rounds}{evidence})"
 
 
-def _restored(head: Array, state: Array) -> tuple[Setup, _core.Wealth, frozenset[str]]:
-    """Return setup, wealth and the identities of the rounds, checked as if a user gave them."""
+def _unpack_state(head: Array, state: Array) -> tuple[Setup, _core.Wealth, frozenset[str]]:
+    """Return setup, wealth and identities of the rounds, validated like a user's arguments."""
     fields = json.loads(head.tobytes())
     origins = fields.pop("origins")
     name, rows, _, assumptions = fields.pop("claim")
     for strings in (origins, assumptions):
-        if not isinstance(strings, list) or not all(isinstance(each, str) for each in strings):
+        if not isinstance(strings, list) or not all(isinstance(text, str) for text in strings):
             raise ValueError("identities of rounds and assumptions must be strings")
     if isinstance(name, str):
         tangents = tuple((float(at), float(to), float(back)) for at, to, back in rows)
@@ -657,7 +657,7 @@ def _restored(head: Array, state: Array) -> tuple[Setup, _core.Wealth, frozenset
         claim = WatchedClaim(name, tangents, None, tuple(assumptions))
     else:
         claim = claim_of(name)
-    setup = assembled(claim, **fields)
+    setup = make_setup(claim, **fields)
     wealth = setup.wealth()
     wealth.restore(state.tobytes())
     if bool(origins) != bool(wealth.counts()[0]):

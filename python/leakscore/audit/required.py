@@ -12,7 +12,7 @@ import numpy as np
 from leakscore import validation
 from leakscore.audit.bands import BAND_METHODS, Band, band
 from leakscore.audit.claims import one_curve
-from leakscore.audit.monitor import Monitor, Setup, assembled, claim_of
+from leakscore.audit.monitor import Monitor, Setup, claim_of, make_setup
 from leakscore.distributions import norm
 from leakscore.results import Result
 from leakscore.tradeoff import TradeOff
@@ -22,10 +22,10 @@ from leakscore.typing import Doubles, Flags, Indices
 
 _REPS = (500, 2000)  # simulated audits of each number of rounds tried
 _FINAL = 4  # times as many for the returned number of rounds
-_DRAWS = 1_000_000  # simulated scores, beyond which there are fewer audits
-_AT_ONCE = 1 << 20  # of them in memory
+_DRAWS = 1_000_000  # simulated scores; if an audit has more, fewer audits are simulated
+_BLOCK_SCORES = 1 << 20  # simulated scores in memory
 _SPACING = 0.2  # of the simulated counts, in their standard deviations
-_FAR = 5.0  # standard deviations that no rate deviates
+_FAR = 5.0  # standard deviations; larger deviations of a rate are neglected
 _CLOSE = 1.01  # ratio of the ends of the final bracket
 _MOST = 10**7
 
@@ -34,13 +34,13 @@ _LONGEST = 200_000  # rounds of a simulated audit
 _PILOTS = 16
 _SEARCHED = (50, 400, 4_000_000)  # audits, and rounds of all of them together
 _PLAYED = (50, 800, 8_000_000)
-_FIRST, _SHARE = 4, 32  # rounds of a block: these, or one in so many of those played
-_DRAWN_AT_ONCE = 8192  # that are drawn together
+_FIRST, _SHARE = 4, 32  # rounds of a block: at least 4, or 1/32 of those played
+_DRAWN_AT_ONCE = 8192  # rounds
 
 
 @dataclass(frozen=True, eq=False)
 class RequiredRounds(Result):
-    """How many rounds an audit needs, and its power with them; see `required_rounds`.
+    """The number of rounds that an audit needs, and its power with them; see `required_rounds`.
 
     Attributes
     ----------
@@ -202,9 +202,9 @@ def required_rounds(
 class _Plan:
     """Audits of a mechanism whose scores attain a curve, with a claim (epsilon, delta).
 
-    Either kind searches for the least number of rounds of each kind with a power (`search`),
-    simulates the share of audits that succeed and its error, and knows the bound of separated
-    scores (`cap`).
+    Subclasses find the least number of rounds with a power (`search`), simulate the share of
+    audits that succeed and its error (`simulated`), and compute the bound of separated scores
+    (`cap`).
     """
 
     curve: TradeOff
@@ -213,7 +213,7 @@ class _Plan:
     confidence: float
 
 
-def _share(successes: int, runs: int) -> tuple[float, float]:
+def _success_rate(successes: int, runs: int) -> tuple[float, float]:
     """Return a share and its standard error."""
     smoothed = (successes + 1.0) / (runs + 2.0)
     return successes / runs, math.sqrt(smoothed * (1.0 - smoothed) / runs)
@@ -232,10 +232,10 @@ class BandPlan(_Plan):
         least = float(self._band(rounds)(np.zeros(1, dtype=np.intp))[0])
         return max(float(np.log(max(1.0 - self.delta - least, 0.0) / least)), 0.0)
 
-    def _allowed(self, rounds: int, errors: Indices) -> Indices:
+    def _allowed_errors(self, rounds: int, errors: Indices) -> Indices:
         """Return the most errors of the other kind at which the bound exceeds epsilon, or -1.
 
-        By symmetry the kinds may be swapped: both directions are tried.
+        Both directions of the inequality are tried, as they are symmetric in the kinds.
         """
         band = self._band(rounds)
         bound = band(errors)
@@ -251,26 +251,26 @@ class BandPlan(_Plan):
         return low
 
     def _corners(self, rounds: int) -> tuple[Indices, Indices]:
-        """Return pairs of most errors (false positives, false negatives) that suffice."""
-        first = _spaced(rounds)
-        second = self._allowed(rounds, first)
-        kept = second >= 0
-        second = second[kept]
-        first = self._allowed(rounds, second)  # the most, given these of the other kind
+        """Return the maximal pairs of errors (false positives, false negatives) that suffice."""
+        first = _spaced_counts(rounds)
+        second = self._allowed_errors(rounds, first)
+        possible = second >= 0
+        second = second[possible]
+        first = self._allowed_errors(rounds, second)  # the most, given these of the other kind
         pairs = np.unique(
             np.concatenate([np.stack([first, second]), np.stack([second, first])], axis=1), axis=1
         )
-        return self._likely(rounds, pairs)
+        return self._plausible_pairs(rounds, pairs)
 
-    def _likely(self, rounds: int, pairs: Indices) -> tuple[Indices, Indices]:
-        """Leave out pairs that are further from the curve than the scores deviate by chance."""
+    def _plausible_pairs(self, rounds: int, pairs: Indices) -> tuple[Indices, Indices]:
+        """Leave out pairs that are farther from the curve than scores deviate by chance."""
         alpha, beta = (pairs + 1.0) / rounds
         far = _FAR / np.sqrt(rounds)
         alpha, beta = (
             np.minimum(rate + far * np.sqrt(rate) + far**2, 1.0) for rate in (alpha, beta)
         )
-        kept = beta >= self.curve(alpha)
-        return pairs[0, kept], pairs[1, kept]
+        possible = beta >= self.curve(alpha)
+        return pairs[0, possible], pairs[1, possible]
 
     def simulated(self, rounds: int, effort: int = _FINAL, seed: int = 1) -> tuple[float, float]:
         false_positives, false_negatives = self._corners(rounds)
@@ -278,14 +278,14 @@ class BandPlan(_Plan):
             return 0.0, 0.0
         reps = effort * int(np.clip(_DRAWS // false_positives.size, *_REPS))
         rng = np.random.default_rng(seed)
-        block = max(1, _AT_ONCE // false_positives.size)
+        block = max(1, _BLOCK_SCORES // false_positives.size)
         successes = 0
         for start in range(0, reps, block):
             size = min(block, reps - start)
             outside = _order_statistics(rng, rounds, false_positives + 1, size)
             inside = _order_statistics(rng, rounds, rounds - false_negatives, size)
             successes += int((inside <= self.curve.power(outside)).any(axis=1).sum())
-        return _share(successes, reps)
+        return _success_rate(successes, reps)
 
     def search(self, aim: float) -> int:
         tried: dict[int, float] = {}
@@ -296,7 +296,7 @@ class BandPlan(_Plan):
             tried[rounds] = self.simulated(rounds, effort=1, seed=0)[0]
             return tried[rounds]
 
-        low, high, factor = 0, self._guess(), 1.25
+        low, high, factor = 0, self._first_guess(), 1.25
         while power(high) < aim:
             low, high, factor = high, int(np.ceil(high * factor)), factor * 1.25
         factor = 1.25
@@ -307,12 +307,12 @@ class BandPlan(_Plan):
                 break
             low, high = (below, high) if power(below) < aim else (low, below)
         while low and high - low > 1 and high > _CLOSE * low:
-            middle = _between((low, tried[low]), (high, tried[high]), aim)
+            middle = _probit_interpolation((low, tried[low]), (high, tried[high]), aim)
             low, high = (middle, high) if power(middle) < aim else (low, middle)
         return high
 
-    def _guess(self) -> int:
-        """Return about how many rounds without any error give a bound of epsilon."""
+    def _first_guess(self) -> int:
+        """Return roughly the number of rounds at which the bound reaches epsilon."""
         alpha = norm.cdf(np.linspace(-8.0, 8.0, 321))
         beta = self.curve(alpha)
         level = max(-np.log1p(-self.confidence), 0.5)
@@ -327,8 +327,8 @@ class BandPlan(_Plan):
         return int(counts[np.argmax(enough), 0]) if enough.any() else _MOST
 
 
-def _between(below: tuple[int, float], above: tuple[int, float], aim: float) -> int:
-    """Return where a line through the probits of two powers, on log rounds, meets the aim."""
+def _probit_interpolation(below: tuple[int, float], above: tuple[int, float], aim: float) -> int:
+    """Interpolate the rounds at the aimed power, linearly in probits of power over log rounds."""
     (low, under), (high, over) = below, above
     ends = norm.ppf(np.clip([under, aim, over], 0.5 / _REPS[1], 1.0 - 0.5 / _REPS[1]))
     share = (ends[1] - ends[0]) / (ends[2] - ends[0]) if ends[2] > ends[0] else 0.5
@@ -336,8 +336,8 @@ def _between(below: tuple[int, float], above: tuple[int, float], aim: float) -> 
     return min(max(middle, low + 1), high - 1)
 
 
-def _spaced(rounds: int) -> Indices:
-    """Return counts below `rounds`: all small and large ones, others by their deviation."""
+def _spaced_counts(rounds: int) -> Indices:
+    """Return counts below `rounds`: all small and large ones, the others a deviation apart."""
     counts = [0]
     while counts[-1] < rounds - 1:
         last = counts[-1]
@@ -356,13 +356,13 @@ def _order_statistics(rng: np.random.Generator, rounds: int, ranks: Indices, siz
 
 @dataclass(frozen=True, kw_only=True)
 class WatchedPlan(_Plan):
-    """Audits with fair coins, looked at as the rounds come."""
+    """Audits with fair coins by a `Monitor`, which stop at refutation."""
 
     def search(self, aim: float) -> int:
         rng = np.random.default_rng(0)
-        times = [self._stopped(rng) for _ in range(_PILOTS)]
-        runs = _runs(float(np.median(times)), _SEARCHED)
-        times += [self._stopped(rng) for _ in range(runs - _PILOTS)]
+        times = [self._stopping_time(rng) for _ in range(_PILOTS)]
+        runs = _num_runs(float(np.median(times)), _SEARCHED)
+        times += [self._stopping_time(rng) for _ in range(runs - _PILOTS)]
         rounds = float(np.quantile(times, aim, method="inverted_cdf"))
         if not math.isfinite(rounds):
             raise RuntimeError(
@@ -372,8 +372,9 @@ class WatchedPlan(_Plan):
 
     def simulated(self, rounds: int) -> tuple[float, float]:
         rng = np.random.default_rng(1)
-        runs = _runs(2.0 * rounds, _PLAYED)
-        return _share(sum(self._stopped(rng, 2 * rounds) <= 2 * rounds for _ in range(runs)), runs)
+        runs = _num_runs(2.0 * rounds, _PLAYED)
+        times = (self._stopping_time(rng, 2 * rounds) for _ in range(runs))
+        return _success_rate(sum(time <= 2 * rounds for time in times), runs)
 
     def cap(self, rounds: int) -> float:
         monitor = Monitor(None, delta=self.delta, confidence=self.confidence, design="pairs")
@@ -389,28 +390,28 @@ class WatchedPlan(_Plan):
     def _setup(self) -> Setup:
         claim = claim_of((self.epsilon, self.delta))
         level = self.confidence
-        return assembled(claim, confidence=level, inclusion=0.5, history=_LONGEST, epsilons=())
+        return make_setup(claim, confidence=level, inclusion=0.5, history=_LONGEST, epsilons=())
 
-    def _stopped(self, rng: np.random.Generator, most: int | None = None) -> float:
-        """Play one audit, and return its rounds until refutation, to a block; or infinity."""
+    def _stopping_time(self, rng: np.random.Generator, most: int | None = None) -> float:
+        """Play one audit; return its rounds until refutation, up to a block, or infinity."""
         wealth = self._setup.wealth()
         enough = -math.log(1.0 - self.confidence)
-        played, ahead = 0, 0
+        played, unused = 0, 0
         most = _LONGEST if most is None else most
         while played < most:
             block = min(max(_FIRST, played // _SHARE), most - played)
-            if ahead < block:
-                scores, member = self._drawn(rng, _DRAWN_AT_ONCE)
-                ahead = _DRAWN_AT_ONCE
-            part = slice(_DRAWN_AT_ONCE - ahead, _DRAWN_AT_ONCE - ahead + block)
+            if unused < block:
+                scores, member = self._draw_rounds(rng, _DRAWN_AT_ONCE)
+                unused = _DRAWN_AT_ONCE
+            part = slice(_DRAWN_AT_ONCE - unused, _DRAWN_AT_ONCE - unused + block)
             wealth.add(scores[part], member[part])
-            played, ahead = played + block, ahead - block
+            played, unused = played + block, unused - block
             if wealth.log_peaks()[0] >= enough:
                 return played
         return math.inf
 
-    def _drawn(self, rng: np.random.Generator, rounds: int) -> tuple[Doubles, Flags]:
-        """Draw rounds: minus the rates at which the best test flags them.
+    def _draw_rounds(self, rng: np.random.Generator, rounds: int) -> tuple[Doubles, Flags]:
+        """Draw rounds: scores, minus the rates at which the best test flags them, and memberships.
 
         A non-member's rate is uniform. A member's is at most alpha with probability 1 - f(alpha),
         as f^-1(V) is for a uniform V. Between two vertices the likelihood ratio is one number.
@@ -423,7 +424,7 @@ class WatchedPlan(_Plan):
         return -rates, member
 
 
-def _runs(rounds: float, limits: tuple[int, int, int]) -> int:
-    """Return how many audits of this length are simulated."""
+def _num_runs(rounds: float, limits: tuple[int, int, int]) -> int:
+    """Return the number of audits of this length to simulate."""
     least, most, together = limits
     return int(np.clip(together / rounds, least, most))

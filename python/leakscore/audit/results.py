@@ -1,4 +1,4 @@
-"""What an audit says of claims: bounds that never round up, and what must be true for them."""
+"""Results of audits: bounds that never round up, and the assumptions under which they hold."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ _DOWN = Context(prec=40, rounding=ROUND_FLOOR)
 
 
 def of_monitor(design: str) -> tuple[str, ...]:
-    """Return the assumptions of a monitor: it may be looked at, and stopped, at any time."""
+    """Return the assumptions of a monitor, which may be read and stopped at any time."""
     return (*_BY_DESIGN[design], _NEIGHBOURS, _COMPLETE, _MERGED)
 
 
@@ -147,7 +147,7 @@ class Bound(Assuming):
     def __round__(self, ndigits: int | None = None) -> float:
         if ndigits is None:
             return math.floor(float(self))
-        return _rounded_down(float(self), ndigits)
+        return _round_down(float(self), ndigits)
 
     def __format__(self, format_spec: str) -> str:
         if not format_spec:
@@ -163,7 +163,7 @@ class Bound(Assuming):
             places += 2
         elif read[2] not in ("f", "F"):
             places = max(places, 1) - 1 - _exponent(number)
-        return format(_rounded_down(number, places), format_spec)
+        return format(_round_down(number, places), format_spec)
 
     def _name(self) -> str:
         name = type(self).__name__
@@ -175,8 +175,8 @@ def _exponent(number: float) -> int:
     return Decimal(repr(number)).adjusted() if number and math.isfinite(number) else 0
 
 
-def _rounded_down(number: float, places: int) -> float:
-    """Return the largest number of so many decimal places that is at most the given one.
+def _round_down(number: float, places: int) -> float:
+    """Return the largest number with `places` decimal places that is at most `number`.
 
     Of its shortest decimal form: 0.3 stays 0.3, though the double lies below three tenths.
     """

@@ -444,11 +444,11 @@ thresholds=array([  3.,   2.,   1., -inf]))
         if fpr is not None:
             fpr = validation.scalar("fpr", fpr, 0.0, 1.0)
             estimate = float(self.tpr_at(fpr))
-            resampled = tpr_resamples(self._samples, fpr, times, generator)
+            resample = tpr_resamples(self._samples, fpr, times, generator)
         else:
             estimate = self.auc() if name == "auc" else self.advantage()
-            resampled = estimate + curve_resamples(self._samples, name, times, generator)
-        ends = np.clip(np.quantile(resampled, [(1.0 - level) / 2.0, (1.0 + level) / 2.0]), 0.0, 1.0)
+            resample = estimate + curve_resamples(self._samples, name, times, generator)
+        ends = np.clip(np.quantile(resample, [(1.0 - level) / 2.0, (1.0 + level) / 2.0]), 0.0, 1.0)
         return BootstrapInterval(
             statistic=name,
             estimate=estimate,
@@ -463,7 +463,7 @@ thresholds=array([  3.,   2.,   1., -inf]))
 
 
 def _ranks(upper: Band) -> Array:
-    """Return where the bounds of either side step up; evenly spread ranks if all do."""
+    """Return the ranks where the bounds of either side step; spread ranks if every rank steps."""
     if upper.knots.size == 0:
         return spread_ranks(upper.n, _ROWS)
     ranks = np.union1d(upper.knots, upper.n - 1 - upper.knots)
@@ -471,7 +471,7 @@ def _ranks(upper: Band) -> Array:
 
 
 def _bounds(flagged: Flagged, upper: Band) -> tuple[Doubles, Doubles]:
-    """Return bounds on the share flagged."""
+    """Return bounds on the shares that thresholds flag."""
     return upper.lower(flagged.least), upper(flagged.counts)
 
 
@@ -512,7 +512,7 @@ def curve_resamples(
     draws = [_Draws(counts, rng) for counts in cells]
     rows = max(1, _BLOCK // max(x.work for x in draws))
     drawn = [
-        measure(*(x.resampled(min(rows, resamples - done)) for x in draws))
+        measure(*(x.resample(min(rows, resamples - done)) for x in draws))
         for done in range(0, resamples, rows)
     ]
     return np.concatenate(drawn) - measure(*(counts[None] for counts in cells))
@@ -529,8 +529,8 @@ class _Draws:
         if self.single:
             self.cell_of = np.repeat(np.arange(counts.size), counts)
 
-    def resampled(self, rows: int) -> Counts:
-        """Return the counts of the cells in that many resamples, one a row."""
+    def resample(self, rows: int) -> Counts:
+        """Return the counts of the cells in `rows` resamples, one per row."""
         if not self.single:
             return self.rng.multinomial(self.n, self.counts / self.n, size=rows)
         return _core.cell_counts(self.rng.random((rows, self.n)), self.cell_of, self.counts.size)

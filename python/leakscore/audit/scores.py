@@ -1,4 +1,4 @@
-"""The scores of an audit, sorted once or counted in bins, and the bits of its rounds."""
+"""The scores of an audit, sorted or counted in bins, and the bits of its rounds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leakscore.audit.bands import Band, Frontier, frontier
 from leakscore.numeric import frozen
 from leakscore.typing import Array, Counts, Doubles, Flags
 
-MAX_ROUNDS = 1_000_000  # some 5 seconds for the critical counts
+MAX_ROUNDS = 1_000_000  # about 5 seconds for the critical counts
 
 # Mixed into the seed of the order of ties, so that bits drawn from a generator with the same seed
 # do not share its stream.
@@ -24,19 +24,19 @@ _TIES = 0x74696573
 
 Kind = TypeVar("Kind")
 _PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
-_FEW = 4096  # scores of one class whose halves wait until a method asks for them
+_FEW = 4096  # up to so many scores of a class, the halves are computed only when needed
 _NONE = np.empty(0)
-_MANY = 1 << 17  # scores of one class whose sort is worth a thread
-# The number of arrays tells the three forms apart.
+_MANY = 1 << 17  # from so many scores of a class on, a sort in a second thread pays
+# The three forms of `arrays_of` have different numbers of arrays.
 _HISTOGRAM, _SCORES, _RANKED = 3, 4, 8
 
 
 @dataclass(frozen=True)
 class Flagged:
-    """How many scores of one class descending thresholds flag; the last flags all.
+    """The number of scores of one class that each of descending thresholds flags; the last, all.
 
-    Each threshold stands for all thresholds from itself up to, but excluding, the one before it.
-    They flag between `least` and `counts` scores: the same number unless thresholds were left out.
+    Each threshold represents all thresholds from itself up to, but excluding, the one before it.
+    These flag between `least` and `counts` scores, which are equal unless thresholds were left out.
     """
 
     least: Array
@@ -50,7 +50,7 @@ class Flagged:
 
 @dataclass(frozen=True)
 class Points:
-    """Thresholds, descending, and what they flag of each class; the last flags everyone."""
+    """Thresholds, descending, and the numbers that they flag in each class; the last flags all."""
 
     thresholds: Doubles
     nonmembers: Flagged
@@ -68,10 +68,10 @@ def spread_ranks(n: int, count: int) -> Array:
     return np.unique(np.append((n * np.sin(steps) ** 2).astype(np.int64), n - 1))
 
 
-def lots_of(scores: Array, rng: np.random.Generator) -> npt.NDArray[np.uint32]:
-    """Draw the order of ties, which is random and independent of the bits.
+def tie_lots(scores: Array, rng: np.random.Generator) -> npt.NDArray[np.uint32]:
+    """Draw a random lot for each round, independent of the bits, to order tied scores.
 
-    The scores are part of the seed: with the same lots in every audit, rounds in the order members
+    The scores are part of the seed. With the same lots in every audit, rounds given with members
     first would be ordered by their bits in the same way each time, and a seed could be lucky.
     """
     words = rng.integers(0, 2**32, 4, dtype=np.uint64)
@@ -88,9 +88,9 @@ class RankedBits:
     Attributes
     ----------
     rounds : int
-        Number of rounds; above MAX_ROUNDS nothing else is kept.
+        Number of rounds; above MAX_ROUNDS the arrays are empty.
     scores, lots, member : ndarray
-        Of each round. Tied scores are ordered by lot, and rounds of equal lots as they were given.
+        Of each round. Tied scores are ordered by lot, and equal lots in the order of the input.
     sizes : ndarray
         The preset sizes of the test, ascending, up to half the rounds.
     highest, lowest : ndarray
@@ -108,16 +108,16 @@ class RankedBits:
     @classmethod
     def of(cls, scores: Array, member: Flags, rng: np.random.Generator) -> RankedBits:
         """Rank the rounds by score, ties by lots that are independent of the bits."""
-        kept = slice(None if scores.size <= MAX_ROUNDS else 0)
-        lots = lots_of(scores[kept], rng)
-        return cls._ranked(scores.size, scores[kept], lots, member[kept])
+        rows = slice(None if scores.size <= MAX_ROUNDS else 0)
+        lots = tie_lots(scores[rows], rng)
+        return cls._ranked(scores.size, scores[rows], lots, member[rows])
 
     def merge(self, other: RankedBits) -> RankedBits:
-        """Rank the rounds of both; each keeps its lot, which is independent of the bits."""
+        """Rank the rounds of both by their scores and the lots already drawn."""
         rounds = self.rounds + other.rounds
-        kept = slice(None if rounds <= MAX_ROUNDS else 0)
+        rows = slice(None if rounds <= MAX_ROUNDS else 0)
         columns = [
-            np.concatenate([getattr(self, name), getattr(other, name)])[kept]
+            np.concatenate([getattr(self, name), getattr(other, name)])[rows]
             for name in ("scores", "lots", "member")
         ]
         return self._ranked(rounds, *columns)
@@ -146,22 +146,22 @@ class RankedBits:
 
 
 class OddBits:
-    """Which of the ascending scores were at odd positions of the input, a bit for each.
+    """A bit for each of the ascending scores: whether it was at an odd position of the input.
 
-    Few scores are kept as they were given, and their bits found when first asked for: most methods
-    never ask, and one sort takes half the time of two with a merge.
+    For few scores the unsorted input is stored, and the bits are computed at first use. Most
+    methods do not use them, and one sort takes half the time of two sorts and a merge.
     """
 
-    __slots__ = ("_bits", "_given")
+    __slots__ = ("_bits", "_unsorted")
 
     def __init__(self, bits: Array | None, given: Array = _NONE) -> None:
-        self._bits, self._given = bits, given
+        self._bits, self._unsorted = bits, given
 
     def packed(self) -> Array:
         """Return the bits, 8 to a byte, the lowest first."""
         bits = self._bits
         if bits is None:
-            even, array, _ = _halves(self._given, self._given.dtype)
+            even, array, _ = _halves(self._unsorted, self._unsorted.dtype)
             bits = self._bits = _core.merge_score_halves(even, array)
         return bits
 
@@ -169,8 +169,8 @@ class OddBits:
 class ClassScores:
     """Member and non-member scores, each ascending, of one dtype and read-only.
 
-    A place is a score: the test there flags the scores above it. Bits record which scores were at
-    even and which at odd positions of the input: two independent halves.
+    A place is a score, whose test flags the scores above it. Bits record which scores were at even
+    and which at odd positions of the input, as two independent halves.
     """
 
     __slots__ = ("_odd_members", "_odd_nonmembers", "members", "nonmembers", "ranked")
@@ -183,10 +183,10 @@ class ClassScores:
         dtype = inside.dtype
         if dtype != outside.dtype or dtype not in _PLAIN:
             dtype = np.result_type(dtype, outside.dtype, np.float32)
-        (self.members, self._odd_members), (self.nonmembers, self._odd_nonmembers) = _at_once(
+        (self.members, self._odd_members), (self.nonmembers, self._odd_nonmembers) = _call_both(
             lambda: _sorted("members", inside, dtype),
             lambda: _sorted("nonmembers", outside, dtype),
-            worth=min(inside.size, outside.size) >= _MANY,
+            use_thread=min(inside.size, outside.size) >= _MANY,
         )
         self.ranked = None
 
@@ -202,13 +202,13 @@ class ClassScores:
 
     @property
     def constant(self) -> bool:
-        """Whether all scores are equal: no test distinguishes the rounds."""
+        """Whether all scores are equal, so that no test distinguishes the rounds."""
         return bool(
             min(self.members[0], self.nonmembers[0]) == max(self.members[-1], self.nonmembers[-1])
         )
 
     def swapped(self) -> ClassScores:
-        """Return the same scores with the classes swapped; nothing is copied."""
+        """Return the same scores with the classes swapped, without a copy."""
         other = object.__new__(ClassScores)
         other.members, other.nonmembers = self.nonmembers, self.members
         other._odd_members, other._odd_nonmembers = self._odd_nonmembers, self._odd_members
@@ -232,7 +232,7 @@ class ClassScores:
         return following
 
     def frontier(self, fpr_band: Band, fnr_band: Band) -> Frontier:
-        """Return the thresholds that can be best for any objective that falls with both bounds."""
+        """Return the thresholds that can be optimal for an objective decreasing in both bounds."""
         return frontier(self.nonmembers, self.members, fpr_band, fnr_band)
 
     def epsilon(self, fpr_band: Band, fnr_band: Band, deltas: Doubles) -> tuple[Array, ...]:
@@ -258,11 +258,11 @@ class ClassScores:
         other = require_kind(other, ClassScores)
         merged = ClassScores.__new__(ClassScores)
         evens, odds = (
-            [_merged(*pair) for pair in zip(self.half(odd=odd), other.half(odd=odd), strict=True)]
+            [_merge(*pair) for pair in zip(self.half(odd=odd), other.half(odd=odd), strict=True)]
             for odd in (False, True)
         )
-        merged.members, merged._odd_members = _joined(evens[0], np.concatenate([evens[0], odds[0]]))
-        merged.nonmembers, merged._odd_nonmembers = _joined(
+        merged.members, merged._odd_members = _join(evens[0], np.concatenate([evens[0], odds[0]]))
+        merged.nonmembers, merged._odd_nonmembers = _join(
             evens[1], np.concatenate([evens[1], odds[1]])
         )
         merged.ranked = None
@@ -310,24 +310,24 @@ class ClassScores:
         return _core.score_advantage(self.nonmembers, self.members)
 
 
-def _at_once(
-    first: Callable[[], Kind], second: Callable[[], Kind], *, worth: bool
+def _call_both(
+    first: Callable[[], Kind], second: Callable[[], Kind], *, use_thread: bool
 ) -> tuple[Kind, Kind]:
-    """Call both, at once if that is worth a thread and two may run; the first one's error wins."""
-    if not worth or _core.get_num_threads() == 1:
+    """Call both functions, in two threads if allowed; if both raise, raise the first's error."""
+    if not use_thread or _core.get_num_threads() == 1:
         return first(), second()
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(1) as pool:
         try:
-            later = pool.submit(second)
-        except RuntimeError:  # the system, or an interpreter that ends, gives no thread
+            future = pool.submit(second)
+        except RuntimeError:  # no thread is available, as at interpreter shutdown
             return first(), second()
-        return first(), later.result()
+        return first(), future.result()
 
 
 def _sorted(name: str, scores: Array, dtype: np.dtype[Any]) -> tuple[Array, OddBits]:
-    """Sort a copy of the scores, read-only; return it, and which were at odd positions."""
+    """Return a sorted read-only copy of the scores, and the bits of their odd positions."""
     few = scores.size <= _FEW
     if few:
         given = scores.astype(dtype)
@@ -337,13 +337,13 @@ def _sorted(name: str, scores: Array, dtype: np.dtype[Any]) -> tuple[Array, OddB
         even, array, numbers = _halves(scores, dtype)
     if not numbers:
         raise ValueError(f"{name} must hold no NaN")
-    return (frozen(array), OddBits(None, given)) if few else _joined(even, array)
+    return (frozen(array), OddBits(None, given)) if few else _join(even, array)
 
 
 def _halves(scores: Array, dtype: np.dtype[Any]) -> tuple[Array, Array, bool]:
-    """Return those at even positions, ascending, and an array that ends with the others.
+    """Return the scores at even positions, ascending, an array, and whether there is no NaN.
 
-    And whether there was no NaN.
+    The array ends with the scores at odd positions, ascending; its start is empty space.
     """
     even = np.array(scores[::2], dtype=dtype)
     array = np.empty(scores.size, dtype=dtype)
@@ -352,20 +352,20 @@ def _halves(scores: Array, dtype: np.dtype[Any]) -> tuple[Array, Array, bool]:
     return even, array, _core.sort_scores(even) and _core.sort_scores(odd)
 
 
-def _joined(even: Array, array: Array) -> tuple[Array, OddBits]:
+def _join(even: Array, array: Array) -> tuple[Array, OddBits]:
     """Merge a sorted half with the other half, the end of `array`; return all and the odd bits."""
     bits = _core.merge_score_halves(even, array)
     return frozen(array), OddBits(bits)
 
 
 def _half(array: Array, bits: OddBits, *, odd: bool) -> Array:
-    """Return one of the joined halves."""
+    """Return the even or the odd half of the merged scores."""
     packed = bits.packed()
     is_odd = np.unpackbits(packed, count=array.size, bitorder="little").view(np.bool_)
     return np.asarray(array[is_odd if odd else ~is_odd])
 
 
-def _merged(first: Array, second: Array) -> Array:
+def _merge(first: Array, second: Array) -> Array:
     """Merge two sorted arrays: a stable sort finds the two runs and takes linear time."""
     array = np.concatenate([first, second])
     array.sort(kind="stable")
@@ -373,11 +373,11 @@ def _merged(first: Array, second: Array) -> Array:
 
 
 class ScoreHistogram:
-    """Members and non-members per bin; it is to binned scores what `ClassScores` is to single ones.
+    """Members and non-members per bin; the counterpart of `ClassScores` for binned scores.
 
     The edges reach from -inf to inf, so that every score has a bin. A place is the index of an
-    edge: the test there flags the bins above that edge, and a score in bin j has the place j + 1,
-    at which it is just not flagged.
+    edge, whose test flags the bins above that edge. A score in bin j has the place j + 1, the
+    lowest that does not flag it.
     """
 
     __slots__ = ("_members_above", "_nonmembers_above", "edges")
@@ -391,13 +391,13 @@ class ScoreHistogram:
         below: npt.ArrayLike | None = None,
         above: npt.ArrayLike | None = None,
     ) -> None:
-        given = validation.edges("edges", edges)
-        self.edges, *beyond = validation.complete_edges(given, below, above)
+        inner = validation.edges("edges", edges)
+        self.edges, *outer = validation.complete_edges(inner, below, above)
         classes = (("member_counts", members), ("nonmember_counts", nonmembers))
         self._members_above, self._nonmembers_above = (
-            _above(
+            _counts_above(
                 validation.histogram(
-                    name, counts, given.size - 1, *(pair[i : i + 1] for pair in beyond)
+                    name, counts, inner.size - 1, *(pair[i : i + 1] for pair in outer)
                 )
             )
             for i, (name, counts) in enumerate(classes)
@@ -415,7 +415,7 @@ class ScoreHistogram:
 
     @property
     def constant(self) -> bool:
-        """Whether one bin holds all scores."""
+        """Whether all scores are in one bin."""
         return int(np.count_nonzero(self.member_counts + self.nonmember_counts)) == 1
 
     @property
@@ -434,7 +434,7 @@ class ScoreHistogram:
 
     def nth_nonmember(self, k: Array) -> Array:
         """Return the place of the non-member with k others at or above its own, k from 0."""
-        return _nth(self._nonmembers_above, k)
+        return _nth_edge(self._nonmembers_above, k)
 
     def above_edge(self, name: str, edge: float) -> tuple[int, int]:
         """Count the non-members and the members in the bins above an edge."""
@@ -444,7 +444,7 @@ class ScoreHistogram:
         return int(self._nonmembers_above[place]), int(self._members_above[place])
 
     def swapped(self) -> ScoreHistogram:
-        """Return the same bins with the classes swapped; nothing is copied."""
+        """Return the same bins with the classes swapped, without a copy."""
         other = object.__new__(ScoreHistogram)
         other.edges = self.edges
         other._members_above = self._nonmembers_above
@@ -456,7 +456,7 @@ class ScoreHistogram:
         return thresholds
 
     def frontier(self, fpr_band: Band, fnr_band: Band) -> Frontier:
-        """Return the edges that can be best for any objective that falls with both bounds."""
+        """Return the edges that can be optimal for an objective decreasing in both bounds."""
         places = np.unique(self._candidates(fpr_band.knots))
         flagged = self._nonmembers_above[places]
         missed = self.n_members - self._members_above[places]
@@ -482,14 +482,14 @@ class ScoreHistogram:
         return value, self.edges[places[point.astype(np.intp)]], *rest
 
     def _candidates(self, knots: Array) -> Array:
-        """Return the places that can be best, after the one that flags no one.
+        """Return the places that can be optimal, after the one that flags no score.
 
-        As for scores: where one more error would reach another step of the band, descending;
-        without knots, just below each bin that holds members, ascending.
+        As for scores, these are the places where one more error would reach another step of the
+        band, descending. Without knots they lie just below each bin with members, ascending.
         """
         used = np.flatnonzero(self.member_counts + self.nonmember_counts)
         if knots.size:
-            inner = _nth(self._nonmembers_above, knots[knots < self.n_nonmembers])
+            inner = _nth_edge(self._nonmembers_above, knots[knots < self.n_nonmembers])
             places = np.append(np.unique(inner)[::-1], 0)
         else:
             places = np.append(0, used[:-1] + 1)[self.member_counts[used] > 0]
@@ -520,7 +520,7 @@ class ScoreHistogram:
             used = np.flatnonzero(self.member_counts + self.nonmember_counts)
         else:
             above = (self._nonmembers_above, self._members_above)
-            used = np.union1d(*(_nth(x, k) for x, k in zip(above, ranks, strict=True))) - 1
+            used = np.union1d(*(_nth_edge(x, k) for x, k in zip(above, ranks, strict=True))) - 1
         places = used[::-1] + 1
         return Points(
             np.append(self.edges[places], self.edges[0]),
@@ -531,7 +531,7 @@ class ScoreHistogram:
         )
 
     def roc(self) -> tuple[Doubles, Doubles, Doubles]:
-        """Return fpr, tpr and edges at every bin that holds a score, descending."""
+        """Return fpr, tpr and edges at every bin with a score, descending."""
         points = self.points()
         return (
             points.nonmembers.counts / self.n_nonmembers,
@@ -557,15 +557,15 @@ class ScoreHistogram:
         return float(gaps.max()) / (float(n0) * float(n1))
 
 
-def _above(counts: Array) -> Array:
-    """Count what lies above each edge."""
+def _counts_above(counts: Array) -> Array:
+    """Return the number of scores above each edge."""
     above = np.zeros(counts.size + 1, dtype=np.int64)
     np.cumsum(counts[::-1], out=above[-2::-1])
     return frozen(above)
 
 
-def _nth(above: Array, k: Array) -> Array:
-    """Return the lowest edges with at most k above; rank k lies in the bin below such an edge."""
+def _nth_edge(above: Array, k: Array) -> Array:
+    """Return the lowest edges with at most k scores above; rank k is in the bin below this edge."""
     return above.size - np.searchsorted(above[::-1], k, side="right")
 
 
@@ -583,7 +583,7 @@ Samples: TypeAlias = ClassScores | ScoreHistogram
 
 
 class SampledAudit:
-    """The scores of an audit, as all its parts use them."""
+    """Base class of audits: the scores and their numbers."""
 
     __slots__ = ("_samples",)
 
@@ -601,12 +601,12 @@ class SampledAudit:
 
     @property
     def constant(self) -> bool:
-        """Whether all scores are equal, so that they tell nothing."""
+        """Whether all scores are equal, so that they distinguish no rounds."""
         return self._samples.constant
 
     @property
     def below_chance(self) -> bool:
-        """Whether the AUC is three standard errors below that of scores that know nothing."""
+        """Whether the AUC is three standard errors below that of scores without information."""
         members, nonmembers = self.n_members, self.n_nonmembers
         error = math.sqrt((members + nonmembers + 1) / (12 * members * nonmembers))  # Mann-Whitney
         return self._samples.auc() < 0.5 - 3 * error
@@ -626,7 +626,7 @@ def allowed_errors(rate: Doubles, n: int) -> Array:
 
 
 def arrays_of(samples: Samples) -> list[Array]:
-    """Return all that is known of the scores: what `Audit.to_bytes` writes."""
+    """Return the arrays that `Audit.to_bytes` writes."""
     if isinstance(samples, ScoreHistogram):
         return [samples.edges, samples.member_counts, samples.nonmember_counts]
     arrays = [samples.members, samples._odd_members.packed()]
@@ -637,16 +637,16 @@ def arrays_of(samples: Samples) -> list[Array]:
 
 
 def samples_of(arrays: list[Array]) -> Samples:
-    """Return the data that these arrays describe; ValueError if there can be none."""
+    """Return the samples from the arrays of `arrays_of`; ValueError if they are not valid."""
     if len(arrays) == _HISTOGRAM:
         return ScoreHistogram(*arrays)
     _require(len(arrays) in (_SCORES, _RANKED), "edges and counts, or scores")
     members, odd_members, nonmembers, odd_nonmembers = arrays[:_SCORES]
     _require(members.dtype == nonmembers.dtype, "scores of one dtype")
     samples = object.__new__(ClassScores)
-    samples.members, samples._odd_members = _restored(members, odd_members)
-    samples.nonmembers, samples._odd_nonmembers = _restored(nonmembers, odd_nonmembers)
-    samples.ranked = _ranked(samples, arrays[_SCORES:]) if len(arrays) == _RANKED else None
+    samples.members, samples._odd_members = _restore_class(members, odd_members)
+    samples.nonmembers, samples._odd_nonmembers = _restore_class(nonmembers, odd_nonmembers)
+    samples.ranked = _restore_ranked(samples, arrays[_SCORES:]) if len(arrays) == _RANKED else None
     return samples
 
 
@@ -655,7 +655,7 @@ def _require(holds: bool | np.bool_, words: str) -> None:
         raise ValueError(f"it must hold {words}")
 
 
-def _restored(scores: Array, odd: Array) -> tuple[Array, OddBits]:
+def _restore_class(scores: Array, odd: Array) -> tuple[Array, OddBits]:
     kind = scores.dtype.kind == "f" and scores.ndim == 1 and scores.size > 0
     _require(kind, "scores of both classes")
     ascend = (scores[1:] >= scores[:-1]).all() and not np.isnan(scores[-1])
@@ -666,18 +666,18 @@ def _restored(scores: Array, odd: Array) -> tuple[Array, OddBits]:
     return frozen(scores), OddBits(odd)
 
 
-def _ranked(samples: ClassScores, arrays: list[Array]) -> RankedBits:
+def _restore_ranked(samples: ClassScores, arrays: list[Array]) -> RankedBits:
     rounds, scores, lots, member = arrays
     total = samples.n_members + samples.n_nonmembers
-    kept = total if total <= MAX_ROUNDS else 0
+    rows = total if total <= MAX_ROUNDS else 0
     counted = rounds.dtype == np.int64 and rounds.shape == (1,) and rounds[0] == total
     _require(counted, "as many rounds as scores")
-    shapes = scores.shape == lots.shape == member.shape == (kept,) and lots.dtype == np.uint32
+    shapes = scores.shape == lots.shape == member.shape == (rows,) and lots.dtype == np.uint32
     _require(shapes, "a lot and a bit for each round")
     bits = member.dtype == np.uint8 and not (member > 1).any()
     _require(bits and scores.dtype == samples.members.dtype, "bits of the rounds")
     inside = member.astype(np.bool_)
-    for each, flags in ((samples.members, inside), (samples.nonmembers, ~inside)):
-        same = not kept or np.array_equal(np.sort(scores[flags]), each)
+    for class_scores, flags in ((samples.members, inside), (samples.nonmembers, ~inside)):
+        same = not rows or np.array_equal(np.sort(scores[flags]), class_scores)
         _require(same, "the scores of the rounds")
     return RankedBits._ranked(total, scores, lots, inside)

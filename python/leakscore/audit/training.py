@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from leakscore import _core, validation
 from leakscore.audit.results import ONE_RUN, Bound
-from leakscore.audit.scores import lots_of
+from leakscore.audit.scores import tie_lots
 from leakscore.distributions import clopper_pearson
 from leakscore.typing import Array, Counts, Flags, Seed
 
@@ -42,10 +42,10 @@ class OneRunBound(Bound):
     canaries : int
         Number of canaries m.
     k_plus, k_minus : int
-        How many were guessed in and out; for a grid, the pair with the largest bound; for
-        ``k="all"`` the size whose count of right guesses is the rarest.
+        Numbers of guesses in and out; for a grid, the pair with the largest bound; for
+        ``k="all"`` the size whose count of right guesses is the least probable.
     correct : int
-        How many of these guesses are right.
+        Number of right guesses among these.
     p_value : float
         Upper bound on the probability of this many right guesses at epsilon = 0, corrected for the
         grid.
@@ -54,8 +54,8 @@ class OneRunBound(Bound):
     delta, confidence : float
         As given.
     seed : int or None
-        As `rng` it orders tied scores alike; None if nothing was drawn, or if `rng` was an object
-        that its owner has.
+        Passed as `rng` it orders tied scores in the same way. None if nothing was drawn, or if
+        `rng` was a generator.
     assumptions : tuple of str
         What must be true, beyond the scores, for this to hold.
 
@@ -101,7 +101,7 @@ def one_run(
 
     An independent fair coin includes each of m canaries. The k_plus largest scores are guessed in,
     the k_minus smallest out, the others are not guessed, and the right guesses are counted. With
-    ``k="all"`` they are counted at every size of a grid, and nothing is to be chosen.
+    ``k="all"`` they are counted at every size of a grid, and there is nothing to choose.
 
     Parameters
     ----------
@@ -142,8 +142,8 @@ def one_run(
     Warns
     -----
     UserWarning
-        If as many canaries are in as fair coins hardly give: six standard deviations off half of
-        them, or exactly half of 200 or more, as where the number was fixed beforehand.
+        If the number of canaries that are in is improbable with fair coins: six standard deviations
+        off half of them, or exactly half of 200 or more, as if it was fixed beforehand.
 
     Notes
     -----
@@ -244,7 +244,7 @@ class Guesses:
 
     @property
     def exposed(self) -> float:
-        """Canaries that a claim is about: half of them if all guesses are of one kind."""
+        """Number of exposed canaries in the bound: half of them if all guesses are of one kind."""
         one_kind = self.k_plus == 0 or self.k_minus == 0
         return (0.5 if one_kind else 1.0) * self.canaries
 
@@ -264,7 +264,7 @@ def refuse_both(k_plus: object, k_minus: object, k: object) -> None:
 
 
 def coins(included: npt.ArrayLike, size: int) -> Flags:
-    """Check who was in, and warn of numbers that fair coins hardly give."""
+    """Validate which canaries were in; warn of a number that is improbable with fair coins."""
     inside = validation.flags("included", included, size)
     members = int(np.count_nonzero(inside))
     fixed = suspiciously_even(members, size)
@@ -279,7 +279,7 @@ def coins(included: npt.ArrayLike, size: int) -> Flags:
 
 
 def suspiciously_even(members: int, size: int) -> bool:
-    """Whether exactly half of many are in, as where the number was fixed."""
+    """Whether exactly half of many canaries are in, as if the number was fixed."""
     return size >= _MANY and 2 * members == size
 
 
@@ -351,7 +351,7 @@ def _pairs(
 
 
 class Walk(NamedTuple):
-    """Guesses that are made one after the other, and right ones among the first `sizes`.
+    """A sequence of guesses, and the numbers of right ones among the first `sizes`.
 
     Attributes
     ----------
@@ -371,7 +371,7 @@ class Walk(NamedTuple):
     minus: Counts
 
     def refutes(self, epsilon: float, miss: float) -> bool:
-        """Whether the counts are critical; a share that delta uses up tests nothing."""
+        """Whether a count is critical; False if delta uses up all of `miss`."""
         share = self.share * miss
         return _core.one_run_every_refutes(self.sizes, self.right, self.exposed, share, epsilon)
 
@@ -388,7 +388,7 @@ class Walk(NamedTuple):
 def _every_size(
     scores: npt.ArrayLike, included: npt.ArrayLike, delta: float, confidence: float, *, rng: Seed
 ) -> OneRunBound:
-    """Guess from both ends in turn, from the highest and from the lowest, and count right ones."""
+    """Bound epsilon from three walks of guesses: from both ends in turn, and from either end."""
     generator, seed = validation.seeded("rng", rng)
     values = validation.sample("scores", scores)
     inside, miss = coins(included, values.size), 1.0 - confidence
@@ -416,7 +416,7 @@ def _every_size(
 def _walks(scores: Array, inside: Flags, delta: float, rng: np.random.Generator) -> list[Walk]:
     """Return the three walks; ties are ordered by lots that do not depend on the coins."""
     half = scores.size // 2
-    ranked = inside[np.lexsort((lots_of(scores, rng), scores))]
+    ranked = inside[np.lexsort((tie_lots(scores, rng), scores))]
     highest, lowest = ranked[::-1][:half], ~ranked[:half]
     both = np.stack([highest, lowest], axis=1).ravel()
     all_ = scores.size * delta
@@ -435,7 +435,7 @@ def _walk(share: float, exposed: float, right: Flags, turns: tuple[int, int]) ->
 
 
 def _refuted(walks: list[Walk], miss: float) -> int:
-    """Return how many of 0.05, 0.1, ... are refuted up to the first that is not."""
+    """Return the number of refuted values 0.05, 0.1, ... before the first that is not refuted."""
     steps = 0
     while any(walk.refutes((steps + 1) / _STEPS, miss) for walk in walks):
         steps += 1
@@ -443,7 +443,7 @@ def _refuted(walks: list[Walk], miss: float) -> int:
 
 
 def _strongest(walks: list[Walk], epsilon: float) -> tuple[int, int, int]:
-    """Return the guesses in and out, and the right ones, where their count is the rarest."""
+    """Return guesses in, guesses out and right guesses where the count is least probable."""
     from scipy.special import betainc
 
     q = 1.0 / (1.0 + np.exp(-epsilon))
