@@ -1,4 +1,4 @@
-"""The best test of every step: exact log-likelihood ratios of averaged, noised gradients."""
+"""Exact log-likelihood ratios of averaged, noised gradients: the best test of every step."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def batch_means(cumulative_means: npt.ArrayLike, counts: npt.ArrayLike | None = 
     Parameters
     ----------
     cumulative_means : (..., T, d) array_like
-        Mean of all records so far, after each of T batches; d = 1 data is (..., T, 1). Read where
-        it is.
+        Mean of all records so far, after each of T batches; d = 1 data is (..., T, 1). Read in
+        place.
     counts : (T,) array_like of int, optional
         Numbers of records behind each mean, increasing, the first at least 1. None: equal batches.
 
@@ -70,7 +70,7 @@ def batch_means(cumulative_means: npt.ArrayLike, counts: npt.ArrayLike | None = 
     """
     means = validation.step_vectors("cumulative_means", cumulative_means)
     steps = means.shape[-2]
-    ratio = _earlier(counts, steps)[:, np.newaxis]
+    ratio = _earlier_ratios(counts, steps)[:, np.newaxis]
     result = np.empty(means.shape)
     with np.errstate(over="ignore", invalid="ignore"):
         for part in _blocks(means.shape, max(1, _ELEMENTS // (steps * means.shape[-1]))):
@@ -86,8 +86,8 @@ def batch_means(cumulative_means: npt.ArrayLike, counts: npt.ArrayLike | None = 
     return result
 
 
-def _earlier(counts: npt.ArrayLike | None, steps: int) -> Doubles:
-    """Return N_s / (N_t - N_s) of every step but the first."""
+def _earlier_ratios(counts: npt.ArrayLike | None, steps: int) -> Doubles:
+    """Return N_s / (N_t - N_s) for every step but the first."""
     if counts is None:
         return np.arange(1.0, steps)
     totals = validation.whole("counts", counts, 1)
@@ -99,7 +99,7 @@ def _earlier(counts: npt.ArrayLike | None, steps: int) -> Doubles:
 
 
 def _blocks(shape: tuple[int, ...], rounds: int) -> Iterator[Rounds]:
-    """Cut an array (..., T, d) into blocks of so many rounds."""
+    """Cut an array (..., T, d) into blocks of at most `rounds` rounds."""
     if len(shape) == 2:
         yield ()
         return
@@ -114,11 +114,12 @@ Rounds: TypeAlias = tuple[int | slice, ...]
 
 NEIGHBOURS = ("replace", "add-remove")
 
-# Elements of a block of gradients computed from parameters; larger where a covariance matrix is
-# applied to each.
-_IN_CACHE, _AT_ONCE = 2**17, 2**22
-# Coordinates of all steps, and of one, up to which the core takes all steps of a round at once.
-_FEW, _TILE = 2**13, 2**11
+# Elements of a block of gradients computed from parameters; the larger number if a covariance
+# matrix is applied to each.
+_IN_CACHE, _IN_MEMORY = 2**17, 2**22
+# Up to so many coordinates of all steps, and of one, the core scores all steps of a round in one
+# call.
+_FUSED_COORDINATES, _FUSED_DIM = 2**13, 2**11
 
 
 def gradient_llr(
@@ -171,8 +172,8 @@ def gradient_llr(
     Returns
     -------
     (..., T) ndarray
-        Natural log-likelihood ratios; larger means member. Where the step of the target is not
-        known, `semi_uniform` or `semi_max` make one score of them.
+        Natural log-likelihood ratios; larger means member. If the step of the target is not known,
+        combine them by `semi_uniform` or `semi_max`.
 
     Raises
     ------
@@ -201,37 +202,37 @@ def gradient_llr(
     >>> leakscore.sequential.gradient_llr(gradients, [1.0, 2.0], reference, n=10, noise_std=0.1)
     array([0.1932172, 0.4913295])
     """
-    given = validation.step_vectors("gradients", gradients)
+    rows = validation.step_vectors("gradients", gradients)
     noise = (noise_std, noise_cov, noise_factor)
     steps = _ScoredSteps(
-        given.shape, target_gradients, reference, n, noise=noise, neighbours=neighbours
+        rows.shape, target_gradients, reference, n, noise=noise, neighbours=neighbours
     )
     earlier = None  # records behind the mean before, over the number of the step's own
     if cumulative:
         counts = np.array([law.n for law in steps.laws])
         earlier = (np.cumsum(counts) - counts) / counts
-    together = steps.together(given, earlier)
-    if together is not None:
-        return together
-    room = np.empty(0)
+    fused = steps.fused(rows, earlier)
+    if fused is not None:
+        return fused
+    buffer = np.empty(0)
 
     def read(rounds: Rounds, step: int) -> Array:
-        nonlocal room
+        nonlocal buffer
         before, here = (*rounds, step - 1), (*rounds, step)
-        after: Array = given[here]
+        after: Array = rows[here]
         if earlier is None or step == 0:
             return after
-        room = _like(room, after)
-        # As `batch_means` does. What is not finite is refused with its name by the scores.
-        _core.batch_means(given[before], after, earlier[step], room)
-        return room
+        buffer = _buffer_like(buffer, after)
+        # As in `batch_means`. The scores refuse values that are not finite, with their name.
+        _core.batch_means(rows[before], after, earlier[step], buffer)
+        return buffer
 
-    return steps.scores(read, "gradients", given, fresh=cumulative)
+    return steps.scores(read, "gradients", rows, fresh=cumulative)
 
 
-def _like(room: Doubles, rows: Array) -> Doubles:
-    """Return room for one block after the other, as fresh pages cost as much as the work."""
-    return room if room.shape == rows.shape else np.empty(rows.shape)
+def _buffer_like(buffer: Doubles, rows: Array) -> Doubles:
+    """Return a buffer of the shape of `rows`, reused: new pages cost as much as the work."""
+    return buffer if buffer.shape == rows.shape else np.empty(rows.shape)
 
 
 def sgd_llr(
@@ -302,31 +303,31 @@ def sgd_llr(
     >>> leakscore.sequential.sgd_llr(theta, [1.0, 2.0], reference, 1.0, n=10)
     array([0.20536052, 0.52063829])
     """
-    given = validation.real_array("theta", theta)
-    if given.ndim < 2 or given.size == 0 or given.shape[-2] < 2:
+    parameters = validation.real_array("theta", theta)
+    if parameters.ndim < 2 or parameters.size == 0 or parameters.shape[-2] < 2:
         raise ValueError(
-            f"theta of shape {given.shape} must be (..., T+1, d) with T >= 1, not empty"
+            f"theta of shape {parameters.shape} must be (..., T+1, d) with T >= 1, not empty"
         )
-    shape = (*given.shape[:-2], given.shape[-2] - 1, given.shape[-1])
+    shape = (*parameters.shape[:-2], parameters.shape[-2] - 1, parameters.shape[-1])
     rate = validation.interval("learning_rate", learning_rate, 0.0, closed="neither")
     if rate.shape not in ((), shape[-2:-1]):
         raise ValueError(f"learning_rate of shape {rate.shape} must be a number or {shape[-2:-1]}")
     rates = np.broadcast_to(rate, shape[-2])
     noise = (noise_std, noise_cov, noise_factor)
     steps = _ScoredSteps(shape, target_gradients, reference, n, noise=noise, neighbours=neighbours)
-    room = np.empty(0)
+    buffer = np.empty(0)
 
     def read(rounds: Rounds, step: int) -> Array:
-        nonlocal room
+        nonlocal buffer
         here, beyond = (*rounds, step), (*rounds, step + 1)
-        before, after = given[here], given[beyond]
-        room = _like(room, after)
-        if not _core.step_gradients(before, after, rates[step], room):
-            validation.finite("theta", given)
+        before, after = parameters[here], parameters[beyond]
+        buffer = _buffer_like(buffer, after)
+        if not _core.step_gradients(before, after, rates[step], buffer):
+            validation.finite("theta", parameters)
             raise ValueError("theta must have differences over learning_rate below 1.8e308")
-        return room
+        return buffer
 
-    return steps.scores(read, "theta", given, fresh=True)
+    return steps.scores(read, "theta", parameters, fresh=True)
 
 
 class _ScoredSteps:
@@ -353,17 +354,17 @@ class _ScoredSteps:
         self.laws = []
         none = np.empty((0, dim))
         steps = zip(_references(reference, count, dim), _counts(n, count), strict=True)
-        for each, number in steps:
-            release = ScoredRelease(none, none, each, number, law, False)
-            self.laws.append(laws.setdefault((id(each), number), release))
+        for reference_of_step, number in steps:
+            release = ScoredRelease(none, none, reference_of_step, number, law, False)
+            self.laws.append(laws.setdefault((id(reference_of_step), number), release))
 
-    def together(self, given: Array, earlier: Doubles | None) -> Doubles | None:
-        """Return all ratios of few independent coordinates, None where `scores` must find them.
+    def fused_scores(self, given: Array, earlier: Doubles | None) -> Doubles | None:
+        """Return all ratios from one call of the core, or None if `scores` must compute them.
 
-        With `earlier` the rows are cumulative means.
+        The core takes few, independent coordinates. With `earlier` the rows are cumulative means.
         """
         count, dim = self.shape[-2:]
-        few = count * dim <= _FEW and dim <= _TILE
+        few = count * dim <= _FUSED_COORDINATES and dim <= _FUSED_DIM
         one_row = len(self.shape) == 2 and earlier is None  # which `scores` takes at once
         of_trainings = self.targets.ndim > 2
         if not few or one_row or of_trainings or not all(law.independent for law in self.laws):
@@ -390,7 +391,7 @@ class _ScoredSteps:
     def scores(
         self, read: Callable[[Rounds, int], Array], name: str, given: Array, *, fresh: bool
     ) -> Doubles:
-        """Score what `read` returns for some rounds in one step; `fresh`: it is a new array."""
+        """Score the blocks that `read(rounds, step)` returns; `fresh`: it computes new arrays."""
         result = np.empty(self.shape[:-1])
         targets = self.targets
         alike = len(set(map(id, self.laws))) == 1
@@ -399,7 +400,7 @@ class _ScoredSteps:
                 release = self.laws[0].of(given, targets, targets.ndim == 2)
                 result[:] = llr_of(release, self.neighbours)
                 return result
-            few = _IN_CACHE if all(law.independent for law in self.laws) else _AT_ONCE
+            few = _IN_CACHE if all(law.independent for law in self.laws) else _IN_MEMORY
             block = max(1, few // self.shape[-1]) if fresh else prod(self.shape)
             for rounds in _blocks(self.shape, block):
                 for step, law in enumerate(self.laws):

@@ -12,8 +12,8 @@ from leakscore import _core, validation
 from leakscore.typing import Array, Doubles, Rest, Row, Rows
 
 
-class _OfSteps(Protocol[Rest]):
-    """A function of the ratios of all steps, of one training or of many."""
+class _StepsFunction(Protocol[Rest]):
+    """Type of a function of the ratios of all steps, of one training or of many."""
 
     @overload
     def __call__(self, llr: Rows, *args: Rest.args, **kwargs: Rest.kwargs) -> Doubles: ...
@@ -25,13 +25,13 @@ class _OfSteps(Protocol[Rest]):
     ) -> float | Doubles: ...
 
 
-def _of_steps(
+def _typed_by_rank(
     function: Callable[Concatenate[npt.ArrayLike, Rest], float | Doubles],
-) -> _OfSteps[Rest]:
-    return cast("_OfSteps[Rest]", function)
+) -> _StepsFunction[Rest]:
+    return cast("_StepsFunction[Rest]", function)
 
 
-@_of_steps
+@_typed_by_rank
 def semi_uniform(
     llr: npt.ArrayLike, prior: npt.ArrayLike | None = None, axis: int = -1
 ) -> float | Doubles:
@@ -52,7 +52,7 @@ def semi_uniform(
     -------
     float or ndarray
         log sum_t prior_t exp(llr_t), without `axis`; larger means member. Steps of probability 0
-        do not count, for any ratio.
+        are ignored, whatever their ratio.
 
     Raises
     ------
@@ -72,18 +72,18 @@ def semi_uniform(
     >>> leakscore.sequential.semi_uniform([[0.0, 800.0], [3.0, 3.0]], prior=[1.0, 0.0])
     array([0., 3.])
     """
-    ratios = _steps(llr, axis)
+    ratios = _ratios(llr, axis)
     if prior is None:
-        return _shaped(_core.allocated_llr(_flat(ratios), 1, 1, False), ratios)
+        return _result_of(_core.allocated_llr(_by_training(ratios), 1, 1, False), ratios)
     weights = probabilities("prior", prior, ratios.shape[-1])
     used = weights > 0.0
-    ratios = _without_nan(ratios)[..., used] + np.log(weights[used])
-    means = _shaped(_core.allocated_llr(_flat(ratios), 1, 1, False), ratios)
+    ratios = _refuse_nan(ratios)[..., used] + np.log(weights[used])
+    means = _result_of(_core.allocated_llr(_by_training(ratios), 1, 1, False), ratios)
     result: float | Doubles = means + np.log(ratios.shape[-1])
     return result
 
 
-@_of_steps
+@_typed_by_rank
 def semi_max(llr: npt.ArrayLike, axis: int = -1) -> float | Doubles:
     """Largest of the steps' log-likelihood ratios, for a target in an unknown one of the steps.
 
@@ -123,12 +123,12 @@ def semi_max(llr: npt.ArrayLike, axis: int = -1) -> float | Doubles:
     >>> leakscore.sequential.semi_max([[0.0, 2.0, 1.0], [-3.0, -1.0, -2.0]])
     array([ 2., -1.])
     """
-    ratios = _steps(llr, axis)
-    return _shaped(ratios.max(axis=-1).astype(np.float64), ratios)
+    ratios = _ratios(llr, axis)
+    return _result_of(ratios.max(axis=-1).astype(np.float64), ratios)
 
 
-def _steps(llr: npt.ArrayLike, axis: int = -1) -> Array:
-    """Return ratios with the steps in the last axis, where they are."""
+def _ratios(llr: npt.ArrayLike, axis: int = -1) -> Array:
+    """Return a view of the ratios with the steps in the last axis."""
     given = validation.real_array("llr", llr)
     if given.ndim == 0 or given.size == 0:
         raise ValueError(
@@ -138,35 +138,35 @@ def _steps(llr: npt.ArrayLike, axis: int = -1) -> Array:
     return given if place == -1 else np.moveaxis(given, place, -1)
 
 
-def _flat(ratios: Array) -> Array:
-    """Return the ratios of one training a row."""
+def _by_training(ratios: Array) -> Array:
+    """Return the ratios as a table with one training per row."""
     return ratios.reshape(-1, ratios.shape[-1])
 
 
-def _shaped(result: Doubles, ratios: Array) -> float | Doubles:
-    """Give a number of each training the axes of the ratios; explain NaN."""
+def _result_of(result: Doubles, ratios: Array) -> float | Doubles:
+    """Reshape one number per training to the axes of the ratios; explain NaN."""
     if np.isnan(result).any():
-        _without_nan(ratios)
+        _refuse_nan(ratios)
         raise ValueError("llr must not hold both -inf and inf, which contradict each other")
     shaped: float | Doubles = result.reshape(ratios.shape[:-1])[()]
     return shaped
 
 
-def _without_nan(ratios: Array) -> Array:
+def _refuse_nan(ratios: Array) -> Array:
     if np.isnan(ratios).any():
         raise ValueError("llr must hold no NaN")
     return ratios
 
 
 def probabilities(name: str, prior: npt.ArrayLike | None, steps: int) -> Doubles:
-    """Return the probability of each step, (T,); the same for all if None is given."""
+    """Return the probability of each step, (T,); None gives equal probabilities."""
     if prior is None:
         return np.full(steps, 1.0 / steps)
     weights = validation.shares(name, prior, steps)
     return np.asarray(weights / weights.sum())
 
 
-@_of_steps
+@_typed_by_rank
 def allocation_llr(
     llr: npt.ArrayLike, *, selected: int = 1, num_epochs: int = 1, reallocate: bool = True
 ) -> float | Doubles:
@@ -178,20 +178,20 @@ def allocation_llr(
     Parameters
     ----------
     llr : (..., T) array_like
-        Log-likelihood ratio of each step, of all epochs in turn: of a step that holds the record
-        against one that does not, given what came before. Read where it is; -inf and inf are legal.
+        Log-likelihood ratio of each step, epoch after epoch: of a step with the record against one
+        without it, given the earlier steps. Read in place; -inf and inf are legal.
     selected : int
-        Steps of an epoch that hold the record, 1 to their number.
+        Steps of an epoch with the record, from 1 to their number.
     num_epochs : int
         Number of epochs; T is a multiple of it.
     reallocate : bool
-        True: the steps are drawn anew in every epoch. False: once.
+        True: the steps are drawn again in every epoch. False: once.
 
     Returns
     -------
     float or (...) ndarray
-        Larger means member. Of every epoch log of the mean, over all sets of `selected` steps, of
-        exp of the set's sum; added up over the epochs.
+        Larger means member. For every epoch the log of the mean, over all sets of `selected` steps,
+        of exp of the set's sum; added up over the epochs.
 
     Raises
     ------
@@ -211,11 +211,11 @@ def allocation_llr(
     Exact where the ratios of the steps are those given the other records' batches, or where other
     contributions are 0 (Notes of `games.dpsgd`).
 
-    Shuffles: with records replaced and all other contributions the opposite of the target's this is
-    the exact ratio, the steps' at twice the clipping norm, and the attack of
-    `tradeoff.shuffled_gaussian`; for ``neighbours="zero-out"`` that ratio is `allocation_llr` of
-    the member's shifts less `allocation_llr` of the non-member's. No best attack over all data sets
-    is known for shuffles.
+    Shuffles: let records be replaced, and all other contributions be the opposite of the target's.
+    Then this is the exact ratio, with the steps' ratios at twice the clipping norm, and the attack
+    of `tradeoff.shuffled_gaussian`. For ``neighbours="zero-out"`` the ratio is `allocation_llr` of
+    the member's shifts less `allocation_llr` of the non-member's. For shuffles the best attack over
+    all data sets is not known.
 
     Time grows as T times `selected` (or the steps left out, if these are fewer). Rounding is below
     1e-15 T times the largest of 1, the result and the ratios' sizes.
@@ -234,29 +234,29 @@ def allocation_llr(
     >>> leakscore.sequential.allocation_llr(steps, selected=2).round(4)
     array([   1.9291, 1598.2082])
     """
-    given = _steps(llr)
+    ratios = _ratios(llr)
     hits = validation.steps("selected", selected)
     epochs = validation.steps("num_epochs", num_epochs)
-    again = validation.flag("reallocate", reallocate)
-    steps = given.shape[-1]
+    redraw = validation.flag("reallocate", reallocate)
+    steps = ratios.shape[-1]
     if steps % epochs:
         raise ValueError(f"num_epochs={epochs} must divide the {steps} steps of llr")
     if hits > steps // epochs:
         raise ValueError(f"selected={hits} must be <= {steps // epochs}, the steps of an epoch")
-    return _shaped(_core.allocated_llr(_flat(given), epochs, hits, again), given)
+    return _result_of(_core.allocated_llr(_by_training(ratios), epochs, hits, redraw), ratios)
 
 
-@_of_steps
+@_typed_by_rank
 def poisson_llr(llr: npt.ArrayLike, sample_rate: float) -> float | Doubles:
-    """Log-likelihood ratio of a record that comes to each step with the same probability.
+    """Log-likelihood ratio of a record that is in each step with the same probability.
 
     The best test in trainings with Poisson sampling, from the ratios of single steps.
 
     Parameters
     ----------
     llr : (..., T) array_like
-        Log-likelihood ratio of each step: of one that holds the record against one that does not,
-        given what came before. Read where it is; -inf and inf are legal.
+        Log-likelihood ratio of each step: of a step with the record against one without it, given
+        the earlier steps. Read in place; -inf and inf are legal.
     sample_rate : float
         Probability q of the record to be in a step, in (0, 1].
 
@@ -278,11 +278,11 @@ def poisson_llr(llr: npt.ArrayLike, sample_rate: float) -> float | Doubles:
 
     Notes
     -----
-    Other batches, where only an attack is known and no best one over all data sets. Fixed sizes
-    with a record replaced: with all other contributions the opposite of the target's this is the
-    exact ratio, at ``batch_size / num_records`` and the steps' ratios at twice the clipping norm;
-    worse data are not excluded. Truncated Poisson: with other contributions of 0 it is the exact
-    ratio at the rate at which a record is in a batch after cutting, which is lower.
+    For other batches this is an attack, and the best one over all data sets is not known. Fixed
+    sizes with a record replaced: if all other contributions are the opposite of the target's, it is
+    the exact ratio, at ``batch_size / num_records`` and the steps' ratios at twice the clipping
+    norm; other data may be worse. Truncated Poisson: if other contributions are 0, it is the exact
+    ratio at the lower rate at which a record is in a batch after truncation.
 
     Examples
     --------
@@ -290,9 +290,9 @@ def poisson_llr(llr: npt.ArrayLike, sample_rate: float) -> float | Doubles:
     >>> leakscore.sequential.poisson_llr([[0.0, 2.0, 1.0], [8.0, 0.0, -8.0]], 0.1).round(4)
     array([0.6526, 5.5951])
     """
-    given = _steps(llr)
+    ratios = _ratios(llr)
     rate = validation.scalar("sample_rate", sample_rate, 0.0, 1.0, closed="right")
-    return _shaped(_core.sampled_llr(_flat(given), rate), given)
+    return _result_of(_core.sampled_llr(_by_training(ratios), rate), ratios)
 
 
 _NO_NOISE = np.zeros(1)

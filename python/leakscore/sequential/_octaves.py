@@ -62,26 +62,26 @@ _ONE = 1e-15  # the rounding of 1 less a rate
 
 
 class Ratio:
-    """One step's LR = exp(largest - X / (2 (n-1))), X noncentral chi-square with n M."""
+    """The ratio of one step, exp(largest - X / (2 (n-1))), X noncentral chi-square with n M."""
 
     def __init__(self, distance: float, n: int, dim: int) -> None:
         self.distance, self.n, self.dim = distance, n, dim
         self.largest = 0.5 * (distance - dim * float(np.log1p(-1.0 / n)))
 
     def laws(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Give noncentrality and scale of X under H0 and under H1."""
+        """Return noncentrality and scale of X under H0 and under H1."""
         others = self.n - 1.0
         return (self.n * self.distance, 1.0), (others * self.distance, others / self.n)
 
     def value(self, x: Doubles) -> Doubles:
-        """Give the ratio at X = x."""
+        """Return the ratio at X = x."""
         return np.asarray(np.exp(self.log(x)))
 
     def log(self, x: Doubles) -> Doubles:
         return np.asarray(self.largest - x / (2.0 * (self.n - 1.0)))
 
     def at_most(self, log_ratio: Doubles) -> tuple[Doubles, Doubles]:
-        """Return the probability of a ratio at most that, under H0 and under H1."""
+        """Return the probability of a log-ratio at most `log_ratio`, under H0 and under H1."""
         others = self.n - 1.0
         with np.errstate(over="ignore"):
             room = np.maximum(2.0 * (self.largest - log_ratio), 0.0)
@@ -91,11 +91,11 @@ class Ratio:
 
 
 def ratio_law(ratio: Ratio, count: int, work: float = _WORK) -> Octaves | None:
-    """Give the laws of one step's ratio for a sum of so many; None where doubles do not hold it."""
+    """Return the law of one step's ratio for a sum of `count`; None if doubles would overflow."""
     law0, law1 = ratio.laws()
     low = min(scale * float(ncx2.ppf(_BEYOND, ratio.dim, c)) for c, scale in (law0, law1))
     high = max(scale * float(ncx2.isf(_BEYOND, ratio.dim, c)) for c, scale in (law0, law1))
-    # All of them are hardly ever below a ratio that one of them is below with 10^(-20 / count).
+    # All of `count` ratios are below `small` with a probability of at most 1e-20.
     usual = ncx2.isf([0.5, min(0.5, 10.0 ** (-20.0 / count))], ratio.dim, law0[0])
     with np.errstate(over="ignore", under="ignore"):
         least, middle, small, largest = ratio.value(np.array([high, *usual, low])).tolist()
@@ -112,7 +112,7 @@ def ratio_law(ratio: Ratio, count: int, work: float = _WORK) -> Octaves | None:
     points = origin + offsets(spacing, half, largest - origin)
     with np.errstate(divide="ignore"):
         room = np.maximum(ratio.largest - np.log(points), 0.0)
-    # Nodes are placed in -sqrt(X), in which no density has a pole and the ratio grows.
+    # Nodes are in -sqrt(X), where no density has a pole and the ratio increases.
     edges = np.clip(-np.sqrt(2.0 * (ratio.n - 1.0) * room), -np.sqrt(high), -np.sqrt(low))
 
     def areas(u: Doubles, width: Doubles) -> tuple[Doubles, Doubles]:
@@ -123,11 +123,11 @@ def ratio_law(ratio: Ratio, count: int, work: float = _WORK) -> Octaves | None:
         outside, _ = areas(u, width)
         return outside, np.maximum(sign * np.expm1(ratio.log(u * u)), 0.0) * outside
 
-    def integrated(of: Areas) -> tuple[list[Doubles], float]:
+    def integrate(of: Areas) -> tuple[list[Doubles], float]:
         return masses(points, edges, lambda u: ratio.value(u * u), of, (MEAN, MEAN))
 
-    laws, terms = integrated(areas)
-    laws += [integrated(partial(beyond, sign=sign))[0][1] for sign in (1.0, -1.0)]
+    laws, terms = integrate(areas)
+    laws += [integrate(partial(beyond, sign=sign))[0][1] for sign in (1.0, -1.0)]
     lost = [
         1.001 * float(ncx2.cdf(low / scale, ratio.dim, c) + ncx2.sf(high / scale, ratio.dim, c))
         for c, scale in (law0, law1)
@@ -135,13 +135,13 @@ def ratio_law(ratio: Ratio, count: int, work: float = _WORK) -> Octaves | None:
     moved = 8.0 * _U * (2.0 + abs(ratio.largest) + high / (2.0 * (ratio.n - 1.0)))
     rounding = _PDF + (20.0 + terms) * _U + _steepness(ratio, low, high) * _U + moved
     under_h0, under_h1, more, less = (rows_of(law, half) for law in laws)
-    gone = lost[0], lost[1]
+    tails = lost[0], lost[1]
     excess = (more, less) if float(more.sum()) < _NEARLY_1 else None
-    return Octaves(origin, spacing, under_h0, under_h1, None, 1, rounding, moved, gone, excess)
+    return Octaves(origin, spacing, under_h0, under_h1, None, 1, rounding, moved, tails, excess)
 
 
 def _steepness(ratio: Ratio, low: float, high: float) -> float:
-    """Bound twice the relative change of a density where sqrt(X) changes by its own size."""
+    """Bound twice the relative change of a density over that of sqrt(X)."""
     v = np.linspace(np.sqrt(low), np.sqrt(high), 2001)[1:]
     logs = ncx2.logpdf(v * v, ratio.dim, ratio.n * ratio.distance) + np.log(v)
     slopes = np.abs(np.diff(logs) / np.diff(v)) * v[1:]
@@ -149,7 +149,7 @@ def _steepness(ratio: Ratio, low: float, high: float) -> float:
 
 
 class OctaveCurves:
-    """G and H of a law, from below and from above; `numbers` are the points of the pair."""
+    """Bounds of G and H of a law from below and from above; `numbers` are the pair's points."""
 
     def __init__(self, law: Octaves) -> None:
         outside, inside = in_use(law.under_h0), in_use(law.shifted)
@@ -186,12 +186,12 @@ class OctaveCurves:
         return np.asarray(short * wider + c * self.lost[0])
 
     def tests(self, c: Doubles) -> Indices:
-        """Give some thresholds of the statistic that are best at c, or near it."""
+        """Return the thresholds of the statistic that are best at c, or nearly so."""
         best = np.searchsorted(self.ratio, c, side="right")
         return np.asarray(np.clip(best[:, np.newaxis] + np.arange(-2, 3), 0, self.numbers.size))
 
     def gain_low(self, c: Doubles) -> Doubles:
-        """Bound G from below: no test has more power less c times its false positives."""
+        """Bound G from below by the tests' power less c times their false positives."""
         k, c = self.tests(c), c[:, np.newaxis]
         inside = self.caught[k]
         gain = inside * np.exp(-self.rounding) - c * (self.above[k] * np.exp(self.rounding))
@@ -211,30 +211,30 @@ class OctaveCurves:
         return np.asarray(loss.max(axis=1))
 
     def _signed(self, rest: Doubles, more: Doubles, less: Doubles, inside: Doubles) -> Doubles:
-        """Bound a sum from below, each term of which errs by a share of its own size.
+        """Bound the power less c times the false positives from below.
 
-        The power less c times the false positives is (1 - c) times these, and the excess of the
-        power over them. The log of one step's ratio errs by `moved`, whatever the excess.
+        It is (1 - c) times the false positives, plus the excess of the power over them. The log of
+        one step's ratio errs by `moved`, whatever the excess.
         """
         wide = float(np.expm1(self.rounding)) + 8.0 * _U
-        sure = rest + more - less - wide * (np.abs(rest) + more + less)
-        return np.asarray(sure - self.moved * (1.0 + wide) * inside)
+        certain = rest + more - less - wide * (np.abs(rest) + more + less)
+        return np.asarray(certain - self.moved * (1.0 + wide) * inside)
 
 
 def _above(values: Doubles) -> Doubles:
-    """Give the sums of the values from 0, 1, ... on; of none at the end."""
+    """Return the sums of the values from index 0, 1, ... on; the last is 0."""
     return np.append(np.cumsum(values[::-1])[::-1], 0.0)
 
 
 def _below(values: Doubles) -> Doubles:
-    """Give the sums of the first 0, 1, ... values."""
+    """Return the sums of the first 0, 1, ... values."""
     return np.append(0.0, np.cumsum(values))
 
 
 def rates(low: OctaveCurves, high: OctaveCurves, gamma: Doubles) -> Doubles:
-    """Give both ends of alpha and of beta, (4, k), of tests at k > 0 finite thresholds.
+    """Return both ends of alpha and of beta, (4, k), of tests at k > 0 finite thresholds.
 
-    `low` is a law whose G lies below, `high` one whose G lies above that of the test.
+    G of `low` lies below that of the test, G of `high` above it.
     """
     parts = [
         _rates(low, high, np.clip(gamma[i : i + _AT_ONCE], _LEAST, _MOST))
@@ -266,10 +266,10 @@ def _rates(low: OctaveCurves, high: OctaveCurves, gamma: Doubles) -> Doubles:
 def _lines(
     low: OctaveCurves, high: OctaveCurves, c: Doubles, shares: Doubles
 ) -> tuple[Doubles, Doubles]:
-    """Give alpha and beta of all lines through the lower curve at c and the upper one beside it.
+    """Return alpha and beta of lines through the lower curve at c and the upper curve next to c.
 
-    Where that lies on the left, they bound alpha from above and beta from below; on the right from
-    below and from above.
+    If the second point is on the left, they bound alpha from above and beta from below; if it is on
+    the right, alpha from below and beta from above.
     """
     here = c[:, np.newaxis]
     beside = here * (1.0 + shares)
@@ -285,11 +285,11 @@ def _lines(
 
 
 def average(ratio: Ratio, weights: Doubles) -> tuple[OctaveCurves, OctaveCurves] | None:
-    """Give curves below and above those of a sum of ratios with these positive weights."""
+    """Return curves below and above those of a sum of ratios with these positive weights."""
     laws = []
     exact, counts = np.unique(weights, return_counts=True)
-    few = exact.size <= _RUNS and exact[0] > _NEGLIGIBLE * exact[-1]
-    for parts, many, sure in [(exact, counts, 0.0)] if few else _alike(weights):
+    exact_law = exact.size <= _RUNS and exact[0] > _NEGLIGIBLE * exact[-1]
+    for parts, many, sure in [(exact, counts, 0.0)] if exact_law else _convex_bounds(weights):
         law = _sum(ratio, parts, many, sure)
         if law is None:
             return None
@@ -298,7 +298,7 @@ def average(ratio: Ratio, weights: Doubles) -> tuple[OctaveCurves, OctaveCurves]
 
 
 def _sum(ratio: Ratio, weights: Doubles, counts: Indices, sure: float) -> Octaves | None:
-    """Add up so many ratios of each weight, bit by bit of the counts, and a constant."""
+    """Add up `counts` ratios of each weight, by binary powers, and the constant `sure`."""
     work = _WORK * min(1.0, 16.0 / weights.size)
     step = ratio_law(ratio, int(counts.sum()), work)
     if step is None:
@@ -326,34 +326,34 @@ def _sum(ratio: Ratio, weights: Doubles, counts: Indices, sure: float) -> Octave
 
 
 def _tree(laws: list[Octaves]) -> list[Octaves]:
-    """Add up laws in pairs, each of about the same size, until one is left (or none)."""
+    """Add up laws in pairs of about the same size, until one remains (or none)."""
     while len(laws) > 1:
         pairs = [joined(*laws[i : i + 2]) for i in range(0, len(laws) - 1, 2)]
         laws = pairs + laws[2 * len(pairs) :]
     return laws
 
 
-def _alike(weights: Doubles) -> list[tuple[Doubles, Indices, float]]:
-    """Give weights and counts (and a constant) of a sum that is no larger, and of one no smaller.
+def _convex_bounds(weights: Doubles) -> list[tuple[Doubles, Indices, float]]:
+    """Return weights, counts and a constant of a smaller sum, and of a larger one, in convex order.
 
     In the convex order a sum of ratios is Schur-convex in its weights: it grows where two weights
     of the same sum move apart. A run of weights is replaced by its mean m, or half of it by m + a
     and half by m - a, with no weight beyond these. The least weights are replaced by their sum,
     without a ratio, or by as many of the largest of them as have that sum.
     """
-    falling = np.sort(weights)[::-1]
-    rest = np.cumsum(falling[::-1])[::-1]
+    descending = np.sort(weights)[::-1]
+    rest = np.cumsum(descending[::-1])[::-1]
 
     def runs(allowed: float) -> list[int]:
-        """Cut into runs of 2^j whose squares move by no more than allowed."""
-        last = int(np.searchsorted(-falling * rest, -allowed))
+        """Cut the weights into runs of 2^j whose squares change by no more than `allowed`."""
+        last = int(np.searchsorted(-descending * rest, -allowed))
         cuts = [0]
         while cuts[-1] < last:
             first = cuts[-1]
             size = 1
             while first + 2 * size <= last:
-                low = falling[first + 2 * size - 1]
-                gap = falling[first] - low
+                low = descending[first + 2 * size - 1]
+                gap = descending[first] - low
                 if gap > low or 2 * size * gap * gap > allowed:
                     break
                 size *= 2
@@ -363,19 +363,19 @@ def _alike(weights: Doubles) -> list[tuple[Doubles, Indices, float]]:
     low, high = 1e-12, 1.0
     for _ in range(30):
         middle = float(np.sqrt(low * high))
-        many = len(runs(middle * float(falling @ falling))) > _RUNS
+        many = len(runs(middle * float(descending @ descending))) > _RUNS
         low, high = (middle, high) if many else (low, middle)
-    cuts = np.array(runs(high * float(falling @ falling)))
+    cuts = np.array(runs(high * float(descending @ descending)))
     starts, sizes = cuts[:-1], np.diff(cuts)
-    means = np.add.reduceat(falling[: cuts[-1]], starts) / sizes
-    reach = np.maximum(falling[starts] - means, means - falling[cuts[1:] - 1])
+    means = np.add.reduceat(descending[: cuts[-1]], starts) / sizes
+    reach = np.maximum(descending[starts] - means, means - descending[cuts[1:] - 1])
     single = sizes == 1
-    tail = float(falling[cuts[-1] :].sum())
+    tail = float(descending[cuts[-1] :].sum())
     spread = [(means[single], sizes[single])]
     for sign in (-1.0, 1.0):
         spread.append(((means + sign * reach)[~single], sizes[~single] // 2))
     if tail > 0.0:
-        top = float(falling[cuts[-1]])
+        top = float(descending[cuts[-1]])
         whole = int(tail / top)
         spread.append((np.array([top, tail - whole * top]), np.array([whole, 1])))
     values, counts = (np.concatenate(part) for part in zip(*spread, strict=True))

@@ -216,7 +216,7 @@ def dpsgd_error_rates(
     n = validation.count("n", n, 2, why=validation.ONE)
     noise = validation.per_coordinate("noise_std", noise_std, reference.dim)
     if validation.choice("neighbours", neighbours, NEIGHBOURS) == "add-remove":
-        return _normal_rates(gamma, _added(gradient, reference, n, noise))
+        return _normal_rates(gamma, _gaussian_variance(gradient, reference, n, noise))
     if not noise.any():
         return error_rates(gamma, reference.squared_mahalanobis(gradient), n, reference.dim)
     _release(gradient, reference, n, noise).without_target().invertible()
@@ -291,12 +291,12 @@ class Eigenterms:
 
 def eigenterms(reference: Reference, gradient: Doubles, noise: Doubles) -> Eigenterms:
     """Put covariance, noise and the target's deviation into the eigenbasis."""
-    away = gradient - reference.mean
+    deviation = gradient - reference.mean
     with np.errstate(over="ignore"):
-        if not np.isfinite(np.square(away).sum()):
+        if not np.isfinite(np.square(deviation).sum()):
             raise ValueError("target_gradient must be so near to the mean that no square overflows")
     if reference.kind == "diagonal":
-        return _grouped(reference.variances, np.broadcast_to(noise**2, away.shape), away**2)
+        return _group(reference.variances, np.broadcast_to(noise**2, deviation.shape), deviation**2)
     if noise.ndim and (noise != noise[0]).any():
         raise ValueError(
             "noise_std must be the same for all coordinates, or a reference of kind 'diagonal'"
@@ -305,44 +305,44 @@ def eigenterms(reference: Reference, gradient: Doubles, noise: Doubles) -> Eigen
     covariance = reference.covariance
     if not isinstance(covariance, LowRank):
         values, vectors = np.linalg.eigh(reference.cov)
-        along = vectors.T @ away
-        return _grouped(np.maximum(values, 0.0), np.full(away.size, level), along**2)
+        coordinates = vectors.T @ deviation
+        return _group(np.maximum(values, 0.0), np.full(deviation.size, level), coordinates**2)
     diagonal = float(covariance.diagonal[0])
     if (covariance.diagonal != diagonal).any():
         raise ValueError(
             "reference of kind 'low-rank' must have one diagonal for all coordinates, as "
             "Reference.low_rank(mean, number, factor) has, or a fit with shrinkage=0 and a ridge"
         )
-    values, along, rest = _factor_basis(covariance, away)
-    variance, square = np.append(diagonal + values, diagonal), np.append(along**2, rest)
-    size = np.append(np.ones(values.size), away.size - values.size)
-    return _grouped(variance, np.full(variance.size, level), square, size)
+    values, coordinates, rest = _factor_basis(covariance, deviation)
+    variance, square = np.append(diagonal + values, diagonal), np.append(coordinates**2, rest)
+    size = np.append(np.ones(values.size), deviation.size - values.size)
+    return _group(variance, np.full(variance.size, level), square, size)
 
 
-def _factor_basis(covariance: LowRank, away: Doubles) -> tuple[Doubles, Doubles, float]:
-    """Return eigenvalues of scale F'F beyond 0, coordinates along them, and the rest of `away`.
+def _factor_basis(covariance: LowRank, deviation: Doubles) -> tuple[Doubles, Doubles, float]:
+    """Return positive eigenvalues of scale F'F, coordinates along them, and the squared rest.
 
-    By the triangular factor of F' = QR, found a strip of columns of F at a time, which keeps the
-    digits of small singular values.
+    The triangular factor of F' = QR is computed by strips of columns of F. It keeps the digits of
+    small singular values.
     """
     rows = covariance.centred
     triangle = np.empty((0, len(rows)))
     for _, strip in rows.strips(len(rows)):
         triangle = _triangle(np.hstack([triangle.T, strip]))
     _, values, basis = np.linalg.svd(triangle)
-    kept = values > values[0] * len(rows) * np.finfo(np.float64).eps
-    values, basis = values[kept], basis[: values.size][kept]
-    along = (rows.products(away[np.newaxis])[0] @ basis.T) / values
-    rest = away[np.newaxis].copy()
-    rows.add_combination(-((along / values) @ basis)[np.newaxis], rest)
-    return covariance.scale * values**2, along, float(np.square(rest).sum())
+    positive = values > values[0] * len(rows) * np.finfo(np.float64).eps
+    values, basis = values[positive], basis[: values.size][positive]
+    coordinates = (rows.products(deviation[np.newaxis])[0] @ basis.T) / values
+    rest = deviation[np.newaxis].copy()
+    rows.add_combination(-((coordinates / values) @ basis)[np.newaxis], rest)
+    return covariance.scale * values**2, coordinates, float(np.square(rest).sum())
 
 
 def _triangle(columns: Doubles) -> Doubles:
     """Return the triangular factor R of `columns`' = QR.
 
-    With few rows, that of the triangles of blocks of columns, again and again: in blocks so small
-    BLAS starts no threads, which would take ten times as long in such a matrix.
+    With few rows, blocks of columns are reduced to their triangles, repeatedly. Blocks are so small
+    that BLAS starts no threads, which would take ten times as long for such a matrix.
     """
     size = len(columns)
     height = _BLOCK // size
@@ -356,20 +356,20 @@ def _triangle(columns: Doubles) -> Doubles:
     return np.asarray(factor(columns.T, mode="r"))
 
 
-def _grouped(
+def _group(
     variance: Doubles, noise: Doubles, square: Doubles, size: Doubles | None = None
 ) -> Eigenterms:
     """Add up the coordinates of equal variance and noise."""
     sizes = np.ones(variance.size) if size is None else size
-    both = np.empty(variance.size, dtype=np.complex128)  # sorted by the first, then by the second
-    both.real, both.imag = variance, noise
-    pairs, place = np.unique(both, return_inverse=True)
-    sums = (_sums(place, values, pairs.size) for values in (sizes, square))
+    keys = np.empty(variance.size, dtype=np.complex128)  # sorted by the first, then by the second
+    keys.real, keys.imag = variance, noise
+    pairs, place = np.unique(keys, return_inverse=True)
+    sums = (_sums_by_group(place, values, pairs.size) for values in (sizes, square))
     return Eigenterms(pairs.real.copy(), pairs.imag.copy(), *sums)
 
 
-def _sums(place: Indices, values: Doubles, count: int) -> Doubles:
-    """Add up the values of the same place."""
+def _sums_by_group(place: Indices, values: Doubles, count: int) -> Doubles:
+    """Add up the values of each group."""
     return np.bincount(place, values, count).astype(np.float64)
 
 
@@ -401,15 +401,15 @@ class _Ratio:
         # All weights are positive, so the lower tail is below a normal one of the same variance,
         # and the upper one is sub-gamma: both are below e^-800 (Laurent and Massart, lemma 1).
         spread = 2.0 * self.weights**2 @ (self.df + 2.0 * self.nc) + self.sigma**2
-        away = room - self.weights @ self.df
-        gone = away < -40.0 * np.sqrt(spread)
-        sure = away > 40.0 * np.sqrt(spread) + 1600.0 * self.weights.max()
+        centred = room - self.weights @ self.df
+        surely_below = centred < -40.0 * np.sqrt(spread)
+        surely_above = centred > 40.0 * np.sqrt(spread) + 1600.0 * self.weights.max()
         # The sum of w nc may be far larger than the ratio that remains.
         high, low = _exact_sum(self.weights, self.nc)
         law = (self.weights, self.df, self.nc)
-        points = np.where(gone | sure, 0.0, room) + low
+        points = np.where(surely_below | surely_above, 0.0, room) + low
         tail = getattr(gx2, side)(points, *law, sigma=self.sigma, offset=-high)
-        return np.where(gone | sure, sure == (side == "cdf"), tail)[()]
+        return np.where(surely_below | surely_above, surely_above == (side == "cdf"), tail)[()]
 
 
 def _law(terms: Eigenterms, n: int, *, member: bool) -> _Ratio:
@@ -434,7 +434,7 @@ def _law(terms: Eigenterms, n: int, *, member: bool) -> _Ratio:
     spread = terms.square * (variance / other) / other / n**2 + 2.0 * weights**2 * terms.size
     weights, place = np.unique(weights[curved], return_inverse=True)
     df, nc = (
-        _sums(place, values[curved], weights.size)
+        _sums_by_group(place, values[curved], weights.size)
         for values in (terms.size, np.where(terms.square == 0.0, 0.0, nc))
     )
     used = weights > 0.0
@@ -444,7 +444,7 @@ def _law(terms: Eigenterms, n: int, *, member: bool) -> _Ratio:
 
 
 def _exact_sum(first: Doubles, second: Doubles) -> tuple[float, float]:
-    """Return the sum of the products of two arrays as the sum of two doubles, 32 digits of it."""
+    """Return the sum of products of two arrays as two doubles, to 32 digits."""
     product = first * second
     high, low = zip(*map(_halves, (first, second)), strict=True)
     lost = ((high[0] * high[1] - product) + high[0] * low[1] + low[0] * high[1]) + low[0] * low[1]
@@ -467,7 +467,7 @@ def _normal_rates(threshold: Doubles, variance: float) -> tuple[Any, Any]:
     return low.above(threshold), high.below(threshold)
 
 
-def _added(gradient: Doubles, reference: Reference, n: int, noise: Doubles) -> float:
+def _gaussian_variance(gradient: Doubles, reference: Reference, n: int, noise: Doubles) -> float:
     """Return g' A^-1 g / n^2 with A = (n-1) C/n^2 + s^2, common to both hypotheses."""
     release, factor = _release(gradient, reference, n, noise).with_target()
     rows = gradient[np.newaxis]

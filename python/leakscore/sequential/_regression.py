@@ -216,18 +216,18 @@ def linear_regression(
     >>> print(found.squared_mahalanobis)
     400.0
     """
-    at = validation.doubles("theta", theta)
-    if at.ndim == 0 or at.size == 0:
-        raise ValueError(f"theta of shape {at.shape} must be (..., d), not empty")
-    dim = at.shape[-1]
-    best = validation.vector("optimum", optimum, size=dim)
+    parameters = validation.doubles("theta", theta)
+    if parameters.ndim == 0 or parameters.size == 0:
+        raise ValueError(f"theta of shape {parameters.shape} must be (..., d), not empty")
+    dim = parameters.shape[-1]
+    true_parameters = validation.vector("optimum", optimum, size=dim)
     x = validation.vector("target", target, size=dim)
     y = validation.scalar("response", response)
     inputs = Reference(np.zeros(dim), validation.doubles("covariance", covariance))
     deviation_std = validation.scalar("residual_std", residual_std, 0.0)
     input_covariance = inputs.cov
     with np.errstate(over="ignore", invalid="ignore"):
-        deviation = at - best
+        deviation = parameters - true_parameters
         mean = (
             deviation * input_covariance
             if input_covariance.ndim == 1
@@ -235,10 +235,10 @@ def linear_regression(
         )
         square = _dot(deviation, mean)
         scale = np.square(deviation_std) + square
-        gradient = (_dot(at, x) - y)[..., np.newaxis] * x
+        gradient = (_dot(parameters, x) - y)[..., np.newaxis] * x
         shift = gradient - mean
-        along = _dot(deviation, shift)
-    if not all(np.isfinite(values).all() for values in (shift, scale, along)):
+        projection = _dot(deviation, shift)
+    if not all(np.isfinite(values).all() for values in (shift, scale, projection)):
         raise ValueError(_LARGE)
     if not (scale > 0.0).all():
         raise ValueError(
@@ -246,7 +246,7 @@ def linear_regression(
         )
     with np.errstate(over="ignore", invalid="ignore"):
         inverse = _dot(shift, inputs.solve(shift.reshape(-1, dim)).reshape(shift.shape))
-        distance = np.maximum(inverse - along * (along / (scale + square)), 0.0) / scale
+        distance = np.maximum(inverse - projection * (projection / (scale + square)), 0.0) / scale
     if not np.isfinite(distance).all():
         raise ValueError(_LARGE)
     return RegressionGradients(mean, gradient, distance[()], scale[()], deviation, input_covariance)

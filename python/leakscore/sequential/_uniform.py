@@ -1,7 +1,7 @@
-"""The error rates of the average ratio over the steps, between certified bounds.
+"""Certified bounds of the error rates of the average ratio over the steps.
 
 Two methods bound them, and the better ends are taken: `_octaves`, for rates down to 1e-12 and any
-number of steps, and this one, narrower for few steps and rates that are not rare.
+number of steps, and this one, which is narrower for few steps and rates that are not small.
 
 The ratios LR_t of the steps are independent, and identically distributed under H0. So two laws are
 enough: that of S = sum_t v_t LR_t under H0 and, since a likelihood ratio is a change of measure,
@@ -164,9 +164,9 @@ def uniform_error_rates(
 
 
 def _bounds(step: Ratio, weights: Doubles, gamma: Doubles) -> Doubles:
-    """Give the ends of alpha and of beta, (4, k), by both methods.
+    """Return the ends of alpha and of beta, (4, k), by both methods.
 
-    The even lattice is left out where it would not narrow the bounds.
+    The even lattice is used only where it can narrow the bounds.
     """
     ends = np.repeat([[0.0], [1.0], [0.0], [1.0]], gamma.size, axis=1)
     curves = average(step, weights)
@@ -177,7 +177,7 @@ def _bounds(step: Ratio, weights: Doubles, gamma: Doubles) -> Doubles:
         short = weights.size <= _SHORT and values.size <= _FEW
         improvable &= short and (np.minimum(ends[1], ends[3]) > _RARE)
     indices = np.flatnonzero(improvable)
-    for shared in _groups(gamma[improvable], step):
+    for shared in _groups_by_lattice(gamma[improvable], step):
         place = indices[shared]
         other = _Lattice(step, values, counts, gamma[place].max()).ends(gamma[place])
         ends[0::2, place] = np.maximum(ends[0::2, place], other[0::2])
@@ -185,20 +185,20 @@ def _bounds(step: Ratio, weights: Doubles, gamma: Doubles) -> Doubles:
     return np.asarray(ends + 0.0)  # no -0.0
 
 
-def _groups(gamma: Doubles, step: Ratio) -> Iterator[Indices]:
-    """Give the indices of thresholds of one lattice's upper half, the largest first."""
+def _groups_by_lattice(gamma: Doubles, step: Ratio) -> Iterator[Indices]:
+    """Yield the indices of thresholds in one lattice's upper half, the largest first."""
     remaining = np.argsort(-gamma)
     while remaining.size:
         top = gamma[remaining[0]]
-        near = np.exp(gamma[remaining] - top) >= 0.5 * (1.0 + _start(step, top))
+        near = np.exp(gamma[remaining] - top) >= 0.5 * (1.0 + _start_share(step, top))
         yield remaining[near]
         remaining = remaining[~near]
 
 
-def _start(step: Ratio, top: float) -> float:
+def _start_share(step: Ratio, top: float) -> float:
     """Return the start of the lattice that ends at exp(top), as a share of its end.
 
-    A ratio is as improbable below it under H1, whose law is the ratio (< 1) times that of H0.
+    A ratio below it is improbable under H1, too, whose law is the ratio (< 1) times that of H0.
     """
     furthest = ncx2.isf(_BELOW, step.dim, step.n * step.distance)
     least = float(step.log(np.asarray(furthest)))
@@ -230,7 +230,7 @@ class _Lattice:
         self.weights, self.counts, self.steps = weights, counts, int(counts.sum())
         fine = min(_CELLS * self.steps, _MOST_CELLS, _ALL_CELLS // weights.size)
         cells = max(_LEAST_CELLS, 1 << fine.bit_length() - 1) - 2  # for a FFT of twice as many
-        self.top, self.low = top, _start(step, top)
+        self.top, self.low = top, _start_share(step, top)
         self.cell = (1.0 - self.low) / cells
         self.laws, self.slack = [], 0.0
         for weight in weights:

@@ -44,7 +44,7 @@ class Significance(Result, Generic[Value]):
     df: tuple[int, ...]
 
 
-class _OfReleases(Protocol[Rest]):
+class _ReleasesFunction(Protocol[Rest]):
     """A test of a release (d,) or releases (T, d)."""
 
     @overload
@@ -61,13 +61,13 @@ class _OfReleases(Protocol[Rest]):
     ) -> Significance[float | Doubles]: ...
 
 
-def _of_releases(
+def _typed_by_rank(
     function: Callable[Concatenate[npt.ArrayLike, Rest], Significance[float | Doubles]],
-) -> _OfReleases[Rest]:
-    return cast("_OfReleases[Rest]", function)
+) -> _ReleasesFunction[Rest]:
+    return cast("_ReleasesFunction[Rest]", function)
 
 
-@_of_releases
+@_typed_by_rank
 def split_t(
     observed: npt.ArrayLike,
     target: npt.ArrayLike,
@@ -146,12 +146,12 @@ def split_t(
     chosen, table = _direction(table, split, reference)
     weight = _towards(chosen, z)
     origin = np.array(table[0], dtype=np.float64)
-    along = _along("rows", table, origin, weight)
+    along = _projections("rows", table, origin, weight)
     with np.errstate(over="ignore", invalid="ignore"):
         scale = float(along.std(ddof=1)) * np.sqrt(1.0 / n + 1.0 / len(along))
         if not (scale > 0.0 or np.isnan(scale)):
             raise ValueError("rows must differ along the direction from the mean to target")
-        statistic = (_along("observed", released, origin, weight) - along.mean()) / scale
+        statistic = (_projections("observed", released, origin, weight) - along.mean()) / scale
     if not (np.isfinite(statistic).all() and scale < np.inf):
         raise ValueError("observed and rows must be so small that no square overflows")
     df = len(along) - 1
@@ -190,10 +190,10 @@ def _direction(
     if split is None:
         split = max(count // 2, dim + 1)
     first = validation.count("split", split, dim + 1, count - 2)
-    return _fitted("rows", table[:first]), table[first:]
+    return _fit_reference("rows", table[:first]), table[first:]
 
 
-@_of_releases
+@_typed_by_rank
 def hotelling(
     observed: npt.ArrayLike, reference: Reference | npt.ArrayLike, n: int
 ) -> Significance[float | Doubles]:
@@ -254,12 +254,12 @@ def hotelling(
         df: tuple[int, ...] = (reference.dim,)
         pvalue = chi2.sf(squares, float(reference.dim))
     else:
-        squares, pvalue, df = _estimated(observed, reference, n)
+        squares, pvalue, df = _f_test(observed, reference, n)
     shape = np.shape(observed)[:-1]
     return Significance(squares.reshape(shape)[()], np.reshape(pvalue, shape)[()], df)
 
 
-def _estimated(
+def _f_test(
     observed: npt.ArrayLike, reference: npt.ArrayLike, n: int
 ) -> tuple[Doubles, Doubles, tuple[int, int]]:
     """Return the F statistics of the releases, (T,), their p-values and the degrees of freedom."""
@@ -273,7 +273,7 @@ def _estimated(
             f"reference of shape {table.shape} must have more rows than columns, or be a "
             "leakscore.Reference of known mean and covariance"
         )
-    fitted = _fitted("reference", table)
+    fitted = _fit_reference("reference", table)
     with np.errstate(over="ignore"):
         squares = covariances.distances(fitted.invertible(), "observed", rows, fitted.mean) / (
             1.0 / n + 1.0 / count
@@ -282,7 +282,7 @@ def _estimated(
     return statistic, fdtrc(dim, count - dim, statistic), (dim, count - dim)
 
 
-def _fitted(name: str, rows: Array) -> Reference:
+def _fit_reference(name: str, rows: Array) -> Reference:
     """Return mean and sample covariance of the rows; the error names the caller's argument."""
     try:
         return Reference.fit(rows, ddof=1)
@@ -293,7 +293,7 @@ def _fitted(name: str, rows: Array) -> Reference:
         raise
 
 
-def _along(name: str, rows: Array, origin: Doubles, weight: Doubles) -> Doubles:
+def _projections(name: str, rows: Array, origin: Doubles, weight: Doubles) -> Doubles:
     """Return weight'(row - origin) of every row."""
     result: Doubles = _core.multiply(np.atleast_2d(rows), 0, origin, weight[np.newaxis])[0]
     if not np.isfinite(result).all():
