@@ -45,9 +45,9 @@ def bisect(
     steps: int = 2000,
     close: Callable[[float, float], bool] | None = None,
 ) -> tuple[float, float]:
-    """Bisect for the place up to which `before` holds, and return the last bracket.
+    """Bisect for the point up to which `before` is true, and return the last bracket.
 
-    It ends after `steps`, once the ends are `close`, or with no double between them.
+    Stop after `steps` steps, when the ends are `close`, or when no double lies between them.
     """
     for _ in range(steps):
         middle = 0.5 * (low + high)
@@ -86,13 +86,13 @@ def crossed(
 
 
 def _remaining(value: float, before: float) -> float:
-    """Return by what the value at an end is reduced while the other end's goes to a new one."""
+    """Return the factor on the value at the end that stays, when the other end is replaced."""
     share = 1.0 - value / before if before else 0.0
     return share if share > 0.0 else 0.5
 
 
 def doubled(high: Doubles, short: Callable[[Doubles], Flags]) -> Doubles:
-    """Double every number that is `short`, until none is: the upper end of a bracket."""
+    """Double the numbers that are `short` until none is, for the upper end of a bracket."""
     while (small := short(high)).any():
         high = np.where(small, 2.0 * high, high)
     return high
@@ -120,7 +120,7 @@ def gauss_panels(starts: Doubles, widths: Doubles, order: int) -> tuple[Doubles,
 
 
 def settled_area(function: Callable[[Doubles], Doubles], ends: Doubles) -> float:
-    """Integrate by Gauss's rule on the panels between `ends`, halved until that changes nothing.
+    """Integrate by Gauss's rule on the panels between `ends`, halved until the result settles.
 
     At a bend panels get narrow; each may err by 1e-15 of the whole.
     """
@@ -149,7 +149,7 @@ def settled_area(function: Callable[[Doubles], Doubles], ends: Doubles) -> float
 def falling_root(
     function: Callable[[Doubles], Doubles], first: Doubles, furthest: npt.ArrayLike = np.inf
 ) -> Doubles:
-    """Return where a function that is above 0 at 0 and falls is 0, elementwise; `furthest` at most.
+    """Return the root of a decreasing function, positive at 0, elementwise; at most `furthest`.
 
     The bracket ends at `first`, then where the line through the values at its ends is 0: beyond the
     root, if the function is concave.
@@ -169,7 +169,7 @@ def falling_root(
 def sign_change(
     function: Callable[[Doubles], Doubles], low: Doubles, high: Doubles, rtol: float = 2.0**-48
 ) -> Doubles:
-    """Return where a monotone function changes its sign on [low, high], elementwise.
+    """Return the sign change of a monotone function on [low, high], elementwise.
 
     Where it does not, the end at which it is nearer to 0: a root that rounding moved out.
     Chandrupatla's steps: inverse quadratic interpolation where three points allow it, bisection

@@ -153,7 +153,7 @@ def _axes(ax: Axes | None) -> Axes:
 
 
 def _labelled(name: str, curves: Any, kinds: tuple[type, ...]) -> Iterator[tuple[str, Any]]:
-    """Name the curves; those without names by their `repr`."""
+    """Return the curves by name; curves without names are named by their `repr`."""
     if isinstance(curves, kinds):
         curves = [curves]
     if not isinstance(curves, Mapping | Sequence) or isinstance(curves, str):
@@ -171,7 +171,7 @@ def _labelled(name: str, curves: Any, kinds: tuple[type, ...]) -> Iterator[tuple
 
 
 def _named(curves: Sequence[Any]) -> list[tuple[str, Any]]:
-    """Give curves their names, numbered where they are equal."""
+    """Return the names of curves; equal names are numbered."""
     names = [repr(curve) for curve in curves]
     return [
         (name if names.count(name) == 1 else f"{name}, {i + 1}", curve)
@@ -185,7 +185,7 @@ def _rates() -> Doubles:
 
 
 def _lines(axes: Axes, label: str, x: Doubles, ends: Doubles) -> None:
-    """Draw a line for each curve, and the band to its other end where it is known within bounds."""
+    """Draw a line for each curve, and a band between the bounds of a curve within bounds."""
     rows, others = ends.reshape(2, -1, x.size)
     for i, (row, end) in enumerate(zip(rows, others, strict=True)):
         name = label if len(rows) == 1 else f"{label}[{i}]"

@@ -1,4 +1,4 @@
-"""What results have in common: they compare by value, and become plain data, JSON or bytes.
+"""Base classes of results, which compare by value and convert to plain data, JSON or bytes.
 
 State as bytes is the same on every machine: a magic word, the kind, its version and the number of
 arrays; of each array the dtype, the shape and the numbers, little-endian; and a digest of all that.
@@ -49,7 +49,7 @@ class ByValue:
             cls.__repr__ = ByValue._short  # type: ignore[assignment,method-assign]
 
     def _short(self) -> str:
-        """Write the fields, long arrays by their shapes."""
+        """Return the fields as text, with long arrays as their shapes."""
         shown = []
         for field in _fields(self):
             value = getattr(self, field.name)
@@ -60,7 +60,7 @@ class ByValue:
         return f"{type(self).__qualname__}({', '.join(shown)})"
 
     def _values(self) -> dict[str, Any]:
-        """Give what decides whether two of a class are equal."""
+        """Return the values that two equal objects of a class must share."""
         return {field.name: getattr(self, field.name) for field in _fields(self)}
 
     def __eq__(self, other: object) -> bool:
@@ -104,7 +104,7 @@ def _is_nan(value: object) -> bool:
 
 
 def _same(first: Any, second: Any) -> bool:
-    """Compare by value what results are made of."""
+    """Compare two fields of results by value."""
     if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
         both = isinstance(first, np.ndarray) and isinstance(second, np.ndarray)
         return both and np.array_equal(
@@ -122,7 +122,7 @@ def _same(first: Any, second: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers, texts and containers of them; any other object, such as a curve, by its name."""
+    """Return plain data: numbers, texts and containers of them; other objects as their `repr`."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     if isinstance(value, tuple):
@@ -132,7 +132,7 @@ def _plain(value: Any) -> Any:
 
 
 def as_json(value: Any) -> Any:
-    """Return what JSON can hold of plain data, arrays, results and other dataclasses.
+    """Return plain data, arrays, results and other dataclasses as JSON-compatible data.
 
     Infinite numbers become "inf" and "-inf", NaN becomes None. Fields of dataclasses whose metadata
     say ``hidden`` are left out.
@@ -154,7 +154,7 @@ def as_json(value: Any) -> Any:
 
 
 class Drawn(tuple["Unpack[Parts]"]):
-    """A tuple of what was drawn; `seed`, as `rng`, draws it again.
+    """A tuple of random draws; `seed`, passed as `rng`, repeats them.
 
     It is None where `rng` was a Generator or a BitGenerator, whose state moved on, or a
     SeedSequence that no int stands for: their owner has them.
@@ -163,7 +163,7 @@ class Drawn(tuple["Unpack[Parts]"]):
     seed: int | None
 
     def __new__(cls, parts: tuple[Unpack[Parts]], seed: int | None) -> Drawn[Unpack[Parts]]:
-        """Keep the seed beside the parts."""
+        """Store the parts and the seed."""
         drawn = super().__new__(cls, parts)
         drawn.seed = seed
         return drawn
@@ -185,7 +185,7 @@ def pack(kind: str, version: int, arrays: Sequence[Array]) -> bytes:
 
 
 def unpack(kind: str, version: int, data: object, maker: str) -> list[Array]:
-    """Return the arrays; refuse what is damaged, of another kind or of another version."""
+    """Return the arrays; refuse damaged bytes, or those of another kind or version."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"data of type {type(data).__name__} must be bytes")
     raw = bytes(data)

@@ -113,7 +113,7 @@ def per_sample_gradients(
         def model(*args: Any, **kwargs: Any) -> Any:
             return pytorch.func.functional_call(module, theta, args, kwargs)
 
-        single = _each(sample, lambda tensor: tensor.unsqueeze(0))
+        single = _map_tensors(sample, lambda tensor: tensor.unsqueeze(0))
         value = loss(model, single) if targets is None else loss(model(single[0]), single[1])
         if not isinstance(value, pytorch.Tensor):
             raise TypeError(f"loss must return a Tensor, not {type(value).__name__}")
@@ -126,7 +126,7 @@ def per_sample_gradients(
         rows: torch.Tensor = _empty_rows(samples, list(parameters.values()), pytorch)
         for start in range(0, samples, step):
             part = slice(start, start + step)
-            piece = _each(batch, operator.itemgetter(part))
+            piece = _map_tensors(batch, operator.itemgetter(part))
             _write(gradients(parameters, piece), rows[part])
             _clip(rows[part], bound, pytorch)
     return rows
@@ -204,7 +204,7 @@ def fit_reference(
 
 
 def _pytorch() -> Any:
-    """Return PyTorch with `torch.func`, or say how to install it."""
+    """Return PyTorch with `torch.func`; if it is missing, the error says how to install it."""
     try:
         import_module("torch.func")
     except ImportError as error:
@@ -238,13 +238,13 @@ def _trainable(module: Any, pytorch: Any) -> dict[str, Any]:
 
 
 def _chunk(parameters: dict[str, Any]) -> int:
-    """Return how many samples to differentiate at once."""
+    """Return the number of samples to differentiate at once."""
     size = sum(parameter.numel() * parameter.element_size() for parameter in parameters.values())
     return int(min(max(_CHUNK_BYTES // max(size, 1), 1), _CHUNK_SAMPLES))
 
 
 def _parts(name: str, batch: Any) -> dict[str, Any]:
-    """Name all parts of a batch that are no dict, list or tuple."""
+    """Return the leaves of a batch of nested dicts, lists and tuples, by name."""
     if isinstance(batch, Mapping):
         pairs: Iterator[tuple[Any, Any]] = iter(batch.items())
     elif isinstance(batch, (tuple, list)):
@@ -255,12 +255,12 @@ def _parts(name: str, batch: Any) -> dict[str, Any]:
     return {key: value for parts in named for key, value in parts.items()}
 
 
-def _each(batch: Any, change: Callable[[Any], Any]) -> Any:
-    """Change all tensors of a batch, and keep how it is built."""
+def _map_tensors(batch: Any, change: Callable[[Any], Any]) -> Any:
+    """Apply a function to all tensors of a batch, and keep its structure."""
     if isinstance(batch, Mapping):
-        return {key: _each(value, change) for key, value in batch.items()}
+        return {key: _map_tensors(value, change) for key, value in batch.items()}
     if isinstance(batch, (tuple, list)):
-        parts = [_each(value, change) for value in batch]
+        parts = [_map_tensors(value, change) for value in batch]
         return type(batch)(*parts) if hasattr(batch, "_fields") else type(batch)(parts)
     return change(batch)
 
@@ -293,14 +293,14 @@ def _pair(batch: Any) -> tuple[Any, Any]:
 
 
 def _empty_rows(samples: int, parameters: list[Any], pytorch: Any) -> Any:
-    """Return room for all gradients, in the widest precision of the parameters."""
+    """Return an empty array for all gradients, in the widest precision of the parameters."""
     dtype = reduce(pytorch.promote_types, (parameter.dtype for parameter in parameters))
     dim = sum(parameter.numel() for parameter in parameters)
     return pytorch.empty((samples, dim), dtype=dtype, device=parameters[0].device)
 
 
 def _write(gradients: dict[str, Any], rows: Any) -> None:
-    """Write the gradients of all parameters side by side, and free each at once."""
+    """Write the gradients of all parameters to adjacent columns, and free each at once."""
     start = 0
     for name in list(gradients):
         gradient = gradients.pop(name).flatten(start_dim=1)

@@ -126,7 +126,7 @@ def scalar_or_inf(name: str, value: object, low: float, high: float = np.inf) ->
 
 
 def _range(low: float, high: float, closed_left: bool, closed_right: bool) -> str:
-    """Write an interval, with the ends that belong to it in square brackets."""
+    """Return an interval as text, with included ends in square brackets."""
     return f"{'[' if closed_left else '('}{low:g}, {high:g}{']' if closed_right else ')'}"
 
 
@@ -163,14 +163,14 @@ def count(name: str, value: object, low: int = 0, high: int | None = MOST, *, wh
 
 
 def steps(name: str, value: object, high: int = MOST, *, why: str = "") -> int:
-    """How often something happens: an integer of at least 1."""
+    """A number of steps: an integer of at least 1."""
     if isinstance(value, (float, np.floating)):
         raise ValueError(f"{name}={float(value)!r} must be an integer >= 1")
     return count(name, value, 1, high, why=why)
 
 
 def choice(name: str, value: object, allowed: tuple[str, ...]) -> str:
-    """One of a few words."""
+    """One of the allowed words."""
     if not isinstance(value, str):
         raise TypeError(f"{name}={_brief(value)} must be one of {', '.join(allowed)}")
     if value not in allowed:
@@ -200,7 +200,7 @@ def unmasked(name: str, value: object) -> None:
 
 
 def real_array(name: str, value: object) -> Array:
-    """Any array of real numbers as numpy holds it: no copy, any strides, any real dtype."""
+    """An array of real numbers without a copy: any strides, any real dtype."""
     if type(value) is np.ndarray and value.dtype.kind in _REAL_KINDS and value.dtype.itemsize <= 8:
         return value
     unmasked(name, value)
@@ -255,7 +255,7 @@ def float_dtype(name: str, value: object) -> np.dtype[Any]:
 
 
 def matrix(name: str, value: object, *, cols: int | None = None, min_rows: int = 1) -> Array:
-    """Rows of records or observations, read where they are; at least one row and one column."""
+    """Rows of records or observations, read in place; at least one row and one column."""
     array = real_array(name, value)
     if array.ndim != 2:
         hint = " (d=1 data is (T, 1))" if array.ndim == 1 else ""
@@ -268,7 +268,7 @@ def matrix(name: str, value: object, *, cols: int | None = None, min_rows: int =
 
 
 def rows(name: str, value: object, *, cols: int | None = None) -> Array:
-    """One row (d,) or rows (k, d), read where they are; the caller distinguishes them by ndim."""
+    """One row (d,) or rows (k, d), read in place; the caller distinguishes them by ndim."""
     array = real_array(name, value)
     if array.ndim not in (1, 2):
         raise ValueError(f"{name} of shape {array.shape} must be (d,) or (k, d)")
@@ -412,7 +412,7 @@ def binary(name: str, array: Array) -> Array:
 
 
 def require_size(name: str, array: Array, size: int, why: str = "") -> None:
-    """Refuse an array that does not have so many entries on its only axis."""
+    """Refuse an array that is not 1-D with `size` entries."""
     if array.shape != (size,):
         raise ValueError(f"{name} of shape {array.shape} must be ({size},){why}")
 
@@ -464,7 +464,7 @@ def broadcast(**arrays: Doubles) -> tuple[Doubles, ...]:
 
 
 def whole(name: str, value: object, low: int, *, why: str = "") -> Doubles:
-    """An array of whole numbers of any shape, from `low` to 2**53, which float64 counts to."""
+    """An array of whole numbers of any shape, from `low` to 2**53, all exact in float64."""
     array = real_array(name, value)
     if array.dtype.kind == "b":
         raise TypeError(f"{name} must hold numbers, not dtype {array.dtype}")
@@ -478,7 +478,7 @@ def whole(name: str, value: object, low: int, *, why: str = "") -> Doubles:
 
 
 def sampled(name: str, rate: float, n: int, low: int = 1) -> int:
-    """Return how many of n records a rate samples, a whole number; name the nearest such rates."""
+    """Return the whole number of n records that a rate samples; errors name the nearest rates."""
     count = round(rate * n)
     # The rounding of a rate such as 1 - 0.9 is accepted, a fraction of a record is not.
     slack = max(min(1e-12 * n, 1e-3), 2.3e-16 * rate * n)
@@ -595,7 +595,7 @@ def membership(name: str, value: object, size: int) -> Flags:
 def owners(
     name: str, value: object, size: int
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]]:
-    """Which of the owners each of some rows belongs to, and the number of rows of each.
+    """The index of the owner of each row, and the number of rows of each owner.
 
     One label a row, (size,): integers, texts, or anything that can be sorted; none missing.
     """
@@ -636,7 +636,7 @@ _MEANINGS = {
 
 
 def named_arguments(function: Callable[Parameters, Kind]) -> Callable[Parameters, Kind]:
-    """Answer an unexpected keyword of a function about training by the one that is meant."""
+    """Refuse an unexpected keyword of a function about training, and name the one that is meant."""
     parameters = inspect.signature(function).parameters
     names = tuple(parameters)
     in_order = sum(each.kind is not each.KEYWORD_ONLY for each in parameters.values())

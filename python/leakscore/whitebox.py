@@ -268,7 +268,7 @@ def aggregate(
 
 
 def _sums(scores: Doubles) -> Doubles:
-    """Return sums over the last axis, also where they overflow on the way alone."""
+    """Return sums over the last axis, also if only partial sums overflow."""
     with np.errstate(invalid="ignore", over="ignore"):
         sums = scores.sum(axis=-1)
         if not np.isfinite(sums).all():

@@ -92,7 +92,7 @@ def genotype_llr(
     z = validation.rows("genotype", genotype, cols=population.size)
     copies = _copies(ploidy)
     alleles = copies * _individuals(n, population.size)
-    chances = _chances(population, alleles, pseudocount)
+    chances = _frequencies(population, alleles, pseudocount)
     code = None if missing is None else _missing_code(missing, copies)
     return shaped(_ratios(x, z, chances, alleles, ploidy=copies, code=code), x, z)
 
@@ -161,7 +161,7 @@ def _individuals(n: npt.ArrayLike, dim: int) -> Doubles:
     return validation.whole("n", array, 1)
 
 
-def _chances(p: Doubles, alleles: Doubles, pseudocount: object) -> Doubles:
+def _frequencies(p: Doubles, alleles: Doubles, pseudocount: object) -> Doubles:
     """Return allele frequencies of the population, none of them 0 or 1."""
     if pseudocount is not None:
         added = validation.scalar("pseudocount", pseudocount, 0.0, 1e300, closed="right")
@@ -195,7 +195,7 @@ def _ratios(
     ploidy: int,
     code: float | None,
 ) -> Doubles:
-    """Return log-likelihood ratios (T, k), from one logarithm a pool, variant and genotype."""
+    """Return log-likelihood ratios (T, k), with one logarithm per pool, variant and genotype."""
     pools, targets = np.atleast_2d(frequency), np.atleast_2d(genotype)
     total = np.broadcast_to(alleles, p.shape)
     result = np.zeros((len(pools), len(targets)))
@@ -217,7 +217,7 @@ def _ratios(
 
 
 def _indicators(whole: Array, block: Array, ploidy: int, code: float | None) -> list[Doubles]:
-    """Return which genotypes have 0, 1, ..., ploidy copies, as numbers 0 and 1."""
+    """Return indicators (0 or 1) of genotypes with 0, 1, ..., ploidy copies."""
     has = [(block == z).astype(np.float64) for z in range(ploidy + 1)]
     lost = np.isnan(block) if code is not None and np.isnan(code) else block == code
     if not (sum(has) + lost == 1).all():

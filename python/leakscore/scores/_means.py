@@ -24,9 +24,9 @@ from leakscore.scores.gaussian import (
 from leakscore.typing import Array, Doubles, of_numbers, of_pairs
 
 _MANY = 16
-"""From this number of targets on, products of blocks beat one pass over the data for each."""
+"""From this number of targets on, products of blocks are faster than a pass for each target."""
 _FEW_RELEASES = 8
-"""Up to this number of releases, a pass over the targets for each beats products of blocks."""
+"""Up to this number of releases, a pass for each release is faster than products of blocks."""
 _ROWS, _COLS, _TARGETS = 128, 4096, 512
 
 
@@ -83,7 +83,7 @@ def bernoulli_llr(
     """
     probability = validation.coefficients("p", p)
     x, z = rows_of(observed, target, probability.size, paired)
-    if _many(x, z, paired):
+    if _use_blocks(x, z, paired):
         result = _bernoulli(x, z, probability)
         if result is not None:
             return shaped(result, x, z)
@@ -95,7 +95,7 @@ def bernoulli_llr(
     return shaped(result, x, z)
 
 
-def _many(observed: Array, target: Array, paired: bool) -> bool:
+def _use_blocks(observed: Array, target: Array, paired: bool) -> bool:
     """Whether products of blocks are faster than a pass for each target, or for each release."""
     enough = target.ndim == 2 and len(target) >= _MANY
     return not paired and enough and observed.ndim == 2 and len(observed) > _FEW_RELEASES

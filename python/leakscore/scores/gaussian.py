@@ -47,7 +47,7 @@ def rows_of(
 
 
 def require_pairs(observed: Any, target: Any) -> None:
-    """Refuse what are not two tables, of numpy or dask, with the same number of rows."""
+    """Refuse anything but two tables, of numpy or dask, with the same number of rows."""
     if observed.ndim != 2 or observed.shape != target.shape:
         raise ValueError(
             f"target of shape {target.shape} and observed of shape {observed.shape} must be "
@@ -56,7 +56,7 @@ def require_pairs(observed: Any, target: Any) -> None:
 
 
 def shaped(result: Doubles, observed: Array, target: Array) -> float | Doubles:
-    """Give a result (T, k) the axes of the arguments; paired results are (T,) already."""
+    """Reshape a result (T, k) to the axes of the arguments; paired results are already (T,)."""
     if result.ndim == 1 or observed.ndim == target.ndim == 2:
         return result
     return float(result[0, 0]) if observed.ndim == target.ndim else result.reshape(-1)
@@ -86,7 +86,7 @@ class ScoredRelease:
     _noisy: dict[float, Reference] = field(default_factory=dict)
 
     def of(self, observed: Array, target: Array, paired: bool) -> ScoredRelease:
-        """Return the same laws for other rows, with the covariances computed so far."""
+        """Return the same laws for other rows, sharing the covariances computed so far."""
         return ScoredRelease(
             observed, target, self.reference, self.n, self.noise, paired, self._noisy
         )
@@ -105,7 +105,7 @@ class ScoredRelease:
         return self._with_noise(self.n)
 
     def _with_noise(self, scale: float) -> Reference:
-        """Return the reference with noise added; always the same object, which keeps its factor."""
+        """Return the reference with noise added, cached with its factor."""
         if scale not in self._noisy:
             self._noisy[scale] = self.noise.added(self.reference, scale)
         return self._noisy[scale]
@@ -123,7 +123,7 @@ class ScoredRelease:
         return self.checked(result) if flags else shaped(result, x, z)
 
     def checked(self, result: Doubles) -> float | Doubles:
-        """Give a result its shape, after a check of what in it is not finite."""
+        """Reshape a result, after a check of NaN and infinite entries."""
         if not np.isfinite(result).all():
             self.without_target().invertible()
             require_finite(result, self.observed, self.target)
@@ -139,7 +139,7 @@ def release_of(
     noise_forms: tuple[Any, Any, Any],
     paired: bool,
 ) -> ScoredRelease:
-    """Validate the arguments of a score; of its noise the deviations, matrix and factor."""
+    """Validate the arguments of a score; noise is given as deviations, matrix and factor."""
     reference = validation.instance("reference", reference, Reference)
     x, z = rows_of(observed, target, reference.dim, paired)
     n = validation.count("n", n, 2, why=validation.ONE)
@@ -219,7 +219,7 @@ def dense_linear(
 
 
 class _Streamed:
-    """Linear scores of some targets, whose weights come in strips of columns."""
+    """Linear scores of a slice of targets, whose weights come in strips of columns."""
 
     def __init__(self, release: ScoredRelease, origin: Doubles, rows: slice) -> None:
         self.release, self.origin, self.rows = release, origin, rows
@@ -257,7 +257,7 @@ def _linear(observed: Array, mean: Doubles, weight: Doubles) -> Doubles:
 
 
 def dense_quadratic(release: ScoredRelease) -> Doubles:
-    """Return the part of the Gaussian log-likelihood ratio that all targets share, (T, 1).
+    """Return the part of the Gaussian log-likelihood ratio common to all targets, (T, 1).
 
     (T,) if paired.
 

@@ -1,4 +1,4 @@
-"""Scores of records in a synthetic table: how much nearer it is to them than the population is."""
+"""Scores of records: how much nearer a synthetic table is to them than the population is."""
 
 from __future__ import annotations
 
@@ -115,23 +115,23 @@ def synthetic_scores(
     others = np.asarray(others, dtype=np.float64)
     centre, unit = others.mean(axis=0), _unit(others, scale)
     size = validation.count("n", n, low=2, high=1 << 53)
-    tables = [_within(others, centre, unit)]
+    tables = [_in_units(others, centre, unit)]
     for name, table in (("synthetic", synthetic), ("targets", targets)):
         rows = validation.finite(name, validation.matrix(name, table, cols=len(unit)))
-        tables.append(_within(np.asarray(rows, dtype=np.float64), centre, unit))
+        tables.append(_in_units(np.asarray(rows, dtype=np.float64), centre, unit))
     others, drawn, records = tables
     parts = min(_PARTS, len(drawn))
     nearest, away = _nearest(records, drawn, parts), _nearest(records, others, parts)
     logs = [np.log(np.maximum(each, _NEAREST)).mean(axis=1) for each in (away, nearest)]
     return SyntheticScores(
-        moments=_by_moments(records, drawn, others, size),
+        moments=_moment_scores(records, drawn, others, size),
         distance=-nearest.min(axis=1),
         density=logs[0] - logs[1],
     )
 
 
 def _unit(others: Doubles, scale: npt.ArrayLike | None) -> Doubles:
-    """Return the unit of each column; a column that is constant keeps its own."""
+    """Return the unit of each column; 1 for a constant column."""
     if scale is not None:
         unit = validation.vector("scale", scale)
         if unit.size != others.shape[1]:
@@ -146,7 +146,7 @@ def _unit(others: Doubles, scale: npt.ArrayLike | None) -> Doubles:
     return np.where(spread > 0, spread, 1.0)
 
 
-def _within(table: Doubles, centre: Doubles, unit: Doubles) -> Doubles:
+def _in_units(table: Doubles, centre: Doubles, unit: Doubles) -> Doubles:
     """Return a table in units from the population's mean."""
     return np.asarray(np.clip((table - centre) / unit, -_FARTHEST, _FARTHEST))
 
@@ -170,7 +170,7 @@ def _nearest(records: Doubles, table: Doubles, parts: int) -> Doubles:
     return distances
 
 
-def _by_moments(records: Doubles, drawn: Doubles, others: Doubles, n: int) -> Doubles:
+def _moment_scores(records: Doubles, drawn: Doubles, others: Doubles, n: int) -> Doubles:
     """Return covariance scores of the mean of columns and products over the synthetic table."""
     columns = records.shape[1]
     pairs = np.triu_indices(columns)
