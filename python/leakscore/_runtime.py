@@ -11,7 +11,7 @@ from typing import Any
 
 
 def _is_command_line() -> bool:
-    """Tell whether this is the program, `leakscore` or ``python -m leakscore``, not a library."""
+    """Return whether this process is the program, `leakscore` or ``python -m leakscore``."""
     name = next(iter(getattr(sys, "argv", ())), "")
     if name == "-m":  # Python looks for the module
         return any(re.fullmatch(r"(-\w*m)?leakscore", word) for word in sys.orig_argv)
@@ -124,7 +124,7 @@ def supported_isas() -> list[str]:
 
 @cache
 def _controller() -> Any:
-    """Return what limits the threads of BLAS, None if it is not installed."""
+    """Return threadpoolctl's controller of BLAS threads, None if it is not installed."""
     try:
         from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
     except ImportError:
@@ -156,7 +156,7 @@ def single_threaded_blas() -> AbstractContextManager[Any]:
 
 
 def _configure() -> None:
-    """Choose the kernels and the number of threads, as the environment says."""
+    """Choose the kernels and the number of threads from the environment."""
     try:
         isa = os.environ.get("LEAKSCORE_ISA", "")
         _core.select_isa(isa.encode("utf-8", "backslashreplace").decode("utf-8"))

@@ -36,7 +36,7 @@ class Privacy:
         rng: Seed = None,
         **options: Any,
     ) -> PrivacyCheck:
-        """Return what `leakscore.testing.check_private` finds; without `rng` with a kept seed."""
+        """Return the result of `leakscore.testing.check_private`, with a kept seed if `rng` is None."""
         from leakscore.testing import check_private
 
         seed = self._next_seed() if rng is None else rng
@@ -103,7 +103,7 @@ def privacy(request: pytest.FixtureRequest) -> Iterator[Privacy]:
 
 
 def _checks_of(report: pytest.TestReport) -> list[dict[str, Any]]:
-    """Return the checks that a report carries, also from another process."""
+    """Return the checks in a report, also of another process."""
     checks: dict[str, dict[str, Any]] = {}
     for key, value in report.user_properties:
         if str(key).startswith(f"{_KEY}["):
@@ -113,26 +113,26 @@ def _checks_of(report: pytest.TestReport) -> list[dict[str, Any]]:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Print what was tested, and keep it in the cache."""
+    """Print the checks, and store them in the cache."""
     # A fixture ends in the teardown, whose report has all properties.
-    kept = {
+    checks_by_test = {
         report.nodeid: checks
         for reports in terminalreporter.stats.values()
         for report in reports
         if getattr(report, "when", "") == "teardown" and (checks := _checks_of(report))
     }
-    if not kept:
+    if not checks_by_test:
         return
     if (cache := getattr(config, "cache", None)) is not None:
-        cache.set("leakscore/checks", kept)
+        cache.set("leakscore/checks", checks_by_test)
     terminalreporter.section("privacy claims")
-    for name, checks in kept.items():
+    for name, checks in checks_by_test.items():
         for check in checks:
             terminalreporter.line(
                 f"{name}: {check['claim']}: {check['witness']}; p-value {check['p_value']:.3g}, "
                 f"{check['rounds']} rounds, rng={check['seed']}"
             )
-    levels = [1.0 - check["confidence"] for checks in kept.values() for check in checks]
+    levels = [1.0 - check["confidence"] for checks in checks_by_test.values() for check in checks]
     terminalreporter.line(
         f"{len(levels)} check{'s' * (len(levels) > 1)}. If every claim were true, "
         f"{sum(levels):.3g} refutations were expected at most, if each answer keeps its "

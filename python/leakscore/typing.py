@@ -1,4 +1,4 @@
-"""Types that signatures share: numbers and arrays, and what the shape of an argument decides.
+"""Types of signatures: numbers, arrays, and functions whose result depends on arguments' shapes.
 
 A checker sees that ``2.0`` is one number and ``[2.0]`` are many, so a result is a float for one and
 an array for many. What is not known to be one number counts as many, an array of no axes too:
@@ -67,7 +67,7 @@ Many: TypeAlias = "npt.NDArray[Any] | Sequence[Any]"
 Row: TypeAlias = "Sequence[float] | np.ndarray[tuple[int], Any]"
 """One axis: the coordinates of one record, or the steps of one training."""
 Rows: TypeAlias = "Sequence[Sequence[Any]] | Sequence[Array] | np.ndarray[_MoreAxes, Any]"
-"""Two axes or more, or an array of which that is not known."""
+"""Two axes or more, or an array of unknown shape."""
 
 Rest = ParamSpec("Rest")
 One = TypeVar("One", covariant=True)

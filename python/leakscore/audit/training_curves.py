@@ -400,7 +400,7 @@ def _misses(right: Doubles) -> Doubles:
 
 
 def _grows(values: Doubles, before: Doubles) -> bool:
-    """Whether a pass is above the previous one, anywhere or at its end."""
+    """Whether the values of a pass are above the previous ones, anywhere or at the end."""
     both = min(values.size, before.size)
-    grown = values[:both] > before[:both] * (1.0 + 1e-12)
-    return bool(grown.any()) or bool(values[-1] > before[-1] * (1.0 + 1e-12))
+    larger = values[:both] > before[:both] * (1.0 + 1e-12)
+    return bool(larger.any()) or bool(values[-1] > before[-1] * (1.0 + 1e-12))

@@ -413,8 +413,8 @@ def _of_each(
     ratios = np.empty((len(flat), len(patterns)))
     for p, pattern in enumerate(patterns):
         steps = np.flatnonzero(pattern)
-        taken = gradients[:, steps]
-        filtered = np.einsum("st,rtj->rsj", product[np.ix_(steps, steps)], taken)
-        norm = np.einsum("rsj,rsj->r", filtered, taken)
+        selected_gradients = gradients[:, steps]
+        filtered = np.einsum("st,rtj->rsj", product[np.ix_(steps, steps)], selected_gradients)
+        norm = np.einsum("rsj,rsj->r", filtered, selected_gradients)
         ratios[:, p] = products[:, steps].sum(axis=1) - 0.5 * norm
     return ratios

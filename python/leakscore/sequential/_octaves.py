@@ -272,10 +272,10 @@ def _lines(
     the right, alpha from below and beta from above.
     """
     here = c[:, np.newaxis]
-    beside = here * (1.0 + shares)
-    gap = beside - here
-    gain = (low.gain_low(c)[:, np.newaxis] - high.gain_up(beside)) / gap
-    short, loss = low.loss_low(c)[:, np.newaxis], high.loss_up(beside)
+    shifted = here * (1.0 + shares)
+    gap = shifted - here
+    gain = (low.gain_low(c)[:, np.newaxis] - high.gain_up(shifted)) / gap
+    short, loss = low.loss_low(c)[:, np.newaxis], high.loss_up(shifted)
     correct = (loss - short) / gap
     if shares[0] < 0.0:
         alpha = np.minimum(gain, 1.0 - correct + _ONE)
