@@ -36,7 +36,7 @@ class Privacy:
         rng: Seed = None,
         **options: Any,
     ) -> PrivacyCheck:
-        """Return the result of `leakscore.testing.check_private`, with a kept seed if `rng` is None."""
+        """Return the result of `leakscore.testing.check_private`; `rng=None` takes a kept seed."""
         from leakscore.testing import check_private
 
         seed = self._next_seed() if rng is None else rng

@@ -211,7 +211,7 @@ def gradient_llr(
     if cumulative:
         counts = np.array([law.n for law in steps.laws])
         earlier = (np.cumsum(counts) - counts) / counts
-    fused = steps.fused(rows, earlier)
+    fused = steps.fused_scores(rows, earlier)
     if fused is not None:
         return fused
     buffer = np.empty(0)
