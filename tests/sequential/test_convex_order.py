@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import trapezoid
 
-from leakscore.sequential._octaves import _alike
+from leakscore.sequential._octaves import _convex_bounds
 from tests.helpers.parts import average
 from tests.helpers.sizes import sizes
 from tests.sequential.test_octaves import UNIFORM, uniform_sum
@@ -57,7 +57,7 @@ def test_runs_are_majorized_by_the_weights_and_the_weights_by_spread_runs(
         np.linspace(1.0, 1.4, 333),
         np.append(rng.random(90), np.full(70, 0.5)),
     ][seed % 4] * 10.0 ** -(seed // 4)
-    low, high = _alike(weights)
+    low, high = _convex_bounds(weights)
     assert low[0].size <= runs
     assert high[2] == 0.0
     largest = [
