@@ -206,7 +206,7 @@ def test_modules_are_where_the_program_looks() -> None:
     every = {one.place for one in program.mutants_of(ROOT, "python/leakscore/audit/roc.py")}
     tried = {one.place for one, _ in python_mutants() if one.file.endswith("audit/roc.py")}
     assert every - tried == {
-        "Rates.bootstrap", "tpr_resamples", "curve_resamples", "_Draws.__init__", "_Draws.resampled"
+        "Rates.bootstrap", "tpr_resamples", "curve_resamples", "_Draws.__init__", "_Draws.resample"
     }  # fmt: skip
     for top, (rooms, suffix) in tops.items():
         paths = program.certified(top, suffix, rooms)
