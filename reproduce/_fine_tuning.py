@@ -73,7 +73,7 @@ class FineTuning:
         first = steps - 1 if isinstance(insertion, int) else 0
 
         def seen(theta: Doubles) -> Doubles:
-            ratios, leakage = self._scored(theta[:, first:], training.noise_std)
+            ratios, leakage = self.scored(theta[:, first:], training.noise_std)
             return np.concatenate([ratios, leakage, training.losses(theta, setup.target)], axis=1)
 
         found, member, step = games.dpsgd(
@@ -83,7 +83,7 @@ class FineTuning:
         ratios, leakage, losses = np.split(found, [scored, 2 * scored], axis=1)
         return Rounds(ratios, leakage, losses, member, step)
 
-    def _scored(self, theta: Doubles, std: float) -> tuple[Doubles, Doubles]:
+    def scored(self, theta: Doubles, std: float) -> tuple[Doubles, Doubles]:
         """Return the ratios of all steps, and what the references predict for them."""
         before, moved = theta[:, :-1], (theta[:, :-1] - theta[:, 1:]) / RATE
         shift = self._means(before.reshape(-1, before.shape[-1])).reshape(before.shape) - self.mean

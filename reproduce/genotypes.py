@@ -184,11 +184,11 @@ def compare(size: int, splits: list[list[Split]]) -> list[Row]:
     for attack in LINEAR:
         expected = np.array([[each.expected[attack] for each in split] for split in splits])
         name = f"{size}: AUC, {attack}"
-        rows.append(_agrees(name, measured[attack], expected.mean(axis=1), pairs))
+        rows.append(agreement_row(name, measured[attack], expected.mean(axis=1), pairs))
     for attack in (HOMER, RATIO, COVARIANCE):
         absent = aucs(splits, attack, release=1)
         name = f"{size}: no target in the pool, {attack}"
-        rows.append(_agrees(name, absent, np.array(0.5), pairs))
+        rows.append(agreement_row(name, absent, np.array(0.5), pairs))
     for better, worse in ((RATIO, HOMER), (COVARIANCE, RATIO)):
         above, below = measured[better], measured[worse]
         least = SEEN * standard_error(above - below)
@@ -203,7 +203,7 @@ def aucs(splits: list[list[Split]], attack: str, release: int = 0) -> Doubles:
     return np.asarray(np.mean(values, axis=1))
 
 
-def _agrees(name: str, measured: Doubles, theory: Doubles, pairs: int) -> Row:
+def agreement_row(name: str, measured: Doubles, theory: Doubles, pairs: int) -> Row:
     """Compare means over splits: Student's quantile at the level of 4 normal standard errors.
 
     The error is at least that of as many independent pairs of a member and an outsider.

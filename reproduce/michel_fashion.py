@@ -192,7 +192,7 @@ class _Ten:
         setup = small_setup(data, rng)
         times = [_times(FineTuning(setup, noise), rounds, rng) for noise in self.NOISES]
         rows = [row for each in times for row in each.checks()]
-        rows += self._chosen(2 * rounds, rng)
+        rows += self.play_groups(2 * rounds, rng)
         title = f"{PAPER}, Figure 10: the insertion time, chosen after the fact"
         notes = (
             f"Lower bounds on epsilon at delta = {DELTA:g}, confidence .95, {STEPS} times:",
@@ -202,7 +202,7 @@ class _Ten:
         )
         return Outcome(title, rounds, seed, tuple(rows), {"times": times}, notes)
 
-    def _chosen(self, groups: int, rng: np.random.Generator) -> list[Row]:
+    def play_groups(self, groups: int, rng: np.random.Generator) -> list[Row]:
         """Play groups of ten audits; compare how often their bounds are wrong."""
         shape, keep = (groups, STEPS, self.OUTPUTS), 1.0 / (1.0 + np.exp(-self.EPSILON))
         false, missed = ((rng.random(shape) >= keep).sum(axis=-1) for _ in range(2))

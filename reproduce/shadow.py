@@ -87,9 +87,9 @@ def reproduce(*, rounds: int = 64, seed: int = 1, data: tuple[Path, ...] = ()) -
             trained = train(setting, data, min(1.0, rounds / 64), seed)
         cells = attacked(trained)
         if setting.ridge is not None:
-            _predicted(setting, trained, cells, curves)
-        notes += _told(setting, cells)
-        rows += _compared(setting, cells)
+            add_predictions(setting, trained, cells, curves)
+        notes += printed_lines(setting, cells)
+        rows += comparison_rows(setting, cells)
         if not setting.held_out:
             curves[setting.name] = cells
             curves[f"{setting.name}, scores"] = _pooled(trained)
@@ -147,7 +147,7 @@ def _pooled(trained: Trained) -> dict[str, tuple[Doubles, Doubles]]:
     }
 
 
-def _predicted(
+def add_predictions(
     setting: Setting, trained: Trained, cells: dict[tuple[int, str], Cell], curves: dict[str, Any]
 ) -> None:
     """Score by the law that needs no shadow model, and compare it with what they show."""
@@ -169,7 +169,7 @@ def _ranked(x: Doubles, y: Doubles) -> float:
     return float(np.corrcoef(first, second)[0, 1])
 
 
-def _told(setting: Setting, cells: dict[tuple[int, str], Cell]) -> list[str]:
+def printed_lines(setting: Setting, cells: dict[tuple[int, str], Cell]) -> list[str]:
     """Return the table of one setting: AUC, rates at 1 % and .1 %, spread over sets."""
     kind = ", not developed on" if setting.held_out else ""
     lines = [f"{setting.name}{kind}: AUC, true-positive % at 1 % and at .1 %"]
@@ -179,7 +179,7 @@ def _told(setting: Setting, cells: dict[tuple[int, str], Cell]) -> list[str]:
     return lines
 
 
-def _compared(setting: Setting, cells: dict[tuple[int, str], Cell]) -> list[Row]:
+def comparison_rows(setting: Setting, cells: dict[tuple[int, str], Cell]) -> list[Row]:
     """Return the numbers that an independent run gives too, within the errors of both."""
     rows: list[Row] = []
     for (name, size, attack), values in PUBLISHED.items():

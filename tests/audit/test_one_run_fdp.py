@@ -182,7 +182,7 @@ def test_lines_lie_below_the_curve(mu: float) -> None:
     """At the points of an inverse of 1 - f, and to the right of each, in 30 digits."""
     against = Contradiction(tradeoff.laplace(mu), Guesses(200, 40, 0, 35))
     asked = np.geomspace(1e-3, 0.99, 80)
-    at, value, slope = against._lines(asked)
+    at, value, slope = against.lines(asked)
     assert (at <= asked).all()
     inverse = oracle.laplace_inverse(mu)
     for k in range(80):

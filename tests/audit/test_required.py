@@ -72,7 +72,7 @@ def test_counts_that_suffice(method: str, epsilon: float, delta: float) -> None:
     plan = BandPlan(
         curve=gaussian(2.0), epsilon=epsilon, delta=delta, confidence=confidence, method=method
     )
-    corners = np.stack(plan._corners(n), axis=1)
+    corners = np.stack(plan.corners(n), axis=1)
     for k0 in range(0, n + 1, 3):
         for k1 in range(n + 1):
             members, nonmembers = np.repeat([0.0, 1.0], [k1, n - k1]), np.zeros(n)

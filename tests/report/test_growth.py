@@ -42,8 +42,8 @@ def test_no_score_grows_more_than_the_bound(size: int, count: int, freedom: int)
 
 
 def growth(crowd: Crowd, worst: np.ndarray, least: float) -> float:
-    leverage = changes._joint_leverage(crowd, worst)
-    return changes._growth(leverage, crowd.size, len(worst), least)
+    leverage = changes.joint_leverage(crowd, worst)
+    return changes.growth_bound(leverage, crowd.size, len(worst), least)
 
 
 def _anew(values: np.ndarray, rest: np.ndarray, row: int) -> float:

@@ -105,10 +105,10 @@ def test_the_attack_is_judged_by_rounds_from_which_it_did_not_learn() -> None:
     rng = np.random.default_rng(4)
     gains = []
     for _ in range(400):
-        hits, alarms = anew._judged(seen(rng.normal(size=50)), seen(rng.normal(size=50)))
+        hits, alarms = anew.attack_chances(seen(rng.normal(size=50)), seen(rng.normal(size=50)))
         gains.append(hits.mean() - alarms.mean())
     assert abs(np.mean(gains)) < 4 * np.std(gains) / 20
-    hits, alarms = anew._judged(seen(rng.normal(size=50)), seen(rng.normal(size=50) + 20))
+    hits, alarms = anew.attack_chances(seen(rng.normal(size=50)), seen(rng.normal(size=50) + 20))
     assert (hits.mean(), alarms.mean()) == (1.0, 0.0)
 
 
@@ -130,17 +130,17 @@ def test_the_upper_end_misses_in_no_more_than_5_percent_of_games(
             )
             for member in (1, 0)
         ]
-        hits, alarms = anew._judged(*seen)
+        hits, alarms = anew.attack_chances(*seen)
         truth = 0.0
         for start in range(2):
             logs = [side[0, 1 - start :: 2] for side in seen]
-            rule = anew._Rule.of(*logs)
+            rule = anew.ThresholdRule.of(*logs)
             for member in (1, 0):
                 below = stats.norm.cdf(rule.threshold + shift * member)
                 means = (member - 0.5) * scale**2 + np.array([rule.below, rule.above])
                 chance = np.array([below, 1 - below]) @ stats.norm.cdf(means / scale)
                 truth += (chance if member else -chance) / 2
-        end = anew._upper(hits - alarms)
+        end = anew.advantage_upper(hits - alarms)
         missed += end < truth
         above += (end - truth) / tries
     assert missed <= (0.05 + 3 * np.sqrt(0.05 * 0.95 / tries)) * tries

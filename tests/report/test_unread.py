@@ -60,7 +60,7 @@ def test_the_growth_is_met_in_one_column(size: int) -> None:
     law = law_of(values, size)
     crowd = Crowd(law, values, np.arange(size), 10, finite=False)
     worst, least = np.array([0]), float(law.distances(values[1:2])[0])
-    leverage = changes._joint_leverage(crowd, worst)
-    bound = changes._growth(leverage, size, 1, least) * least
+    leverage = changes.joint_leverage(crowd, worst)
+    bound = changes.growth_bound(leverage, size, 1, least) * least
     after = float(law.without(values[worst]).distances(values[1:2])[0])
     assert after <= bound <= after * (1 + 1e-5)

@@ -91,7 +91,7 @@ def test_as_rare_as_four_standard_errors() -> None:
 def test_errors_of_attacks_that_never_fail() -> None:
     """They have no spread; the tolerance is that of as many independent pairs."""
     theory = 1 - np.array([1e-10, 2e-10, 3e-10])
-    agrees = genotypes._agrees
+    agrees = genotypes.agreement_row
     row = agrees("a", np.ones(3), theory, 100)
     assert row.ok
     assert row.tolerance == pytest.approx(student(3) * np.sqrt(2e-10 / 300), rel=1e-5)

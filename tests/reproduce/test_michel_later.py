@@ -92,7 +92,7 @@ def test_ratios_of_a_step_are_those_of_references_at_its_parameters(
     game = _fine_tuning.FineTuning(setup, 1.0)
     training = michel_audit.training_of(1.0, setup.start, 2)
     theta = setup.start + 0.05 * np.random.default_rng(4).normal(size=(3, 3, setup.start.size))
-    ratios, leakage = game._scored(theta, training.noise_std)
+    ratios, leakage = game.scored(theta, training.noise_std)
     rows = training.gradients(setup.start, setup.known)
     cov, n, s2 = np.cov(rows.T), michel_audit.BATCH, training.noise_std**2
     for r in range(3):
@@ -127,7 +127,7 @@ def test_the_choice_costs_more_than_is_claimed() -> None:
     """Exact: one bound is wrong in 2.7 % of audits, the best of ten in 24 %."""
     assert michel_fashion.wrong_rate(3.0, 500, 0.95) == pytest.approx(0.0275, abs=5e-5)
     assert 1 - (1 - michel_fashion.wrong_rate(3.0, 500, 0.995)) ** 10 < 0.05
-    rows = michel_fashion.TEN._chosen(400, np.random.default_rng(5))
+    rows = michel_fashion.TEN.play_groups(400, np.random.default_rng(5))
     assert all(row.ok for row in rows)
     assert sum(isinstance(row, Above) for row in rows) == 1
 

@@ -37,14 +37,14 @@ def test_a_small_experiment() -> None:
     assert trained.observed.shape == (8, 500)
     cells = shadow.attacked(trained)
     curves: dict[str, object] = {}
-    shadow._predicted(setting, trained, cells, curves)  # type: ignore[arg-type]
+    shadow.add_predictions(setting, trained, cells, curves)  # type: ignore[arg-type]
     assert {(4, "base"), (16, "choose"), (0, "law")} <= set(cells)
     assert cells[4, "base"].sets == 8
     for name in ("base", "one step", "law"):
         size = 0 if name == "law" else 16
         assert cells[size, name].means[0] == pytest.approx(0.548, abs=4 * 0.006)
-    assert len(shadow._told(setting, cells)) == 1 + len(cells)
-    assert [row.ok for row in shadow._compared(setting, cells)] == [True, True]
+    assert len(shadow.printed_lines(setting, cells)) == 1 + len(cells)
+    assert [row.ok for row in shadow.comparison_rows(setting, cells)] == [True, True]
 
 
 def test_the_choice_on_a_few_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -250,7 +250,7 @@ class BandPlan(_Plan):
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         return low
 
-    def _corners(self, rounds: int) -> tuple[Indices, Indices]:
+    def corners(self, rounds: int) -> tuple[Indices, Indices]:
         """Return the maximal pairs of errors (false positives, false negatives) that suffice."""
         first = _spaced_counts(rounds)
         second = self._allowed_errors(rounds, first)
@@ -273,7 +273,7 @@ class BandPlan(_Plan):
         return pairs[0, possible], pairs[1, possible]
 
     def simulated(self, rounds: int, effort: int = _FINAL, seed: int = 1) -> tuple[float, float]:
-        false_positives, false_negatives = self._corners(rounds)
+        false_positives, false_negatives = self.corners(rounds)
         if not false_positives.size:
             return 0.0, 0.0
         reps = effort * int(np.clip(_DRAWS // false_positives.size, *_REPS))

@@ -372,7 +372,7 @@ class Contradiction:
         before = np.zeros(1)
         for _ in range(_ROUNDS):
             contradicted, evaluated = _core.one_run_lines_contradiction(
-                *self._counts, level, *self._lines(at)
+                *self._counts, level, *self.lines(at)
             )
             if contradicted:
                 return True
@@ -385,7 +385,7 @@ class Contradiction:
         """Return by how much N(0, 1) against N(mu, 1) is contradicted: falling in mu."""
         return _core.one_run_gaussian_excess(*self._counts, level, mu)
 
-    def _lines(self, right: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+    def lines(self, right: Doubles) -> tuple[Doubles, Doubles, Doubles]:
         """Return arguments of s just below these, s and its slope from the left, from below."""
         beta, before = _misses(right), _misses(right * (1.0 - _STEP))
         value, less = np.asarray(self._inverse(beta)), np.asarray(self._inverse(before))

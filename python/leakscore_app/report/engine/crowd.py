@@ -343,7 +343,7 @@ def view_without(
     if isinstance(crowd.law, PooledLaw):
         remaining = pooled(rows) if crowd.pooled else crowd.law.without(crowd.raw[worst])
         return None if remaining is None else View(remaining, n * correction, np.inf, {}, rows)
-    share = _joint_leverage(crowd, worst)
+    share = joint_leverage(crowd, worst)
     if 1 - share < _DIGITS:  # what remains of a variance would have lost its digits
         (moments,) = estimate([rows])
         law = replace(crowd.law, rows=rest, mean=moments.mean, cov=moments.cov)
@@ -354,7 +354,7 @@ def view_without(
         if not kept:  # the other records are all the same
             return None
         law = law.with_columns(kept)
-    bound = least * _growth(share, crowd.size, count, least) if least > 0 else 0.0
+    bound = least * growth_bound(share, crowd.size, count, least) if least > 0 else 0.0
     return View(law, n * correction, bound, {}, rows)
 
 
@@ -365,14 +365,14 @@ def _regular(cov: Doubles) -> bool:
     )
 
 
-def _joint_leverage(crowd: Crowd, worst: np.ndarray) -> float:
+def joint_leverage(crowd: Crowd, worst: np.ndarray) -> float:
     """Return the largest share that these records have of the variance in any direction."""
     away = crowd.centred[worst]
     joint = away @ crowd.reference.solve(away).T / (crowd.size - 1)
     return float(np.linalg.eigvalsh((joint + joint.T) / 2)[-1])
 
 
-def _growth(leverage: float, size: int, count: int, least: float) -> float:
+def growth_bound(leverage: float, size: int, count: int, least: float) -> float:
     """Bound the scores of records outside of memory, over `least`, when others are excluded.
 
     Of N records k are excluded and N' remain; `leverage` is the joint leverage of the excluded. Let

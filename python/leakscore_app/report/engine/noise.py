@@ -543,14 +543,14 @@ def play_recomputed(
     inside, outside = (
         np.array([game.round(member, rng) for _ in range(half)]).T for member in (True, False)
     )
-    hits, alarms = _judged(inside, outside)
+    hits, alarms = attack_chances(inside, outside)
     advantage = float(hits.mean() - alarms.mean())
     error = float(np.hypot(_error(hits), _error(alarms)))
     return RevealedNoiseGame(
         tables=2 * half,
         advantage=advantage,
         std_error=error,
-        upper=_upper(hits - alarms),
+        upper=advantage_upper(hits - alarms),
     )
 
 
@@ -583,7 +583,7 @@ class _Game:
         return float(np.log(leakage)), ratio, spread
 
 
-def _upper(differences: Doubles) -> float:
+def advantage_upper(differences: Doubles) -> float:
     """Return the 95 % upper end of the mean of chances of hits less those of alarms, at most 1.
 
     Each half is judged by a rule that the other half fixes. The halves are not independent, so each
@@ -596,21 +596,21 @@ def _upper(differences: Doubles) -> float:
     return float(np.mean(ends))
 
 
-def _judged(inside: Doubles, outside: Doubles) -> tuple[Doubles, Doubles]:
+def attack_chances(inside: Doubles, outside: Doubles) -> tuple[Doubles, Doubles]:
     """Return the chance that the attack says "member", by rules learned from the other half.
 
     `inside` and `outside` are the results of `_Game.round`, (3, R).
     """
     hits, alarms = np.zeros(inside.shape[1]), np.zeros(outside.shape[1])
     for start in range(2):
-        rule = _Rule.of(inside[0, 1 - start :: 2], outside[0, 1 - start :: 2])
+        rule = ThresholdRule.of(inside[0, 1 - start :: 2], outside[0, 1 - start :: 2])
         hits[start::2] = rule.chances(*inside[:, start::2])
         alarms[start::2] = rule.chances(*outside[:, start::2])
     return hits, alarms
 
 
 @dataclass(frozen=True)
-class _Rule:
+class ThresholdRule:
     """A threshold of the record's leakage under the matrix, and the log-ratio of each side."""
 
     threshold: float
@@ -618,14 +618,14 @@ class _Rule:
     above: float
 
     @staticmethod
-    def of(inside: Doubles, outside: Doubles) -> _Rule:
+    def of(inside: Doubles, outside: Doubles) -> ThresholdRule:
         """Learn the threshold whose sides differ most, and their ratios."""
         every = np.sort(np.concatenate([inside, outside]))
         cuts = (every[1:] + every[:-1]) / 2
         shares = [_shares(values, cuts) for values in (inside, outside)]
         best = int(np.argmax(np.abs(shares[0] - shares[1])))
         hit, alarm = float(shares[0][best]), float(shares[1][best])
-        return _Rule(
+        return ThresholdRule(
             float(cuts[best]), float(np.log(hit / alarm)), float(np.log((1 - hit) / (1 - alarm)))
         )
 
