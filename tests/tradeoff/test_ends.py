@@ -12,8 +12,8 @@ import pytest
 
 from leakscore import _core
 from leakscore.tradeoff import gaussian
-from leakscore.tradeoff.composition.ends import _binomial, _lower, _moved, _tests
-from tests.helpers.parts import BlockMasses, GaussianStep, absolute_sum, ends
+from leakscore.tradeoff.composition.ends import _binomial, _lower, _moved, _tests, absolute_sum
+from tests.helpers.parts import BlockMasses, GaussianStep, ends
 from tests.oracles import composition as oracle
 
 WIDE = np.longdouble
