@@ -7,13 +7,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscore.tradeoff import gaussian, gaussian_mean, laplace, relaxed_laplace, shifted_gaussian
+from leakscore.tradeoff import (
+    gaussian,
+    gaussian_mean,
+    laplace,
+    misspecified,
+    relaxed_laplace,
+    shifted_gaussian,
+)
 
 CURVES = [
     *(make(mu) for make in (laplace, relaxed_laplace) for mu in (0.3, 2.0, 4.0)),
     *(shifted_gaussian(*law) for law in ((1.0, 0.5), (0.4, 1.5), (2.0, 1.001))),
     gaussian(1.0),
     gaussian_mean(5.0, 8, 4),
+    misspecified(4.0, 2.0),
 ]
 
 
