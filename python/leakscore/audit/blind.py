@@ -192,8 +192,8 @@ def _auc_of_sums(sums: Doubles, flags: Flags) -> Doubles:
 def holm(p: Doubles, tests: Indices) -> Doubles:
     """Return p-values with Holm's (1979) correction; p[i] occurs in tests[i] tests.
 
-    Reject the tests whose corrected p-value is at most a level. With at most that probability one
-    of the rejections is wrong.
+    Reject the tests whose corrected p-value is at most a level: the probability that any of these
+    rejections is wrong is at most that level.
     """
     order = np.argsort(p, kind="stable")
     remaining = tests.sum() - (np.cumsum(tests[order]) - tests[order])

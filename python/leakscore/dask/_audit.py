@@ -152,7 +152,7 @@ class _Extremes:
         return _Extremes(self.count + other.count, low[:_ENDS], high[-_ENDS:], sample)
 
     def thresholds(self, step: int) -> Doubles:
-        """Return thresholds; from one to the next, 0.1 % of the scores beyond change at most."""
+        """Return thresholds; from one to the next, at most 0.1 % of the scores beyond change class."""
         if self.count <= _ENDS:
             values, ranks = self.low, np.arange(self.count, dtype=np.float64)
         else:
@@ -207,7 +207,7 @@ def _merge(
 
 
 def _prime_step(least: int) -> int:
-    """Return 1, or the smallest prime from `least` on, so that no period of rounds biases it."""
+    """Return 1, or the smallest prime from `least` on, to avoid the periods of rounds."""
     while least > 1 and any(least % k == 0 for k in range(2, int(least**0.5) + 1)):
         least += 1
     return max(least, 1)

@@ -248,14 +248,14 @@ class _TableRecords:
 
     def batches(self, key: Key, first: int, rounds: int) -> Callable[[int], Doubles]:
         """Return a function that writes the records (rounds, n, d + 1) of a step to one array."""
-        X, draw_rows = self.rows.X, self.draw_rows(key, first, rounds)
+        X, rows = self.rows.X, self.draw_rows(key, first, rounds)
         records = np.empty((rounds, self.training.n, X.shape[1]))
 
         def batch(t: int) -> Doubles:
             if X.dtype == records.dtype:
-                np.take(X, draw_rows[:, t], axis=0, out=records, mode="clip")  # without a buffer
+                np.take(X, rows[:, t], axis=0, out=records, mode="clip")  # without a buffer
             else:
-                records[...] = X[draw_rows[:, t]]
+                records[...] = X[rows[:, t]]
             return records
 
         return batch
@@ -268,10 +268,10 @@ class _TableRecords:
         for place in range(first // _WORDS, -(-end // _WORDS)):
             low, high = max(first, place * _WORDS), min(end, (place + 1) * _WORDS)
             words = _core.coin_words(key_at(key, place), high - place * _WORDS)
-            draw_rows = uniform_below(words[low - place * _WORDS :], np.array(self.rows.available))
+            drawn = uniform_below(words[low - place * _WORDS :], np.array(self.rows.available))
             if self.rows.exclude is not None:
-                draw_rows += draw_rows >= self.rows.exclude
-            rows.reshape(-1)[low - first : high - first] = draw_rows
+                drawn += drawn >= self.rows.exclude
+            rows.reshape(-1)[low - first : high - first] = drawn
         return rows
 
 

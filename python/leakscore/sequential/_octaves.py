@@ -91,7 +91,7 @@ class Ratio:
 
 
 def ratio_law(ratio: Ratio, count: int, work: float = _WORK) -> Octaves | None:
-    """Return the law of one step's ratio for a sum of `count`; None if doubles would overflow."""
+    """Return the law of one step's ratio for a sum of `count`; None if doubles do not hold it."""
     law0, law1 = ratio.laws()
     low = min(scale * float(ncx2.ppf(_BEYOND, ratio.dim, c)) for c, scale in (law0, law1))
     high = max(scale * float(ncx2.isf(_BEYOND, ratio.dim, c)) for c, scale in (law0, law1))

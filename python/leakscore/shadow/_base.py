@@ -47,8 +47,8 @@ def base(
         "online": the mean of the models IN and that of the models OUT, with equal weights.
         "offline": from the models OUT alone, ((1 + a) mean + (1 - a)) / 2.
     a : float
-        In [0, 1], for "offline" only: the mean IN is taken to be a mean OUT + 1 - a. The usual .3
-        can be far from the best.
+        In [0, 1], for "offline" only: the mean IN is estimated by a times the mean OUT, plus
+        1 - a. The usual .3 can be far from the best.
     signal : {"margin", "log-confidence"}
         The kind of signals: logit margins, or logarithms of confidences.
 
