@@ -35,6 +35,14 @@ def test_angles_and_the_table(tmp_path: Path) -> None:
         "Table 1, similar point, 60 degrees",
     }
     assert "angle 120: advantage at threshold 0" in printed
+    # The record of the attacker and the target: their leakages in closed form.
+    theory, m = {row.name: row.theory for row in found.rows}, azize_misspecified.M
+    for name, angle, length in (("30", 30, 1), ("120", 120, 1), ("60, twice as long", 60, 2)):
+        shared, own = m * length * np.cos(np.deg2rad(angle)), m * length**2
+        means = [theory[f"angle {name}: mean, {law}"] for law in ("H0", "H1")]
+        assert means == pytest.approx([-own / 2, shared - own / 2])
+        advantage = 2 * stats.norm.cdf(abs(shared) / np.sqrt(own) / 2) - 1
+        assert theory[f"angle {name}: advantage"] == pytest.approx(advantage)
     pytest.importorskip("matplotlib")
     azize_misspecified.draw(found, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 20_000

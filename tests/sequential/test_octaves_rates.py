@@ -191,6 +191,16 @@ def test_probabilities_of_one_ratio() -> None:
     np.testing.assert_allclose(under_h1, within**2 / 4.0, rtol=1e-12)
 
 
+def test_what_is_left_out_of_one_step() -> None:
+    """The ends at which 3e-36 of either law is lost: the lower one of H0, the upper one of H1."""
+    one = ratio_law(UNIFORM, 10)
+    assert one is not None
+    least, rest = 6e-36, 3e-36  # the lower end, and 2 less the upper one
+    exact = least / 2.0 + rest / 2.0, least**2 / 4.0 + rest
+    for lost, true in zip(one.lost, exact, strict=True):
+        assert true <= lost <= 1.01 * true
+
+
 def test_densities_are_used_where_their_error_is_stated() -> None:
     assert ratio_law(Ratio(1.5, 10**14, 1), 10) is None
     assert ratio_law(Ratio(0.0, 10**10, 1_500_000), 10) is None
