@@ -195,10 +195,8 @@ def test_points_of_a_profile_hold_as_they_stand(relation: str) -> None:
         epsilon = np.sort(rng.uniform(-0.1, 20.0, 6))
         delta = np.sort(10.0 ** rng.uniform(-30.0, -1.0, 6))[::-1] + (epsilon < 0.0)
         f = tradeoff.from_profile(epsilon, np.minimum(delta, 1.0), relation=relation)
-        for g, direction in ((f, relation), (f.inverse(), {"forward": "reverse"}.get(relation))):
-            if direction is not None:
-                assert (g.delta(epsilon, direction) <= delta).all()
-                assert (
-                    g.epsilon(np.minimum(delta, 1.0), direction) <= np.maximum(epsilon, 0)
-                ).all()
+        turned = {"forward": "reverse", "reverse": "forward"}.get(relation, relation)
+        for g, direction in ((f, relation), (f.inverse(), turned)):
+            assert (g.delta(epsilon, direction) <= delta).all()
+            assert (g.epsilon(np.minimum(delta, 1.0), direction) <= np.maximum(epsilon, 0)).all()
     assert tradeoff.from_profile([1.0, 2.0], [1e-5, 1e-6]).epsilon(1e-6) == 2.0  # was inf

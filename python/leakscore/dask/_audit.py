@@ -152,7 +152,7 @@ class _Extremes:
         return _Extremes(self.count + other.count, low[:_ENDS], high[-_ENDS:], sample)
 
     def thresholds(self, step: int) -> Doubles:
-        """Return thresholds; from one to the next, at most 0.1 % of the scores beyond change class."""
+        """Return thresholds; to the next one, at most 0.1 % of the scores beyond change class."""
         if self.count <= _ENDS:
             values, ranks = self.low, np.arange(self.count, dtype=np.float64)
         else:

@@ -224,14 +224,16 @@ def from_profile(
         premise_of(neighbours, (_GIVEN,)),
     )
     points, nothing = np.array([places, np.minimum.accumulate(deltas)]), np.empty((2, 0))
-    forward, reverse = (nothing if order == other else points for other in _RELATIONS[:0:-1])
+    forward = nothing if order == "reverse" else points
+    reverse = nothing if order == "forward" else points
     return _Profile(hull, forward, reverse)
 
 
 class _Profile(Polygon):
-    """The polygon of points of a profile, which hold themselves to the last digit.
+    """The polygon of a profile; at its points epsilon and delta are no more than was given.
 
-    Of each order of the laws epsilons and the least delta of those up to them.
+    `forward` and `reverse`: for each order of the laws the epsilons given, and the least delta
+    given at or below each.
     """
 
     __slots__ = ("_forward", "_reverse")

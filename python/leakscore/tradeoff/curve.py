@@ -579,8 +579,8 @@ class TradeOff(CurveFamily[Value]):
         ``symmetrized()`` of the result has exact delta, epsilon and advantage. Its f and power are
         read off chords between points of the curve and its inverse: f lies up to 1e-7 above the
         hull and the power as much below, for the lower end of a bracket too: add 1e-7 there.
-        Log powers are at least those of both. A delta within 1e-14 of the power at alpha 0, which
-        is rounded, has the epsilon of a delta 1e-14 above.
+        Log powers are at least those of the curve and of its inverse. A delta within 1e-14 of the
+        power at alpha 0, which is rounded, has the epsilon of a delta 1e-14 above.
 
         References
         ----------
