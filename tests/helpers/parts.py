@@ -23,7 +23,7 @@ from leakscore.shadow._gains import OneStep
 from leakscore.shadow._power import log_tail, student_isf
 from leakscore.shadow.records import DistinctHits, ranking
 from leakscore.tradeoff.batches import truncated_poisson_gaussian
-from leakscore.tradeoff.composition.ends import ends, rare_losses
+from leakscore.tradeoff.composition.ends import absolute_sum, ends, rare_losses
 from leakscore.tradeoff.composition.laws import (
     AllocatedEpoch,
     KnownLaw,
