@@ -64,7 +64,7 @@ def attempt(rng: np.random.Generator) -> None:
 
 
 def check(path: str, dialect: dict[str, Any], *, whole: bool = False) -> None:
-    """LoadedScores a file as a table and as scores; with `whole` by the command line, too."""
+    """Read a file as a table and as scores; with `whole` by the command line, too."""
     table = outcome(lambda: read_table(path, **dialect, max_memory=LIMIT))
     if isinstance(table, ValueError) and "choose one with --key" in str(table):
         key = str(table).rpartition(": ")[2].partition(", ")[0]

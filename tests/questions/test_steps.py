@@ -173,3 +173,13 @@ def test_values_that_hardly_differ_are_refused_by_the_name_of_their_column(
     assert main([*question, "age < 5"]) == 1
     assert "error: column 'income' must have values in the selection" in capsys.readouterr().err
     assert main([*question, "age < 90"]) == 0
+
+
+def test_a_ledger_may_be_called_as_a_numbered_column(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    table, ledger = tmp_path / "ages.csv", tmp_path / "column 9"
+    table.write_text("age\n" + "".join(f"{k % 37}\n" for k in range(60)), "utf-8")
+    ledger.write_bytes(b"no ledger\n")
+    assert main(["ask", str(table), "--ledger", str(ledger), "--columns", "age"]) == 1
+    assert f"error: {ledger}: " in capsys.readouterr().err

@@ -453,7 +453,7 @@ def _bounds(
 
 @contextlib.contextmanager
 def _named(table: Table, numbers: Sequence[int]) -> Iterator[None]:
-    """Name the columns that errors number."""
+    """Name the columns that errors number, and leave what else a message quotes, as a path."""
 
     def named(number: re.Match[str]) -> str:
         name = visible(table.columns[numbers[int(number[1] or number[2])]])
@@ -462,7 +462,8 @@ def _named(table: Table, numbers: Sequence[int]) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise ValueError(re.sub(r"bounds\[(\d+)\]=|column (\d+)", named, str(error))) from error
+        numbered = r"bounds\[(\d+)\]=|column (\d+)(?= must | holds )"
+        raise ValueError(re.sub(numbered, named, str(error))) from error
 
 
 def _require_public(
