@@ -68,6 +68,18 @@ def test_records_of_few_values_repeat_in_any_two_tables(tmp_path: Path) -> None:
         audited(tmp_path, train, train[::-1], synthetic, others)
 
 
+@pytest.mark.parametrize("twice", [0, 300, 450])
+def test_a_part_of_train_is_no_holdout_though_records_of_train_repeat(
+    tmp_path: Path, twice: int
+) -> None:
+    """Records that are rare in both tables together lie in TRAIN alone."""
+    rng = np.random.default_rng(3)
+    values, synthetic = rng.normal(size=(1000, 3)), rng.normal(size=(400, 3))
+    train = np.vstack([values[: 1000 - twice], values[:twice]])
+    with pytest.raises(ValueError, match="60 of 60 records of HOLDOUT are in TRAIN"):
+        audited(tmp_path, train, train[rng.choice(1000, 60, replace=False)], synthetic, OTHER)
+
+
 def test_a_table_without_the_words_of_a_column_keeps_its_codes(tmp_path: Path) -> None:
     """Where V45 is missing all codes are numbers, but 250.00 is the same code as beside it."""
     rng, codes = np.random.default_rng(2), np.array(["250.00", "401.9", "414.00", "427.31", "V45"])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from leakscore_app import report
+from leakscore_app.cli import main
 
 SIZE = 70
 
@@ -70,3 +71,12 @@ def test_by_default_all_up_to_ten_thousand(size: int, which: str) -> None:
     assert found["records_listed"] == {"which": which, "count": count, "of": size}
     assert len(found["records"]) == count
     assert len(judged(table, records="all")["records"]) == size
+
+
+def test_records_is_one_of_three_words(
+    table: report.Table, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ValueError, match="records='some'"):
+        report.analyse(table, records="some")
+    assert main(["report", "--rounds", "200", "--records", "some"]) == 1
+    assert "--records must be one of all, worst, none, not 'some'" in capsys.readouterr().err

@@ -195,8 +195,8 @@ def audit_synthetic(
     ------
     ValueError
         If a table cannot be read, has other columns or fewer than 50 records, no column varies, the
-        synthetic table is one of the others, or equal records are spread over tables as no random
-        split does it.
+        synthetic table is one of the others, or equal records are spread over the tables as in no
+        random split.
 
     Examples
     --------
@@ -354,7 +354,7 @@ def _encode_categories(
 
 
 def _normalize_labels(labels: Mapping[str, Labels]) -> dict[str, Labels]:
-    """Return labels in which 1.0 and 1 are one level, in all tables or, shared words, in none."""
+    """Return labels in which 1.0 and 1 are one level, in all tables or, beside words, in none."""
     distinct, places = np.unique(np.concatenate(list(labels.values())), return_inverse=True)
     try:
         plain = [f"{float(label):.15g}" if label else "" for label in distinct.tolist()]
@@ -466,8 +466,9 @@ def _count_equal_records(
         min(_flag_attack(*shared).p_value, _flag_attack(*shared[::-1]).p_value) < _REFUSAL_LEVEL
     )
     split, pairs, chance = _split(train, holdout, rng)
-    # Tables of few levels overlap, too, but their equal records part as others do.
-    too_many = 2 * overlap > len(holdout) and binom.sf(split - 1, pairs, chance) < _REFUSAL_LEVEL
+    # Tables of few levels overlap, too, but as a random split of both does.
+    p_value = min(binom.sf(split - 1, pairs, chance), _p_value_of_rare(train, holdout))
+    too_many = 2 * overlap > len(holdout) and p_value < _REFUSAL_LEVEL
     if too_many or (unlike and overlap and "REFERENCE" not in rows):
         raise ValueError(
             f"{overlap} of {counted(len(holdout), 'record')} of HOLDOUT are in TRAIN: HOLDOUT "
@@ -508,6 +509,22 @@ def _split(train: Indices, holdout: Indices, rng: np.random.Generator) -> tuple[
     split = int((member[starts] != member[starts + 1]).sum())
     chance = 2.0 * len(train) * len(holdout) / (len(order) * (len(order) - 1))
     return split, len(starts), chance
+
+
+def _p_value_of_rare(train: Indices, holdout: Indices) -> float:
+    """Return the p-value of so few rare records in HOLDOUT: of which there are one, two or three.
+
+    A random split gives HOLDOUT its share of them. Of a part of TRAIN each record is there twice at
+    least, and those that TRAIN has several times are there once more.
+    """
+    records = np.concatenate([train, holdout])
+    counts = np.bincount(records)[records]
+    rare = [counts <= most for most in (1, 2, 3)]
+    p_values = (
+        hypergeom.cdf(each[len(train) :].sum(), len(records), each.sum(), len(holdout))
+        for each in rare
+    )
+    return float(min(p_values))
 
 
 # --- judging -------------------------------------------------------------------------------------
