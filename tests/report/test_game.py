@@ -145,10 +145,13 @@ def test_compared_numbers_are_those_of_the_scores(values: np.ndarray) -> None:
         assert power == pytest.approx(Audit(inside, outside).tpr_at(rate + 1e-12))
 
 
-@pytest.mark.parametrize(("n", "rounds"), [(5000, 20_000), (6001, 16_662)])
-def test_rounds_are_fewer_where_each_draws_many_records(n: int, rounds: int) -> None:
-    """Of tables that are not long; half are with the record."""
-    values = np.random.default_rng(0).normal(size=(6001, 1))
+@pytest.mark.parametrize(
+    ("size", "n", "rounds"),
+    [(6001, 5000, 20_000), (6001, 6001, 16_662), (50_001, 50_001, 2000), (65_537, 65_537, 20_000)],
+)
+def test_rounds_are_fewer_where_each_draws_many_records(size: int, n: int, rounds: int) -> None:
+    """Half are with the record. Of a long table no records are drawn one by one."""
+    values = np.random.default_rng(0).normal(size=(size, 1))
     games = report.analyse(values, n=n, records="none").games
     assert {game.rounds for game in games} == {rounds}
 

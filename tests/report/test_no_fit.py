@@ -135,3 +135,44 @@ def test_no_noise_hides_that_there_is_a_cell(
     told = "That there is a cell g=s tells" in report.verdict.why
     assert told == (lacking > limit)
     assert (report.verdict.decision == "do not publish") >= told
+
+
+@pytest.mark.parametrize(("size", "n"), [(2, 30), (3, 20), (2, 50)])
+def test_a_cell_of_a_finite_population_is_told_by_draws_without_replacement(
+    size: int, n: int
+) -> None:
+    rng = np.random.default_rng(1)
+    others = rng.permuted(np.tile(np.arange(1, 60), (20_000, 1)), axis=1)[:, :n]
+    lacking = float(np.mean((others >= size).all(axis=1)))
+    labels = ["s"] * size + ["b"] * 30 + ["c"] * (30 - size)
+    for limit in (lacking - 0.02, lacking + 0.02):
+        report = leakscore_app.analyse(
+            table_of(rng.normal(size=(60, 1)), ["a"], groups={"g": labels}),
+            statistic=statistics.Counts("g"),
+            n=n,
+            population="finite",
+            rounds=400,
+            max_noise=1e9,
+            min_cell=1,
+            max_advantage=limit,
+            distinct_records=True,
+        )
+        assert ("That there is a cell g=s tells" in report.verdict.why) == (lacking > limit)
+
+
+@pytest.mark.parametrize("limit", [0.5897, 0.593])
+def test_cells_of_two_tables_are_lacking_more_often_than_independent_ones(limit: float) -> None:
+    """Record 1 is in a cell of two in both, each with another one: .5908, not 1 - (1 - .3586)^2."""
+    exact = 2 * (58 / 59) ** 60 - (57 / 59) ** 60
+    labels = np.array(["s", "s", *["b"] * 29, *["c"] * 29])
+    groups = {"g": labels.tolist(), "h": labels[[0, *range(2, 60), 1]].tolist()}
+    report = leakscore_app.analyse(
+        table_of(np.random.default_rng(1).normal(size=(60, 1)), ["a"], groups=groups),
+        statistic=statistics.Several([statistics.Counts("g"), statistics.Counts("h")]),
+        rounds=400,
+        max_noise=1e9,
+        min_cell=1,
+        max_advantage=limit,
+        distinct_records=True,
+    )
+    assert ("That there is a cell" in report.verdict.why) == (exact > limit)

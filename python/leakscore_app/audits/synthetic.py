@@ -512,10 +512,10 @@ def _split(train: Indices, holdout: Indices, rng: np.random.Generator) -> tuple[
 
 
 def _p_value_of_rare(train: Indices, holdout: Indices) -> float:
-    """Return the p-value of so few rare records in HOLDOUT: of which there are one, two or three.
+    """Return the p-value of so few rare records in HOLDOUT: those that equal two others at most.
 
-    A random split gives HOLDOUT its share of them. Of a part of TRAIN each record is there twice at
-    least, and those that TRAIN has several times are there once more.
+    A random split gives HOLDOUT its share of these. If HOLDOUT is a part of TRAIN, its records are
+    rarely among them: both tables together have each once more than TRAIN.
     """
     records = np.concatenate([train, holdout])
     counts = np.bincount(records)[records]

@@ -449,7 +449,7 @@ class Evidence(Findings):
 
     @property
     def void(self) -> str:
-        """A key of words.NO_EVIDENCE, or "". Reversed scores are evidence: monitors learn it."""
+        """A key of words.NO_EVIDENCE, or "". Reversed scores are evidence: a monitor adapts."""
         return words.no_evidence_key(constant=self.state.constant, rounds=self.state.monitor.rounds)
 
     @property

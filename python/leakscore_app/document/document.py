@@ -243,7 +243,7 @@ def _wrap(text: str, width: int, indent: str, prefix: str = "") -> list[str]:
 
 
 def _table_in_text(table: TextTable, width: int) -> Iterator[str]:
-    """Yield the rows of a table in aligned columns; breaks the first column if it is too wide."""
+    """Yield the rows of a table in aligned columns; break the first column if it is too wide."""
     names = [name for name in table.header if name and name not in table.page_only]
     flush_left = [j == 0 or name in table.words for j, name in enumerate(names)]
     heads = [name.split("\n") for name in names]

@@ -186,7 +186,7 @@ def judged(report: Content, budget: Budget) -> VerdictBasis:
     if len(certain):
         refused = f"{named(report, int(certain[0]))} {how}. {refused or remedy}"
     refused = refused or _narrowed(report, budget) or _missing(report, budget)
-    refused = refused or _there(report, budget)
+    refused = refused or _present(report, budget)
     added = {row: more for row, more in report.arithmetic.added.items() if row in rows}
     return VerdictBasis(rows, leakage, games, added, refused, remedy)
 
@@ -239,27 +239,39 @@ def _missing(report: Content, budget: Budget) -> str:
 
 
 def _tables(report: Content) -> int:
-    """Return how many tables by group there are."""
+    """Return the number of tables by group."""
     return round(sum(cell.records for cell in report.cells) / report.input.rows_judged)
 
 
-def _there(report: Content, budget: Budget) -> str:
-    """Say that it shows of a cell's persons that there is such a cell, if by more than the limit.
+def _present(report: Content, budget: Budget) -> str:
+    """Warn that the presence of a cell reveals its persons, if by more than the limit.
 
-    Whatever the noise: without a person of K, drawn samples lack the other K - 1, too. Of several
-    tables the person may be in the smallest cell of each.
+    No noise hides it: a sample without one person of K may lack the other K - 1, too. In several
+    tables the person may be in the smallest cell of each. One of these is missing most often if no
+    two of them have another person in common.
     """
     if not report.cells:
         return ""
     least, size = min(report.cells, key=lambda cell: cell.persons), report.input.rows_judged
-    lacking = (1 - (least.persons - 1) / (size - 1)) ** report.release.n
-    told = 1 - (1 - lacking) ** _tables(report)
-    if told <= budget.allowed_advantage:
+    n, tables = report.release.n, _tables(report)
+
+    def lacking(others: int) -> float:
+        if report.release.population == "finite":  # each is drawn once at most
+            drawn = n / np.arange(max(size - others, 1), size)
+            return float(np.prod(1 - np.minimum(drawn, 1)))
+        return float(max(1 - others / (size - 1), 0) ** n)
+
+    complete = sum(  # by inclusion and exclusion
+        (-1) ** k * math.comb(tables, k) * lacking(k * (least.persons - 1))
+        for k in range(tables + 1)
+    )
+    advantage = min(1 - complete, 1.0)
+    if advantage <= budget.allowed_advantage:
         return ""
     return (
         f"That there is a cell {least.cell} tells of its {counted(least.persons, report.noun)} by "
-        f"an advantage of up to {percent(told)}, which no noise hides. Join cells, or run again "
-        "with --drop-small-cells and a larger --min-cell."
+        f"an advantage of up to {percent(advantage)}, which no noise hides. Join cells, or run "
+        "again with --drop-small-cells and a larger --min-cell."
     )
 
 

@@ -278,7 +278,7 @@ class JudgedTable(ABC):
         of, numbers = self._numbers or (None, self.population)
         if of is not self.population:  # records were joined since, or none was asked for yet
             slopes = self.slopes.of_features()
-            if self.size < len(self.columns) + 2:  # else no such column is judged
+            if self.size < len(self.columns) + 2:  # with more records such a column is not judged
                 self._require_spread(self.population.alike(slopes))
             numbers = self.population.with_slopes(slopes)
             self._numbers = self.population, numbers

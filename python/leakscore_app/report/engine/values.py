@@ -207,7 +207,7 @@ def _played(
     if gain is None:
         threshold = np.log(cost)
         gain = float((sums + shift > threshold).mean() - cost * (sums - shift > threshold).mean())
-    gain = max(gain, 1.0 - cost)  # of who does not look at the release
+    gain = max(gain, 1.0 - cost)  # of the likelier value, whatever is released
     right = 1.0 - pair.prior + pair.prior * gain
     error = float(np.sqrt(max(theory * (1.0 - theory), 1.0 / rounds) / rounds))
     return Compared(theory, right, error)
