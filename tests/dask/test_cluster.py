@@ -186,6 +186,6 @@ def test_workers_that_do_not_start_are_named(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(distributed, "LocalCluster", started)
     with (
         pytest.raises(ClusterError, match=r"The 3 workers did not start .* fewer workers"),
-        cluster.opened(workers=3),
+        cluster.open_cluster(workers=3),
     ):
         pass

@@ -312,9 +312,9 @@ class Statistic(ABC):
         with np.errstate(invalid="ignore"):  # the mean of an empty cell is NaN
             units = self.units(means, n)
             numbers = self._feature_means(means) * units
-        # A count comes back whole from its mean, however both are rounded.
-        whole = np.rint(numbers)
-        near = (units == n) & (np.abs(numbers - whole) <= _ROUNDING * np.abs(numbers))
+            # A count comes back whole from its mean, however both are rounded.
+            whole = np.rint(numbers)
+            near = (units == n) & (np.abs(numbers - whole) <= _ROUNDING * np.abs(numbers))
         return np.where(near, whole, numbers)
 
     def _feature_means(self, means: npt.ArrayLike) -> Doubles:
