@@ -44,7 +44,7 @@ def select(candidates: npt.ArrayLike, reference: Reference, k: int) -> tuple[Ind
     SingularCovarianceError
         If the covariance is singular.
     ValueError
-        If shapes do not fit, k is out of range, a value is not finite or a square overflows.
+        If shapes do not fit, k is out of range or a value is not finite.
 
     References
     ----------
@@ -62,10 +62,6 @@ def select(candidates: npt.ArrayLike, reference: Reference, k: int) -> tuple[Ind
     rows = validation.matrix("candidates", candidates, cols=reference.dim)
     k = validation.count("k", k, low=1, high=len(rows))
     distances = covariances.distances(reference.invertible(), "candidates", rows, reference.mean)
-    if np.isinf(distances).any():  # in no order
-        raise ValueError(
-            "candidates must be so near the mean that their squared distances are below 1.8e308"
-        )
     indices = _largest(distances, k)
     return indices, distances[indices]
 
