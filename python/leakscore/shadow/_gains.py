@@ -29,7 +29,7 @@ def one_step(
     *,
     influence: Influence = "global",
 ) -> Doubles:
-    """Score records by how much one Newton step of a fit on the record adds to its margin.
+    """Score records by how much one Newton step of a fit with the record adds to its margin.
 
     Parameters
     ----------

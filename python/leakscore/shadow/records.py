@@ -167,8 +167,8 @@ def risk(
     binomial whatever the scores' laws. Holm's test that a power is at most `least_power` holds for
     dependent records, as those of one model are. With n models that have the record, one of N
     records can be certified only if ``least_power**n <= (1 - confidence) / N``: n = 25 for 1e6
-    records at .5 and .95. If you choose the attack that certifies most, multiply
-    ``1 - confidence`` by the number of attacks.
+    records at .5 and .95. If you choose the attack that certifies most, the
+    probability of an error is at most ``1 - confidence`` times the number of attacks.
 
     Examples
     --------

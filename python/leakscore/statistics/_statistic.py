@@ -73,7 +73,8 @@ class Statistic(ABC):
     kind : str
         Name of the statistic in a report's JSON.
     said : str
-        What is published, as the start of a sentence: a format string with fields as `records`.
+        What is published, as the start of a sentence: a format string with `records` and other
+        fields.
     totals : bool
         Whether the published numbers are sums over the records rather than means.
     blockwise : bool
