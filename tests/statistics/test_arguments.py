@@ -74,3 +74,9 @@ def test_counts_come_back_whole_from_their_means() -> None:
         counts = np.array([size // 3, size - size // 3])
         assert histogram.estimates(counts / size, n=int(size)).tolist() == counts.tolist()
     assert histogram.estimates([0.5 + 1e-12, 0.0], n=100)[0] != 50.0  # a mean with noise
+
+
+def test_a_sum_in_a_cell_without_records_is_infinite_without_a_warning() -> None:
+    """Means of features as a derivative takes them: the sum of a cell moves, its count is 0."""
+    group = statistics.GroupMeans("g").on(["g", "a"], CELLS)
+    np.testing.assert_array_equal(group.estimates([0.0, 2.0, 1e-9], n=10), [0.0, 2.0, np.inf])

@@ -310,7 +310,7 @@ class Statistic(ABC):
         fitted = self._estimates()
         if fitted is not None:
             return fitted
-        with np.errstate(invalid="ignore"):  # the mean of an empty cell is NaN
+        with np.errstate(invalid="ignore"):  # the mean of an empty cell is NaN, or infinite
             units = self.units(means, n)
             numbers = self._feature_means(means) * units
             # A count comes back whole from its mean, however both are rounded.
