@@ -51,7 +51,7 @@ def _advantage(with_it: np.ndarray, without: np.ndarray) -> float:
     return abs(float((last > best).mean() - (final > best).mean()))
 
 
-def _stated(table: np.ndarray, row: int, **options: Any) -> leakscore_app.Game:
+def _stated(table: np.ndarray, row: int, **options: Any) -> Any:
     report = leakscore_app.analyse(
         leakscore_app.table_of(table, columns=["w", "a"], **options),
         statistic=statistics.WeightedRatio("w"),
