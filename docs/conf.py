@@ -11,6 +11,7 @@ from PIL import Image
 from sphinx.application import Sphinx
 
 import leakscore
+import leakscore_app
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -51,7 +52,8 @@ copybutton_prompt_is_regexp = True
 
 # The API: a class and its methods are one page, so that every reference resolves.
 autosummary_generate = True
-autosummary_ignore_module_all = False  # pages for what a room lists, and no other name
+# Pages for what a room lists, loaded on first use or not, and no other name.
+autosummary_ignore_module_all, autosummary_imported_members = False, True
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 toc_object_entries_show_parents = "hide"
@@ -202,4 +204,9 @@ def _laws() -> dict[str, dict[str, object]]:
     }
 
 
-autosummary_context = {"laws": _laws()}
+# Names without a page: arrays, of which Sphinx cannot format a signature (the page of types names
+# them), and those of a room that the application's page lists.
+_ARRAYS = ("Array", "Counts", "Doubles", "Flags", "Indices")
+_unlisted = [f"leakscore.typing.{name}" for name in _ARRAYS]
+_unlisted += [f"leakscore_app.report.{name}" for name in leakscore_app.__all__]
+autosummary_context = {"laws": _laws(), "unlisted": _unlisted}

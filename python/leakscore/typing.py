@@ -4,8 +4,11 @@ A checker sees that ``2.0`` is one number and ``[2.0]`` are many, so a result is
 an array for many. What is not known to be one number counts as many, an array of no axes too:
 ``float | NDArray`` would have to be narrowed after every call (scipy-stubs draws the line there as
 well). A function of rows gives a float for a list of numbers and for an array that is known to have
-one axis, as of `numpy.zeros`. ``NDArray[np.float64]`` says nothing of its axes and counts as rows;
-of `ArrayLike` the result may be either, and mypy takes an array of unknown dtype for `Any`.
+one axis, as of ``numpy.zeros``. ``NDArray[np.float64]`` says nothing of its axes and counts as
+rows; of `ArrayLike` the result may be either, and mypy takes an array of unknown dtype for `Any`.
+
+``Array`` is an array of any dtype; ``Counts`` are of int64, ``Doubles`` of float64, ``Flags`` of
+bool and ``Indices`` of intp.
 """
 
 from __future__ import annotations

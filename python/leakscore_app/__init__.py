@@ -4,7 +4,7 @@
 `audit_file` what the scores of an attack certify; `audit_synthetic` what a synthetic table shows of
 the records that it was made from; `risk_report` lists the records that shadow
 models find. The command ``leakscore`` prints and writes their results. Numbers from numbers are the
-library's: `leakscore`.
+library's: ``leakscore``.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -113,28 +115,39 @@ def test_equations_of_a_cox_model_are_those_of_fits_to_parts() -> None:
     np.testing.assert_allclose(moved, expected, rtol=1e-6, atol=1e-8)
 
 
+def verdict_on_cells(
+    groups: dict[str, list[str]], statistic: statistics.Statistic, limit: float, **options: Any
+) -> Any:
+    """Judge 60 records by group: cells of any size may be published, with any noise."""
+    values = np.random.default_rng(1).normal(size=(60, 1))
+    return leakscore_app.analyse(
+        table_of(values, ["a"], groups=groups),
+        statistic=statistic,
+        rounds=400,
+        max_noise=1e9,
+        min_cell=1,
+        max_advantage=limit,
+        distinct_records=True,
+        **options,
+    ).verdict
+
+
+def with_small_cell(size: int) -> dict[str, list[str]]:
+    return {"g": ["s"] * size + ["b"] * 30 + ["c"] * (30 - size)}
+
+
 @pytest.mark.parametrize(("size", "limit"), [(2, 0.2), (4, 0.2), (4, 0.03)])
 @pytest.mark.parametrize("statistic", [statistics.GroupMeans("g"), statistics.Counts("g")])
 def test_no_noise_hides_that_there_is_a_cell(
     size: int, limit: float, statistic: statistics.Statistic
 ) -> None:
     """A sample of 60 that one of its records is not in lacks the others of a small cell, too."""
-    rng = np.random.default_rng(1)
-    others = np.arange(1, 60)[rng.integers(59, size=(100_000, 60))]
+    others = np.arange(1, 60)[np.random.default_rng(1).integers(59, size=(100_000, 60))]
     lacking = float(np.mean((others >= size).all(axis=1)))
-    labels = ["s"] * size + ["b"] * 30 + ["c"] * (30 - size)
-    report = leakscore_app.analyse(
-        table_of(rng.normal(size=(60, 1)), ["a"], groups={"g": labels}),
-        statistic=statistic,
-        rounds=1000,
-        max_noise=1e9,
-        min_cell=1,
-        max_advantage=limit,
-        distinct_records=True,
-    )
-    told = "That there is a cell g=s tells" in report.verdict.why
+    verdict = verdict_on_cells(with_small_cell(size), statistic, limit)
+    told = "That there is a cell g=s tells" in verdict.why
     assert told == (lacking > limit)
-    assert (report.verdict.decision == "do not publish") >= told
+    assert (verdict.decision == "do not publish") >= told
 
 
 @pytest.mark.parametrize(("size", "n"), [(2, 30), (3, 20), (2, 50)])
@@ -144,20 +157,11 @@ def test_a_cell_of_a_finite_population_is_told_by_draws_without_replacement(
     rng = np.random.default_rng(1)
     others = rng.permuted(np.tile(np.arange(1, 60), (20_000, 1)), axis=1)[:, :n]
     lacking = float(np.mean((others >= size).all(axis=1)))
-    labels = ["s"] * size + ["b"] * 30 + ["c"] * (30 - size)
     for limit in (lacking - 0.02, lacking + 0.02):
-        report = leakscore_app.analyse(
-            table_of(rng.normal(size=(60, 1)), ["a"], groups={"g": labels}),
-            statistic=statistics.Counts("g"),
-            n=n,
-            population="finite",
-            rounds=400,
-            max_noise=1e9,
-            min_cell=1,
-            max_advantage=limit,
-            distinct_records=True,
+        verdict = verdict_on_cells(
+            with_small_cell(size), statistics.Counts("g"), limit, n=n, population="finite"
         )
-        assert ("That there is a cell g=s tells" in report.verdict.why) == (lacking > limit)
+        assert ("That there is a cell g=s tells" in verdict.why) == (lacking > limit)
 
 
 @pytest.mark.parametrize("limit", [0.5897, 0.593])
@@ -166,13 +170,6 @@ def test_cells_of_two_tables_are_lacking_more_often_than_independent_ones(limit:
     exact = 2 * (58 / 59) ** 60 - (57 / 59) ** 60
     labels = np.array(["s", "s", *["b"] * 29, *["c"] * 29])
     groups = {"g": labels.tolist(), "h": labels[[0, *range(2, 60), 1]].tolist()}
-    report = leakscore_app.analyse(
-        table_of(np.random.default_rng(1).normal(size=(60, 1)), ["a"], groups=groups),
-        statistic=statistics.Several([statistics.Counts("g"), statistics.Counts("h")]),
-        rounds=400,
-        max_noise=1e9,
-        min_cell=1,
-        max_advantage=limit,
-        distinct_records=True,
-    )
-    assert ("That there is a cell" in report.verdict.why) == (exact > limit)
+    both = statistics.Several([statistics.Counts("g"), statistics.Counts("h")])
+    verdict = verdict_on_cells(groups, both, limit)
+    assert ("That there is a cell" in verdict.why) == (exact > limit)

@@ -190,9 +190,9 @@ class Audit(Refuted, Rates):
         ------
         ValueError
             If the lengths differ, `member` holds anything but True/False or 1/0, one class is
-            missing, or `scores` is not 1-D, is empty or holds NaN.
+            missing, or ``scores`` is not 1-D, is empty or holds NaN.
         TypeError
-            If `scores` or `member` is not an array of real numbers, or `random_bits` or `rng` is
+            If ``scores`` or `member` is not an array of real numbers, or `random_bits` or `rng` is
             not as above.
 
         Examples

@@ -410,7 +410,7 @@ class Split(EpsilonMethod):
     Raises
     ------
     ValueError
-        If `threshold` is NaN.
+        If ``threshold`` is NaN.
 
     Examples
     --------

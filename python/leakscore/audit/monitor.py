@@ -344,8 +344,8 @@ class Monitor:
         Raises
         ------
         ValueError
-            If an argument is not 1-D, lengths differ, `scores` holds NaN, or `member` anything but
-            True/False or 1/0. Nothing is counted then.
+            If an argument is not 1-D, lengths differ, ``scores`` holds NaN, or `member` anything
+            but True/False or 1/0. Nothing is counted then.
         TypeError
             If an argument is not an array of real numbers.
 

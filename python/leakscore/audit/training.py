@@ -134,7 +134,7 @@ def one_run(
     Raises
     ------
     ValueError
-        If a number is outside its range, lengths differ, `scores` is empty or holds NaN, or
+        If a number is outside its range, lengths differ, ``scores`` is empty or holds NaN, or
         `included` anything but True/False or 1/0.
     TypeError
         If an argument has the wrong type.

@@ -207,9 +207,9 @@ def one_run_fdp(
     Raises
     ------
     ValueError
-        If a number is outside its range, lengths differ, `scores` is empty or holds NaN, `included`
-        anything but True/False or 1/0, or a curve has another shape than () or is about other
-        `neighbours`.
+        If a number is outside its range, lengths differ, ``scores`` is empty or holds NaN,
+        `included` anything but True/False or 1/0, or a curve has another shape than () or is about
+        other `neighbours`.
     TypeError
         If an argument has the wrong type, or the function makes no `TradeOff`.
     RuntimeError

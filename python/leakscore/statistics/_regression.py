@@ -73,7 +73,7 @@ class Equations:
 
     In a sample record j occurs w_j times. The sample's coefficients differ from those of the fit by
     A (sum w_j c_j x_j x_j')^-1 sum w_j s_j x_j: exactly in least squares. Other likelihoods take
-    more of these Newton steps, with scores and curvatures from `law`.
+    more of these Newton steps, with scores and curvatures from ``law``.
 
     Attributes
     ----------

@@ -28,9 +28,11 @@ def certify(curve: TradeOff, other: TradeOff, tolerance: float) -> Certificate:
     """Give the certificate of curve >= other - tolerance."""
     for each in (curve, other):
         require_one(each, "compare one at a time")
-    # Of two Gaussian curves no refinement would show that they are equal.
-    both = isinstance(curve, GaussianTradeOff) and isinstance(other, GaussianTradeOff)
-    if both and curve.mu <= other.mu:  # type: ignore[attr-defined]
+    if (  # no refinement would show that two Gaussian curves are equal
+        isinstance(curve, GaussianTradeOff)
+        and isinstance(other, GaussianTradeOff)
+        and curve.mu <= other.mu
+    ):
         return Certificate(True, 0.0, 0.0, 0.0, tolerance=tolerance)
     proved = _prove(curve.lower, other.upper, tolerance=tolerance)
     if proved.verdict is True:

@@ -384,7 +384,7 @@ def discrete_laplace(scale: float, shift: int = 1, *, relaxed: bool = False) -> 
     ValueError
         If `scale` or `shift` is out of range.
     TypeError
-        If `shift` is no integer or `relaxed` no bool.
+        If `shift` is no integer or ``relaxed`` no bool.
 
     Notes
     -----
@@ -448,7 +448,7 @@ def discrete_gaussian(sigma: float, shift: int = 1, *, relaxed: bool = False) ->
     ValueError
         If `sigma` or `shift` is out of range.
     TypeError
-        If `shift` is no integer or `relaxed` no bool.
+        If `shift` is no integer or ``relaxed`` no bool.
 
     References
     ----------
