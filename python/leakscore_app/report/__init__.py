@@ -1,7 +1,8 @@
 """What leaks if the mean of n records of a table is published: the main job, as a function.
 
-`leakscore_app.analyse` judges every record against two attackers and returns a `leakscore_app.Report`, whose ``to_text``,
-``to_html`` and ``to_json`` the command ``leakscore report`` prints and writes.
+`leakscore_app.analyse` judges every record against two attackers and returns a
+`leakscore_app.Report`, whose ``to_text``, ``to_html`` and ``to_json`` the command ``leakscore
+report`` prints and writes.
 
 The JSON (``schema_version`` 2; numbers in full precision; infinite ones are "inf", null stands for
 what is undefined or not asked for):
